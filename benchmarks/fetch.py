@@ -1,0 +1,160 @@
+"""Pages a second, how long the event loop is ever held, and whether memory stays flat.
+
+    python -m benchmarks.fetch [--quick] [--json] [--only WORDS]
+
+All sides read the same 500 documents (`benchmarks.pages`) from the same server process, 64 at once, and end with the
+same fields (hash, title, description, text), by the same extraction function. Processes are started and modules are
+imported before the clock runs. The server shares the machine with both sides.
+"""
+
+import asyncio
+import hashlib
+import os
+import resource
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+from adjudge.engine.garbage import rare_collections
+from adjudge.fetchers.extract import extract
+from adjudge.fetchers.frames import Extractor
+from adjudge.fetchers.http import HttpFetcher
+from adjudge.fetchers.limits import Limits
+
+from benchmarks.page_server import page_server
+from benchmarks.pages import Document, documents
+from benchmarks.timing import Row, alone, compare, main
+
+IN_FLIGHT = 64
+PAGES = 500
+SOAK = 20_000
+QUICK_SOAK = 4_000
+CORES = len(os.sched_getaffinity(0))
+HTML = "text/html; charset=utf-8"
+
+
+class Ours:
+    """A fetcher as it comes, warm; a call reads all of `urls` once more."""
+
+    def __init__(self, urls: list[str], address: str, extractor: Extractor) -> None:
+        self._urls = urls
+        self._runner = asyncio.Runner()
+        limits = Limits(in_flight=IN_FLIGHT, per_host=IN_FLIGHT)
+        self._fetcher = HttpFetcher(limits, extractor=extractor, allow=[address])
+        self.longest = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._runner.run(self._fetcher.close())
+        self._runner.close()
+
+    def __call__(self) -> None:
+        self._runner.run(self._read())
+
+    async def _read(self) -> None:
+        pulse = asyncio.create_task(self._pulse())
+        pages = await asyncio.gather(*map(self._fetcher.read, self._urls))
+        pulse.cancel()
+        assert all(page.status == "read" for page in pages)
+
+    async def _pulse(self) -> None:
+        """Notes the longest that the loop has been away, in ms, beyond the 2 ms between two looks."""
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.002)
+            self.longest = max(self.longest, (time.perf_counter() - began - 0.002) * 1e3)
+
+
+def in_one_loop(urls: list[str]) -> None:
+    """The peer: aiohttp and trafilatura in one event loop."""
+
+    async def read(
+        session: aiohttp.ClientSession, places: asyncio.Semaphore, url: str
+    ) -> tuple[str, str, str]:
+        async with places, session.get(url) as response:
+            body = await response.read()
+        found = extract(body, response.headers["Content-Type"], "trafilatura")
+        return hashlib.sha256(body).hexdigest(), found.title, found.text
+
+    async def run() -> None:
+        places = asyncio.Semaphore(IN_FLIGHT)
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=IN_FLIGHT)) as session:
+            await asyncio.gather(*(read(session, places, url) for url in urls))
+
+    asyncio.run(run())
+
+
+def a_cores_share(sample: list[Document], extractor: Extractor) -> Callable[[], None]:
+    """The extractor alone in this process, on as many pages as one of the cores would get."""
+
+    def work() -> None:
+        for document in sample[: PAGES // CORES]:
+            extract(document.body, HTML, extractor)
+
+    return work
+
+
+def memory(address: str, paths: list[str], count: int) -> Iterator[Row]:
+    """Resident memory of the fetcher and its workers after a quarter of `count` pages and after all of them."""
+
+    async def run() -> tuple[float, float]:
+        limits = Limits(in_flight=IN_FLIGHT, per_host=IN_FLIGHT)
+        fetcher = HttpFetcher(limits, extractor="fast", allow=[address])
+        early = 0.0
+        for first in range(0, count, PAGES):
+            pages = await asyncio.gather(*(fetcher.read(f"http://{address}{path}?{first}") for path in paths))
+            assert all(page.status == "read" for page in pages)
+            if first + PAGES == count // 4:
+                early = resident()
+        late = resident()
+        await fetcher.close()
+        return early, late
+
+    early, late = asyncio.run(run())
+    name = f"resident memory after {count} pages"
+    yield Row(name, late, early, f"after {count // 4}", early / late, "MB", count, 1)
+
+
+def resident() -> float:
+    """Megabytes that this process and its children hold."""
+    me = os.getpid()
+    children = Path(f"/proc/{me}/task/{me}/children").read_text().split()
+    pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in [me, *children])
+    return pages * resource.getpagesize() / 1e6
+
+
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """Every comparison, the sides alternating within each."""
+    sample = documents(PAGES)
+    paths = [document.path for document in sample]
+    longest = 0.0
+    with page_server(PAGES) as address, rare_collections():
+        urls = [f"http://{address}{path}" for path in paths]
+        extractors: tuple[Extractor, ...] = ("trafilatura", "fast")
+        for extractor in extractors:
+            with Ours(urls, address, extractor) as ours:
+                name = f"{PAGES} pages, {extractor}"
+                if wanted(name):
+                    peer = "aiohttp + trafilatura in one loop"
+                    yield compare(name, ours, lambda: in_one_loop(urls), peer_name=peer, n=PAGES, quick=quick)
+                name = f"{PAGES} pages, {extractor}, of what all cores could"
+                if wanted(name):
+                    peer = f"{PAGES // CORES} pages extracted on one core"
+                    share = a_cores_share(sample, extractor)
+                    yield compare(name, ours, share, peer_name=peer, n=PAGES, quick=quick)
+                longest = max(longest, ours.longest)
+        if longest:
+            yield alone("event loop held at most", longest, "ms", n=PAGES)
+        if wanted("resident memory"):
+            yield from memory(address, paths, QUICK_SOAK if quick else SOAK)
+
+
+if __name__ == "__main__":
+    main(__doc__, rows)

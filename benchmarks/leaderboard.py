@@ -1,0 +1,94 @@
+"""A leaderboard of one million score rows: `python -m benchmarks.leaderboard [--quick] [--json]`.
+
+100 systems x 10,000 tasks, 5 % of the scores missing, written as a run's scores.parquet; then `adjudge leaderboard` on
+that folder in a process of its own: wall seconds from start to exit and peak memory. There is no peer: the row states
+how far it stays under its aims (10 s and 2 GB).
+"""
+
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from adjudge.engine.config import RunConfig
+from adjudge.engine.record import JudgeRecord, RunRecord, TaskRecord
+from adjudge.scoring.scorecard import Metric
+
+from benchmarks.timing import QUICK_RUNS, RUNS, Row, main
+
+AIM_SECONDS, AIM_BYTES = 10.0, 2e9
+
+
+def write_run(folder: Path, systems: int, tasks: int) -> None:
+    """A run folder of systems x tasks scores on a 0..1 scale, a twentieth of them unscored."""
+    rng = np.random.default_rng(0)
+    skill, difficulty = rng.normal(0.5, 0.05, systems), rng.normal(0, 0.1, tasks)
+    values = np.round(skill[:, None] + difficulty + rng.normal(0, 0.1, (systems, tasks)), 4).ravel()
+    missing = rng.random(values.size) < 0.05
+    names = pa.array([f"system {i:03d}" for i in range(systems)])
+    ids = pa.array([str(i) for i in range(tasks)])
+    n = values.size
+    scores = pa.table(
+        {
+            "protocol": pa.array(["race"] * n),
+            "system": names.take(pa.array(np.repeat(np.arange(systems), tasks))),
+            "task_id": ids.take(pa.array(np.tile(np.arange(tasks), systems))),
+            "sample": pa.array(np.zeros(n, np.int32)),
+            "repeat": pa.array(np.zeros(n, np.int32)),
+            "metric": pa.array(["overall"] * n),
+            "value": pa.array(values, mask=missing),
+            "status": pa.array(np.where(missing, "unscored", "scored")),
+            "reason": pa.array(np.where(missing, "judge_timeout", ""), mask=~missing),
+        }
+    )
+    pq.write_table(scores, folder / "scores.parquet", compression="zstd")
+    RunRecord(
+        run="benchmark",
+        started=0.0,
+        ended=0.0,
+        command=[],
+        config=RunConfig(tasks="tasks.jsonl"),
+        versions={},
+        python="",
+        judge=JudgeRecord("benchmark", "benchmark", "none"),
+        prompts={},
+        metrics={"race": (Metric(name="overall", headline=True, scale=100.0),)},
+        tasks={str(i): TaskRecord("en", "") for i in range(tasks)},
+        systems=names.to_pylist(),
+        pages="",
+        rejected=(),
+        from_store=0,
+        from_judge=0,
+    ).write(folder)
+
+
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """Write the run, then time the command and take its peak memory."""
+    command = [sys.executable, "-c", "from adjudge.engine.cli import main; main()", "leaderboard", "--json"]
+    runs = QUICK_RUNS if quick else RUNS
+    with tempfile.TemporaryDirectory() as folder:
+        write_run(Path(folder), 100, 10_000)
+        subprocess.run([*command, folder], check=True, stdout=subprocess.DEVNULL)
+        spent = []
+        for _ in range(runs):
+            began = time.perf_counter()
+            subprocess.run([*command, folder], check=True, stdout=subprocess.DEVNULL)
+            spent.append(time.perf_counter() - began)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    for name, ours, aim, unit in (
+        ("leaderboard of 1,000,000 score rows", statistics.median(spent), AIM_SECONDS, "s"),
+        ("peak memory of it", float(peak), AIM_BYTES, "bytes"),
+    ):
+        if wanted(name):
+            yield Row(name, ours, aim, "aim", aim / ours, unit, 1_000_000, runs)
+
+
+if __name__ == "__main__":
+    main(__doc__, rows)

@@ -1,0 +1,211 @@
+"""Questions through the engine against a server that takes 200 ms, beside a bare HTTP loop and a process pool.
+
+    python -m benchmarks.orchestration [--quick] [--json] [--only WORDS]
+
+Ours is the whole path of a question: key, store, single flight, judge, reply, Parquet part. The server is a process of
+its own. The peers send the same questions and keep nothing: an aiohttp loop with the same limit, and, as the reference
+pipelines do, ten processes with the blocking `openai` client.
+"""
+
+import asyncio
+import contextlib
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Literal
+
+import aiohttp
+import msgspec
+import openai
+from adjudge.engine.ask import Asker
+from adjudge.engine.garbage import rare_collections
+from adjudge.engine.store import JudgmentStore, Place
+from adjudge.judges import Answer, Context, Question
+from adjudge.judges.completions import Requests
+from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.prompts import PromptBook
+
+from benchmarks.timing import Row, alone, compare, main
+
+LATENCY = 0.2
+LIMIT = 256
+PROCESSES = 10
+QUESTIONS_A_PAGE = 10
+PAGE_CHARS = 2_400  # bodies of about 4 KB
+
+
+class Verdict(Answer, frozen=True, kw_only=True):
+    """What a page says about a statement."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    verdict: Literal["supported", "unsupported", "unknown"]
+
+
+class Check(Question[Verdict], frozen=True, kw_only=True):
+    """Whether the page supports one statement."""
+
+    prompt = "probe"
+    answer = Verdict
+    statement: str
+
+
+def questions(count: int) -> list[Check]:
+    """`count` different questions, ten about each page."""
+    found: list[Check] = []
+    for page in range(count // QUESTIONS_A_PAGE):
+        context = Context.of(page=f"Page {page}. " + "The sea is deep. " * (PAGE_CHARS // 17))
+        found += [Check(context=context, statement=f"Statement {i}.") for i in range(QUESTIONS_A_PAGE)]
+    return found
+
+
+@contextlib.contextmanager
+def server() -> Iterator[str]:
+    """The URL of a mock server in a process of its own."""
+    command = [sys.executable, "-m", "tests.mock_openai", "--latency", str(LATENCY)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+class Side:
+    """One side's work, and what it took: client CPU seconds, peak concurrency at the server, seconds in flight."""
+
+    def __init__(self, url: str, work: Callable[[], float]) -> None:
+        self._stats = url.replace("/v1", "/stats")
+        self._work = work
+        self.cpu: list[float] = []
+        self.peak: list[int] = []
+        self.in_flight: list[float] = []
+
+    def __call__(self) -> None:
+        asyncio.run(self._fetch_stats("DELETE"))
+        cpu, wall = time.process_time(), time.perf_counter()
+        waited = self._work()
+        self.in_flight.append(waited / (time.perf_counter() - wall))
+        self.cpu.append(time.process_time() - cpu)
+        self.peak.append(asyncio.run(self._fetch_stats("GET"))["peak"])
+
+    async def _fetch_stats(self, method: str) -> dict[str, int]:
+        async with aiohttp.ClientSession() as client, client.request(method, self._stats) as response:
+            stats: dict[str, int] = await response.json()
+            return stats
+
+
+def through_engine(url: str, asked: list[Check]) -> float:
+    """Ask everything into a fresh store; the seconds that requests were in flight."""
+
+    async def run(folder: str) -> float:
+        book = PromptBook()
+        judge = OpenAIJudge(OpenAIConfig(url=url, model="mock", max_in_flight=LIMIT), book, b"secret")
+        store = JudgmentStore(Place.of(folder))
+        await store.parts.open()
+        asker = Asker(judge, store, book)
+        judgments = await asyncio.gather(*(asker.ask(question) for question in asked))
+        await judge.close()
+        await store.parts.close()
+        assert all(judgment.answer is not None for judgment in judgments)
+        assert store.parts.written == len(asked)
+        return sum(judgment.seconds for judgment in judgments)
+
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(run(folder))
+
+
+def bare_loop(url: str, bodies: list[bytes]) -> float:
+    """Send everything; the seconds that requests were in flight."""
+
+    async def run() -> float:
+        slots = asyncio.Semaphore(LIMIT)
+        connector = aiohttp.TCPConnector(limit=LIMIT)
+
+        async with aiohttp.ClientSession(connector=connector) as client:
+
+            async def one(body: bytes) -> float:
+                async with slots:
+                    began = time.perf_counter()
+                    async with client.post(f"{url}/chat/completions", data=body) as response:
+                        reply = msgspec.json.decode(await response.read())
+                    assert reply["choices"][0]["message"]["content"]
+                    return time.perf_counter() - began
+
+            return sum(await asyncio.gather(*map(one, bodies)))
+
+    return asyncio.run(run())
+
+
+def bodies_of(asked: list[Check]) -> list[bytes]:
+    """The very bodies that ours sends."""
+    requests = Requests(PromptBook(), b"secret", model="mock", temperature=0.0, thinking_tokens=0)
+    return [requests.body(question, requests.form(question), 1, constrained=True) for question in asked]
+
+
+_client: openai.OpenAI | None = None
+
+
+def _connect(url: str) -> None:
+    global _client
+    _client = openai.OpenAI(base_url=url, api_key="none")
+
+
+def _blocking(body: bytes) -> int:
+    assert _client is not None
+    request = msgspec.json.decode(body)
+    reply = _client.chat.completions.create(**request)
+    return len(reply.choices[0].message.content or "")
+
+
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
+    with server() as url, rare_collections():  # as in every run; for both sides
+        yield from _beside_bare_loop(url, quick, wanted)
+        yield from _beside_processes(url, quick, wanted)
+
+
+def _beside_bare_loop(url: str, quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    count = 5_000 if quick else 20_000
+    name = f"{count:,} questions with store, {LIMIT} at once"
+    if not wanted(name):
+        return
+    asked = questions(count)
+    bodies = bodies_of(asked)
+    ours = Side(url, lambda: through_engine(url, asked))
+    bare = Side(url, lambda: bare_loop(url, bodies))
+    yield compare(name, ours, bare, peer_name="bare aiohttp loop", n=count, quick=quick)
+    yield alone(
+        "concurrency achieved: peak at the server", min(ours.peak), "requests", n=count, runs=len(ours.peak)
+    )
+    yield alone("concurrency achieved: mean at the client", min(ours.in_flight), "requests", n=count)
+    for side, who in ((ours, "ours, with store"), (bare, "bare aiohttp loop")):
+        milliseconds = sorted(side.cpu)[len(side.cpu) // 2] / count * 1e3
+        yield alone(f"CPU a question: {who}", milliseconds, "ms", n=count, runs=len(side.cpu))
+
+
+def _beside_processes(url: str, quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    count = 2_000
+    name = f"{count:,} questions with store"
+    if not wanted(f"{name} {PROCESSES} processes"):
+        return
+    asked = questions(count)
+    bodies = bodies_of(asked)
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(PROCESSES, _connect, (url,)) as pool:
+        pool.map(
+            _blocking, bodies[: 10 * PROCESSES], chunksize=1
+        )  # imports and connections come before the clock
+        yield compare(
+            name,
+            lambda: through_engine(url, asked),
+            lambda: pool.map(_blocking, bodies, chunksize=1),
+            peer_name=f"{PROCESSES} processes, blocking openai client",
+            n=count,
+            quick=quick,
+        )
+
+
+if __name__ == "__main__":
+    main(__doc__, rows)

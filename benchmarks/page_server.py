@@ -1,0 +1,54 @@
+"""A server of `benchmarks.pages` in a process of its own, as cheap as Python allows."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from benchmarks.pages import documents
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, responses: dict[bytes, bytes]) -> None:
+        self._responses = responses
+        self._buffer = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        *requests, self._buffer = (self._buffer + data).split(b"\r\n\r\n")
+        for request in requests:
+            target = request.split(b" ", 2)[1].partition(b"?")[0]
+            self._transport.write(self._responses[target])
+
+
+async def _serve(count: int) -> None:
+    responses = {
+        document.path.encode(): b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
+        b"Content-Length: %d\r\n\r\n%b" % (len(document.body), document.body)
+        for document in documents(count)
+    }
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Connection(responses), "127.0.0.1", 0, backlog=1024)
+    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
+    await server.serve_forever()
+
+
+@contextmanager
+def page_server(count: int) -> Iterator[str]:
+    """HOST:PORT of a server of `count` documents, for as long as the block runs."""
+    command = [sys.executable, "-m", "benchmarks.page_server", str(count)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield f"127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.kill()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1])))

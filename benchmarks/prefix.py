@@ -1,0 +1,251 @@
+"""Judging with vLLM: how much of what the questions share is computed once, and how fast that makes it.
+
+    python -m benchmarks.prefix [--quick] [--json] [--only WORDS] [--gpu]
+
+Run with the Python of a vLLM environment (make test-vllm makes one). Questions about eight long reports are asked of
+a `VLLMJudge` and, rendered alike, of vLLM's own `LLM.chat`: by report, shuffled, and criterion by criterion; with a
+prefix cache that holds all reports, one that holds two, and none. Every run has reports of its own and starts cold.
+
+The model has random weights: a tiny one on the CPU; with `--gpu` one of 7B shapes in bf16, reports of 28,000 tokens in
+a window of 32,768, and the rows also go to benchmarks/results/ with date and hardware.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import math
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from adjudge.judges import Answer, Asked, Choice, Context, Reply
+from adjudge.judges.render import messages
+from adjudge.judges.schema import max_tokens, schema_of
+from adjudge.judges.vllm import VLLMConfig, VLLMJudge
+from adjudge.prompts import PromptBook
+from adjudge.scoring.rubrics import RubricPoints
+
+from benchmarks.timing import Row, alone, compare, machine, main
+from tests.shared_prefix import least_computed
+from tests.tiny_model import SEVEN_B, TINY, Shape, tiny_model
+
+REPORTS, CRITERIA = 8, 16
+SECRET = b"benchmark"
+BOOK = PromptBook()
+WORDS = (
+    "the of and to in city bike parcel depot van street rate cost year study share found rose fell by".split()
+)
+
+
+class Points(Answer, frozen=True, kw_only=True):
+    """Points alone: short answers, so that prompts are what costs."""
+
+    points: Choice
+
+
+class Points1(RubricPoints, frozen=True, kw_only=True):
+    """A criterion, answered without analysis."""
+
+    answer = Points
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """The model, its window and the length of a report in tokens, and what vLLM is told on this hardware."""
+
+    shape: Shape
+    window: int
+    report_tokens: int
+    block: int
+    engine: dict[str, Any]
+
+
+CPU = Setting(TINY, 8_192, 5_500, 128, {"enforce_eager": True, "gpu_memory_utilization": 0.3})
+GPU = Setting(
+    SEVEN_B, 32_768, 28_000, 16, {"load_format": "dummy", "gpu_memory_utilization": 0.42, "dtype": "bfloat16"}
+)
+
+
+class Pair:
+    """The judge and the bare engine, both on one model with caches of one size."""
+
+    def __init__(self, setting: Setting, cached_reports: float) -> None:
+        from vllm import LLM
+
+        options = dict(setting.engine)
+        if cached_reports == 0:
+            options["enable_prefix_caching"] = False
+        elif math.isfinite(cached_reports):
+            prompt = setting.report_tokens + 600
+            options["num_gpu_blocks_override"] = math.ceil(cached_reports * prompt / setting.block)
+        model = str(tiny_model(setting.shape))
+        self.loop = asyncio.Runner()
+        self.judge = VLLMJudge(
+            VLLMConfig(model=model, max_context=setting.window, engine=options), BOOK, SECRET
+        )
+        self.loop.run(self.judge.start())
+        structured = {"backend": "guidance", "disable_any_whitespace": True}
+        self.llm = LLM(model, max_model_len=setting.window, structured_outputs_config=structured, **options)
+        self._setting = setting
+        self._salt = 0
+
+    def close(self) -> None:
+        self.loop.run(self.judge.close())
+        self.loop.close()
+        self.llm.llm_engine.engine_core.shutdown()
+        del self.llm
+
+    def questions(self, reports: int = REPORTS, criteria: int = CRITERIA) -> list[Points1]:
+        """New reports, report by report."""
+        self._salt += 1
+        draw = random.Random(self._salt)
+        found = []
+        for report in range(reports):
+            words = draw.choices(WORDS, k=round(self._setting.report_tokens * 0.9))
+            context = Context.of(report=f"Report {self._salt}.{report}. {' '.join(words)}")
+            found += [
+                Points1(
+                    context=context, task="Bikes?", criterion=f"It names fact {i}.", values=(0.0, 1.0, 2.0)
+                )
+                for i in range(criteria)
+            ]
+        return found
+
+    def ask(self, questions: list[Points1]) -> list[Reply[Points]]:
+        """All at once, arriving in the order given."""
+
+        async def answers() -> list[Reply[Points]]:
+            key = bytes(16)
+            return await asyncio.gather(*(self.judge.answer(q, Asked(key=key)) for q in questions))
+
+        replies = self.loop.run(answers())
+        assert all(reply.answer is not None for reply in replies), replies[0]
+        return replies
+
+    def chat(self, questions: list[Points1]) -> None:
+        from vllm import SamplingParams
+        from vllm.sampling_params import StructuredOutputsParams
+
+        schemas = [schema_of(question, analysis=True) for question in questions]
+        asked = [messages(q, BOOK, schema, SECRET) for q, schema in zip(questions, schemas, strict=True)]
+        how = [
+            SamplingParams(
+                temperature=0.0,
+                max_tokens=max_tokens(schema),
+                seed=0,
+                structured_outputs=StructuredOutputsParams(json=schema, disable_any_whitespace=True),
+            )
+            for schema in schemas
+        ]
+        self.llm.chat(asked, how, use_tqdm=False)
+
+
+def grouped(questions: list[Points1]) -> list[Points1]:
+    return questions
+
+
+def shuffled(questions: list[Points1]) -> list[Points1]:
+    return random.Random(0).sample(questions, len(questions))
+
+
+def by_criterion(questions: list[Points1]) -> list[Points1]:
+    """Every neighbour is about another report: the worst order there is."""
+    return [q for first in range(CRITERIA) for q in questions[first::CRITERIA]]
+
+
+def computed_tokens(pair: Pair, setting: Setting) -> Row:
+    """One report, sixty criteria."""
+    questions = pair.questions(1, 60)
+    engine = pair.loop.run(pair.judge.start())
+    prompts = [engine.tokens(messages(q, BOOK, schema_of(q, True), SECRET)) for q in questions]
+    usages = [reply.usage for reply in pair.ask(questions)]
+    computed = sum(usage.prompt_tokens - usage.cached_tokens for usage in usages)
+    least = least_computed(prompts, setting.block)
+    name = "prompt tokens computed, 1 report x 60"
+    return Row(name, computed, least, "block-aligned minimum", least / computed, "tokens", 60, 1)
+
+
+def rates(name: str, pair: Pair, order: Callable[[list[Points1]], list[Points1]], quick: bool) -> Row:
+    """Judgments a second through the judge in `order`, beside `LLM.chat` by report."""
+    n = REPORTS * CRITERIA
+    row = compare(
+        name,
+        lambda: pair.ask(order(pair.questions())),
+        lambda: pair.chat(pair.questions()),
+        peer_name="LLM.chat by report",
+        n=n,
+        quick=quick,
+    )
+    return msgspec.structs.replace(row, ours=n / row.ours, peer=n / (row.peer or 1), unit="judgments/s")
+
+
+def bare(name: str, pair: Pair, order: Callable[[list[Points1]], list[Points1]]) -> Row:
+    """Judgments a second of `LLM.chat` in `order`."""
+    questions = order(pair.questions())
+    start = time.perf_counter()
+    pair.chat(questions)
+    return alone(name, len(questions) / (time.perf_counter() - start), "judgments/s", n=len(questions))
+
+
+@contextlib.contextmanager
+def pair_of(setting: Setting, cached_reports: float) -> Iterator[Pair]:
+    pair = Pair(setting, cached_reports)
+    try:
+        yield pair
+    finally:
+        pair.close()
+
+
+def rows_of(setting: Setting) -> Callable[[bool, Callable[[str], bool]], Iterable[Row]]:
+    def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+        if wanted("all"):
+            with pair_of(setting, math.inf) as pair:
+                yield computed_tokens(pair, setting)
+                yield rates("cache holds all, by report", pair, grouped, quick)
+                yield rates("cache holds all, shuffled", pair, shuffled, quick)
+        if wanted("two"):
+            with pair_of(setting, 2.3) as pair:
+                yield rates("cache holds two, by report", pair, grouped, quick)
+                yield rates("cache holds two, shuffled", pair, shuffled, quick)
+                yield rates("cache holds two, by criterion", pair, by_criterion, quick)
+                yield bare("cache holds two, shuffled, LLM.chat", pair, shuffled)
+        if wanted("none"):
+            with pair_of(setting, 0) as pair:
+                yield bare("no cache, by report, LLM.chat", pair, grouped)
+
+    return rows
+
+
+def kept(rows: Callable[[bool, Callable[[str], bool]], Iterable[Row]]) -> Callable[..., Iterable[Row]]:
+    """`rows`, and a file of them with date and hardware in benchmarks/results/."""
+
+    def keeping(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+        import torch
+
+        done = []
+        for row in rows(quick, wanted):
+            done.append(row)
+            yield row
+        date = time.strftime("%Y-%m-%d", time.gmtime())
+        hardware = f"{torch.cuda.get_device_name()}; {machine()}"
+        folder = Path(__file__).parent / "results"
+        folder.mkdir(exist_ok=True)
+        record = msgspec.json.encode({"date": date, "hardware": hardware, "rows": done})
+        (folder / "prefix-gpu.json").write_bytes(msgspec.json.format(record) + b"\n")
+
+    return keeping
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--gpu", action="store_true")
+    options, sys.argv[1:] = parser.parse_known_args()
+    main(__doc__, kept(rows_of(GPU)) if options.gpu else rows_of(CPU))

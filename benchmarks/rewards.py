@@ -1,0 +1,302 @@
+"""Rewards for GRPO-like batches, beside the ways that trainers' own reward functions call a judge.
+
+    python -m benchmarks.rewards [--quick] [--json] [--only WORDS]
+
+64 prompts x 8 rollouts x 20 rubrics against a judge that takes 200 ms and 256 questions at once: the judge-bound
+optimum is calls x latency / 256. Ours is `RewardModel`, store and all; every run has reports of its own. The peers send
+the same requests to the same judge: one after the other; an asyncio coroutine a rollout; blocking functions in ten
+processes. The slow peers do a part of the work, and ours the same part.
+
+In the Python of a vLLM environment (make test-vllm makes one), rows against a real vLLM with a tiny model follow, whose
+prefix cache holds two of the eight reports. There, the limit of both sides is 16 requests at once.
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import multiprocessing
+import shutil
+import statistics
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+from adjudge.engine import RewardModel, RunConfig
+from adjudge.engine.garbage import rare_collections
+from adjudge.judges import Context
+from adjudge.judges.completions import Requests
+from adjudge.judges.render import secret_from_environment
+from adjudge.prompts import PromptBook
+from adjudge.scoring.rubrics import RubricPoints
+
+from benchmarks.timing import Row, alone, compare, main
+from tests.reward_server import judge_server
+
+LATENCY = 0.2
+LIMIT = 256
+PROCESSES = 10
+RUBRICS = 20
+ROLLOUTS = 8
+CHARS = 3_000
+VLLM_LIMIT = 16
+VLLM_REPORT_WORDS = 4_500
+
+Requested = list[list[bytes]]  # for each rollout, the bodies of its questions
+
+
+class Work:
+    """`prompts` x `rollouts` x `rubrics` for one judge: as items for ours, as requests for the peers."""
+
+    def __init__(self, judge: dict[str, Any], prompts: int, rollouts: int, rubrics: int, words: int) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="adjudge-rewards-"))
+        self.calls = prompts * rollouts * rubrics
+        self.criteria = [f"The report weighs point {n} against its costs." for n in range(rubrics)]
+        gold = [{"criterion": criterion, "points": 1.0} for criterion in self.criteria]
+        tasks = [
+            {"id": str(n), "prompt": f"Compare plan {n}.", "gold": {"rubrics": gold}} for n in range(prompts)
+        ]
+        (self.folder / "tasks.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, tasks)))
+        self._settings = {
+            "tasks": str(self.folder / "tasks.jsonl"),
+            "protocols": ["rubrics"],
+            "judge": {"backend": "openai", "retries": 0, **judge},
+            "fetch": {"mode": "off"},
+            "reward": {"metric": "score_clipped", "deadline_s": 3600},
+        }
+        self._model_name = judge["model"]
+        self._shape = (prompts, rollouts, words)
+        self._round = 0
+        self.cpu: list[float] = []
+
+    def items(self) -> list[dict[str, Any]]:
+        """Rollouts that nobody has seen before, so that neither a store nor a cache knows them."""
+        self._round += 1
+        prompts, rollouts, words = self._shape
+        return [
+            {"task_id": str(p), "text": _report(f"{self._round} {p} {r}", words), "sample": r}
+            for p in range(prompts)
+            for r in range(rollouts)
+        ]
+
+    @cached_property
+    def model(self) -> RewardModel:
+        """Ours, open as in a training run."""
+        return RewardModel(RunConfig.of({**self._settings, "store": str(self.folder / "store")}))
+
+    def requests(self) -> Requested:
+        """The very bodies that ours would send for `items`."""
+        made = Requests(
+            PromptBook(),
+            secret_from_environment(),
+            model=self._model_name,
+            temperature=0.0,
+            thinking_tokens=0,
+        )
+        found = []
+        for item in self.items():
+            context = Context.of(report=item["text"])
+            questions = [
+                RubricPoints(
+                    context=context,
+                    task=f"Compare plan {item['task_id']}.",
+                    criterion=criterion,
+                    values=(0.0, 1.0),
+                )
+                for criterion in self.criteria
+            ]
+            found.append([made.body(q, made.form(q), 1, constrained=True) for q in questions])
+        return found
+
+    def close(self) -> None:
+        self.model.close()
+        shutil.rmtree(self.folder)
+
+
+def _report(name: str, words: int) -> str:
+    body = "The plan costs less than it saves, as the measured flows of the year before show. "
+    return f"Report {name}.\n\n" + "".join(f"{n}. {body}" for n in range(words // 16))
+
+
+def as_batch(work: Work) -> None:
+    began = time.process_time()
+    rewards = work.model.score_sync(work.items())
+    work.cpu.append(time.process_time() - began)
+    assert all(reward.value is not None for reward in rewards)
+
+
+def one_by_one(url: str, requested: Requested) -> None:
+    for body in (body for rollout in requested for body in rollout):
+        request = urllib.request.Request(
+            f"{url}/chat/completions", body, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request) as reply:
+            assert reply.status == 200
+
+
+def naive_asyncio(url: str, requested: Requested, limit: int, at_once: bool) -> None:
+    """A coroutine a rollout, that asks its rubrics one after another, or `at_once`."""
+
+    async def run() -> None:
+        slots = asyncio.Semaphore(limit)
+        headers = {"Content-Type": "application/json"}
+        connector = aiohttp.TCPConnector(limit=limit)
+        timeout = aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout) as session:
+
+            async def ask(body: bytes) -> None:
+                async with slots, session.post(f"{url}/chat/completions", data=body) as reply:
+                    assert reply.status == 200, await reply.text()
+                    await reply.json()
+
+            async def reward(bodies: list[bytes]) -> None:
+                if at_once:
+                    await asyncio.gather(*map(ask, bodies))
+                else:
+                    for body in bodies:
+                        await ask(body)
+
+            await asyncio.gather(*map(reward, requested))
+
+    asyncio.run(run())
+
+
+def _blocking(arguments: tuple[str, list[bytes]]) -> None:
+    one_by_one(arguments[0], [arguments[1]])
+
+
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
+    with rare_collections():
+        yield from _mock_rows(quick, wanted)
+        if importlib.util.find_spec("vllm") is not None and wanted("vllm"):
+            yield from _vllm_rows(quick)
+
+
+@contextlib.contextmanager
+def _working(judge: dict[str, Any], *shape: int) -> Iterator[Work]:
+    work = Work(judge, *shape)
+    try:
+        yield work
+    finally:
+        work.close()
+
+
+def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    words = CHARS // 6
+    with judge_server(LATENCY) as url:
+        judge = {"url": url, "model": "mock", "max_in_flight": LIMIT}
+        prompts = 16 if quick else 64
+        name = f"{prompts} x {ROLLOUTS} x {RUBRICS} rubrics"
+        if wanted(f"{name} naive asyncio optimum"):
+            with _working(judge, prompts, ROLLOUTS, RUBRICS, words) as work:
+                requested = work.requests()
+                row = compare(
+                    name,
+                    lambda: as_batch(work),
+                    lambda: naive_asyncio(url, requested, LIMIT, at_once=True),
+                    peer_name="naive asyncio (b)",
+                    n=work.calls,
+                    quick=quick,
+                )
+                yield row
+                optimum = work.calls * LATENCY / LIMIT
+                yield alone(
+                    "share of the judge-bound optimum", optimum / row.ours, "", n=work.calls, runs=row.runs
+                )
+                cpu = statistics.median(work.cpu) / work.calls * 1e3
+                yield alone("CPU a question, ours", cpu, "ms", n=work.calls, runs=row.runs)
+                yield alone(
+                    "rewards a second", prompts * ROLLOUTS / row.ours, "1/s", n=work.calls, runs=row.runs
+                )
+        if wanted("single-sample calls p50 p95 p99"):
+            yield from _single_calls(judge, prompts, words)
+        if wanted("10 processes blocking"):
+            with (
+                _working(judge, 4, ROLLOUTS, RUBRICS, words) as work,
+                multiprocessing.get_context("spawn").Pool(PROCESSES) as pool,
+            ):
+                asked = [(url, bodies) for bodies in work.requests()]
+                pool.map(_blocking, [(url, asked[0][1][:1])] * PROCESSES, chunksize=1)
+                yield compare(
+                    f"4 x {ROLLOUTS} x {RUBRICS} rubrics",
+                    lambda: as_batch(work),
+                    lambda: pool.map(_blocking, asked, chunksize=1),
+                    peer_name=f"{PROCESSES} processes, blocking (c)",
+                    n=work.calls,
+                    quick=True,
+                )
+        if wanted("one by one"):
+            with _working(judge, 1, 2, RUBRICS, words) as work:
+                requested = work.requests()
+                yield compare(
+                    f"1 x 2 x {RUBRICS} rubrics",
+                    lambda: as_batch(work),
+                    lambda: one_by_one(url, requested),
+                    peer_name="one by one (a)",
+                    n=work.calls,
+                    quick=True,
+                )
+
+
+def _single_calls(judge: dict[str, Any], prompts: int, words: int) -> Iterator[Row]:
+    """How long a call for one rollout takes when all are made at once, as by verl."""
+    with _working(judge, prompts, ROLLOUTS, RUBRICS, words) as work:
+        model = work.model
+        items = work.items()
+
+        async def run() -> list[float]:
+            async def one(item: dict[str, Any]) -> float:
+                began = time.perf_counter()
+                (reward,) = await model.score([item])
+                assert reward.value is not None
+                return time.perf_counter() - began
+
+            return sorted(await asyncio.gather(*map(one, items)))
+
+        model.score_sync(items[:1])
+        seconds = asyncio.run(run())
+        for share in (50, 95, 99):
+            at = seconds[min(len(seconds) * share // 100, len(seconds) - 1)]
+            yield alone(f"{len(items)} single calls at once: p{share}", at, "s", n=len(items))
+        yield alone(
+            f"{len(items)} single calls at once: rewards a second",
+            len(items) / seconds[-1],
+            "1/s",
+            n=len(items),
+        )
+
+
+def _vllm_rows(quick: bool) -> Iterator[Row]:
+    from tests.local_vllm import server
+
+    rubrics = 6 if quick else 16
+    window, blocks = 8192, 120  # blocks of 128 tokens: two reports of about 6,000 and what runs beside them
+    arguments = (
+        "--max-model-len",
+        str(window),
+        "--num-gpu-blocks-override",
+        str(blocks),
+        "--dtype",
+        "bfloat16",
+    )
+    with server(*arguments) as url:
+        judge = {"url": url, "model": "judge", "max_in_flight": VLLM_LIMIT, "timeout_s": 3600}
+        with _working(judge, 1, ROLLOUTS, rubrics, VLLM_REPORT_WORDS) as work:
+            for at_once, how in ((False, "rubrics in turn"), (True, "rubrics at once")):
+                yield compare(
+                    f"vLLM, cache of 2 of 8 reports, 8 x {rubrics} rubrics",
+                    lambda: as_batch(work),
+                    lambda at_once=at_once: naive_asyncio(url, work.requests(), VLLM_LIMIT, at_once),  # type: ignore[misc]
+                    peer_name=f"naive asyncio, {how} (b)",
+                    n=work.calls,
+                    quick=True,
+                )
+
+
+if __name__ == "__main__":
+    main(__doc__, rows)

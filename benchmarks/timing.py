@@ -1,0 +1,110 @@
+"""Two sides doing the same work in the same run, alternating: medians, their ratio, and the machine.
+
+A benchmark is a module with `rows(quick, wanted)` and the last line `main(__doc__, rows)`; it is run as
+
+    python -m benchmarks.NAME [--quick] [--json] [--only WORDS]
+"""
+
+import argparse
+import gc
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+RUNS = 5
+QUICK_RUNS = 3
+SETTLE_SECONDS = 0.1  # between the sides: thread pools of one may spin on for some milliseconds
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One comparison. `ours` and `peer` are medians over `runs`, in `unit`; a ratio above 1 means ours is better.
+
+    `n` is the amount of work a run does. `peer` and `ratio` are None for a figure that has no other side.
+    """
+
+    name: str
+    ours: float
+    peer: float | None
+    peer_name: str
+    ratio: float | None
+    unit: str
+    n: int
+    runs: int
+
+
+def seconds(work: Callable[[], object]) -> float:
+    gc.collect()
+    time.sleep(SETTLE_SECONDS)
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def compare(
+    name: str,
+    ours: Callable[[], object],
+    peer: Callable[[], object],
+    *,
+    peer_name: str,
+    n: int,
+    quick: bool,
+) -> Row:
+    """Times both sides, changing which goes first from run to run. Ours is called once before, to load its code."""
+    runs = QUICK_RUNS if quick else RUNS
+    ours()
+    times: dict[Callable[[], object], list[float]] = {ours: [], peer: []}
+    for run in range(runs):
+        for side in (ours, peer) if run % 2 == 0 else (peer, ours):
+            times[side].append(seconds(side))
+    our_time, peer_time = statistics.median(times[ours]), statistics.median(times[peer])
+    return Row(name, our_time, peer_time, peer_name, peer_time / our_time, "s", n, runs)
+
+
+def alone(name: str, value: float, unit: str, *, n: int = 1, runs: int = 1) -> Row:
+    """A figure to be stated, with nothing to compare it with."""
+    return Row(name, value, None, "", None, unit, n, runs)
+
+
+def machine() -> str:
+    """Processor, cores and versions, in one line."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        models = [
+            line.partition(":")[2].strip()
+            for line in cpuinfo.read_text().splitlines()
+            if "model name" in line
+        ]
+        model = models[0] if models else model
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
+
+
+def table(rows: Iterable[Row]) -> Iterator[str]:
+    """The rows for people, one line each."""
+    for row in rows:
+        line = f"{row.name:<58} {row.ours:>10.4g} {row.unit}"
+        if row.peer is not None and row.ratio is not None:
+            line += f"   {row.peer_name}: {row.peer:.4g} {row.unit}   x {row.ratio:.3g}"
+        yield line
+
+
+def main(doc: str | None, rows: Callable[[bool, Callable[[str], bool]], Iterable[Row]]) -> None:
+    """Reads the command line, runs `rows(quick, wanted)` and prints them; progress goes to stderr."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="smaller problems, three runs")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--only", default="", metavar="WORDS", help="only rows whose name contains this")
+    options = parser.parse_args()
+    print(machine(), file=sys.stderr)
+    done: list[Row] = []
+    for row in rows(options.quick, lambda name: options.only.lower() in name.lower()):
+        done.append(row)
+        print(next(table([row])), file=sys.stderr if options.json else sys.stdout, flush=True)
+    if options.json:
+        print(msgspec.json.format(msgspec.json.encode(done)).decode())

@@ -1,0 +1,33 @@
+"""AReaL: a `reward_fn` for its rollout workflows.
+
+AReaL gives a reward function 15 seconds, three retries, and then the reward 0. So the deadline here is 12 seconds, and
+what failed raises, which AReaL does not turn into a number. Raise both for slower judges.
+"""
+
+from collections.abc import Sequence
+
+from adjudge.engine.adapters.source import Source, number, open_source
+from adjudge.engine.adapters.turns import task_name
+from adjudge.engine.reward import RewardItem
+
+__all__ = ["reward_fn"]
+
+DEADLINE_S = 12.0
+
+
+def reward_fn(
+    prompt: str,
+    completions: str,
+    prompt_ids: Sequence[int],
+    completion_ids: Sequence[int],
+    *,
+    source: Source = None,
+    deadline: float = DEADLINE_S,
+    on_failure: str | float = "raise",
+    task_id: object = None,
+    **columns: object,
+) -> float:
+    """The reward of one completion. `task_id` is a column of the data set; else the task is found by its prompt."""
+    item = RewardItem(text=completions, prompt=prompt, task_id=task_name(task_id))
+    (reward,) = open_source(source).score_sync([item], deadline=deadline)
+    return number(reward, on_failure)

@@ -1,0 +1,52 @@
+"""Where an adapter's rewards come from: a server, or an engine in this process; opened once a process."""
+
+import os
+from functools import cache
+
+from adjudge.engine.client import RewardClient
+from adjudge.engine.config import ConfigError
+from adjudge.engine.reward import Reward, RewardError, settled
+from adjudge.engine.reward_config import Constant, OnFailure
+from adjudge.engine.rewards import RewardModel
+
+__all__ = ["REWARDS", "Source", "number", "open_source"]
+
+REWARDS = "ADJUDGE_REWARDS"
+
+Source = str | RewardModel | RewardClient | None
+
+
+def open_source(source: Source) -> RewardModel | RewardClient:
+    """What `source` names. Raises ConfigError if there is none, or none that can be used."""
+    if isinstance(source, (RewardModel, RewardClient)):
+        return source
+    named = source or os.environ.get(REWARDS, "")
+    if not named:
+        raise ConfigError(
+            f"rewards: set {REWARDS}, or source=, to the URL of a server or the path of a configuration"
+        )
+    return _opened(named)
+
+
+@cache
+def _opened(named: str) -> RewardModel | RewardClient:
+    return RewardClient(named) if named.startswith(("http://", "https://")) else RewardModel(named)
+
+
+def number(reward: Reward, on_failure: str | float | Constant = "raise") -> float:
+    """The value of `reward`; for a failed one the number `on_failure`, or RewardError if that is "raise"."""
+    value = settled(reward, _on_failure(on_failure))
+    if value is None:
+        raise RewardError(f"no reward: {reward.reason}, and this trainer knows no missing reward")
+    return value
+
+
+def _on_failure(given: str | float | Constant) -> OnFailure:
+    if isinstance(given, Constant):
+        return given
+    if given == "raise":
+        return "raise"
+    try:
+        return Constant(float(given))
+    except ValueError as error:
+        raise ConfigError(f"on_failure: {given!r} must be raise or a number") from error

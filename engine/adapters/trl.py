@@ -1,0 +1,63 @@
+"""TRL: reward functions for GRPOTrainer and its kin.
+
+    reward_funcs=functools.partial(async_reward, source="http://127.0.0.1:8300")
+
+Bind the source with `functools.partial`: TRL recognises a partial of a coroutine function, and pickles it. A reward
+that failed is None, which TRL turns into no gradient for that row.
+"""
+
+from collections.abc import Sequence
+
+from adjudge.engine.adapters.source import Source, open_source
+from adjudge.engine.adapters.turns import Turns, task_name, text_in
+from adjudge.engine.reward import RewardItem, settled
+from adjudge.engine.reward_config import OnFailure
+
+__all__ = ["async_reward", "reward"]
+
+
+async def async_reward(
+    prompts: Sequence[Turns],
+    completions: Sequence[Turns],
+    completion_ids: object = None,
+    *,
+    source: Source = None,
+    deadline: float | None = None,
+    on_failure: OnFailure = "none",
+    task_id: Sequence[object] | None = None,
+    **columns: object,
+) -> list[float | None]:
+    """One reward a completion. `task_id` is a column of the data set; without it, tasks are found by their prompts."""
+    items = _items(prompts, completions, task_id)
+    return [
+        settled(reward, on_failure) for reward in await open_source(source).score(items, deadline=deadline)
+    ]
+
+
+def reward(
+    prompts: Sequence[Turns],
+    completions: Sequence[Turns],
+    completion_ids: object = None,
+    *,
+    source: Source = None,
+    deadline: float | None = None,
+    on_failure: OnFailure = "none",
+    task_id: Sequence[object] | None = None,
+    **columns: object,
+) -> list[float | None]:
+    """`async_reward`, for trainers that do not await."""
+    items = _items(prompts, completions, task_id)
+    return [settled(found, on_failure) for found in open_source(source).score_sync(items, deadline=deadline)]
+
+
+def _items(
+    prompts: Sequence[Turns], completions: Sequence[Turns], task_ids: Sequence[object] | None
+) -> list[RewardItem]:
+    return [
+        RewardItem(
+            text=text_in(completion, "assistant"), prompt=text_in(prompt, "user"), task_id=task_name(named)
+        )
+        for prompt, completion, named in zip(
+            prompts, completions, task_ids or [None] * len(prompts), strict=True
+        )
+    ]

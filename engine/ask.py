@@ -1,0 +1,173 @@
+"""Asking: the store first, then the judge; two equal questions in flight are one call."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Coroutine
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import msgspec
+from adjudge.engine.store import JudgmentStore
+from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
+from adjudge.judges.schema import schema_of
+from adjudge.prompts import PromptBook
+
+__all__ = ["Asker", "Flights", "Remembered"]
+
+A = TypeVar("A", bound=Answer)
+R = TypeVar("R")
+
+ENGINE = f"adjudge {version('adjudge')}"
+
+
+class Flights:
+    """Work in flight, by key: whoever asks for the same key shares it. Work that nobody waits for is cancelled."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[bytes, tuple[asyncio.Task[Any], int]] = {}
+
+    def __len__(self) -> int:
+        """How many different keys are in flight."""
+        return len(self._tasks)
+
+    async def share(self, key: bytes, begin: Callable[[], Coroutine[Any, Any, R]]) -> R:
+        """The result of the work in flight for `key`, begun if there is none."""
+        task, waiting = self._tasks.get(key, (None, 0))
+        if task is None:
+            task = asyncio.ensure_future(begin())
+            task.add_done_callback(lambda done: self._land(key, done))
+        self._tasks[key] = task, waiting + 1
+        try:
+            result: R = await asyncio.shield(task)
+            return result
+        finally:
+            self._leave(key, task)
+
+    def _leave(self, key: bytes, task: "asyncio.Task[Any]") -> None:
+        flying, waiting = self._tasks.get(key, (None, 0))
+        if flying is not task:
+            return
+        if waiting > 1:
+            self._tasks[key] = task, waiting - 1
+        else:
+            task.cancel()
+            self._land(key, task)
+
+    def _land(self, key: bytes, task: "asyncio.Task[Any]") -> None:
+        if self._tasks.get(key, (None, 0))[0] is task:
+            del self._tasks[key]
+
+
+class Asker:
+    """Answers questions from `store`, else from `judge`, and keeps what came back.
+
+    `from_store` and `from_judge` count the answers. One event loop.
+    """
+
+    def __init__(self, judge: Judge, store: JudgmentStore, book: PromptBook) -> None:
+        self.judge = judge
+        self.from_store = 0
+        self.from_judge = 0
+        self.store = store
+        self._book = book
+        self._flights = Flights()
+        self._static: dict[tuple[type, str, int, tuple[float, ...]], bytes] = {}
+
+    def key(self, question: Question[A], repeat: int) -> bytes:
+        """The 16-byte key of `question`: equal keys are the same question to the same judge (design.md, records)."""
+        static = self._static_part(question)
+        digest = hashlib.blake2b(static, digest_size=16)
+        digest.update(question.context.digest)
+        digest.update(repeat.to_bytes(4, "big"))
+        digest.update(question.identity())
+        return digest.digest()
+
+    def _static_part(self, question: Question[A]) -> bytes:
+        """The hash of what all questions of one type, language and length share."""
+        kind = (type(question), question.language, question.count, question.options)
+        found = self._static.get(kind)
+        if found is None:
+            preamble = self._book.get("preamble", question.language)
+            prompts = [
+                preamble.digest,
+                self._book.get(question.prompt, question.language, question.folder).digest,
+            ]
+            schema = schema_of(question, self.judge.analysis)
+            parts = (self.judge.fingerprint, self.judge.sampling, prompts, schema)
+            found = self._static[kind] = hashlib.blake2b(
+                msgspec.msgpack.encode(parts), digest_size=16
+            ).digest()
+        return found
+
+    async def ask(
+        self, question: Question[A], repeat: int = 0, priority: int = 0, deadline: float | None = None
+    ) -> Judgment[A]:
+        """The judgment of `question`. `deadline` is in seconds of the event loop's clock.
+
+        Raises only what the judge raises for itself (engine-fatal) and StoreError.
+        """
+        key = self.key(question, repeat)
+        # Not the deadline: whoever else waits for the same key may have more time, or all the time there is.
+        asked = Asked(key=key, repeat=repeat, priority=priority)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._flights.share(key, lambda: self._answer(question, asked))
+        except TimeoutError:
+            return self._judgment(key, question, Reply(reason="deadline"))
+
+    async def _answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
+        stored = await self.store.get(asked.key, question)
+        if stored is not None:
+            self.from_store += 1
+            return stored
+        reply = await self.judge.answer(question, asked)
+        self.from_judge += 1
+        judgment = self._judgment(asked.key, question, reply)
+        if reply.reason != "deadline":
+            self.store.put(judgment)
+        return judgment
+
+    def _judgment(self, key: bytes, question: Question[A], reply: Reply[A]) -> Judgment[A]:
+        return Judgment(
+            key=key,
+            group=question.context.digest,
+            question=type(question).__name__,
+            answer=reply.answer,
+            status="unscored" if reply.answer is None else "scored",
+            reason=reply.reason,
+            text=reply.text,
+            finish_reason=reply.finish_reason,
+            usage=reply.usage,
+            seconds=reply.seconds,
+            judge=self.judge.fingerprint,
+            engine=ENGINE,
+            written_at=time.time_ns() // 1000,
+        )
+
+
+class Remembered:
+    """A judge whose answers are kept: a member of a panel, each of whose opinions is a judgment of its own."""
+
+    def __init__(self, asker: Asker) -> None:
+        self.name = asker.judge.name
+        self.fingerprint = asker.judge.fingerprint
+        self.sampling = asker.judge.sampling
+        self.analysis = asker.judge.analysis
+        self._asker = asker
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The stored or fresh judgment, as a reply."""
+        judgment = await self._asker.ask(question, asked.repeat, asked.priority, asked.deadline)
+        return Reply(
+            answer=judgment.answer,
+            reason=judgment.reason,
+            text=judgment.text,
+            finish_reason=judgment.finish_reason,
+            usage=judgment.usage,
+            seconds=judgment.seconds,
+        )
+
+    async def close(self) -> None:
+        """Close the judge."""
+        await self._asker.judge.close()

@@ -1,0 +1,321 @@
+"use strict";
+// Sorts and filters the tables, draws the figures, and turns values into links where a viewer serves the page.
+(() => {
+  const sections = JSON.parse(document.getElementById("data").textContent);
+  const served = location.protocol.startsWith("http");
+  let wanted = "";
+
+  const shown = (name) => name.toLowerCase().includes(wanted);
+  const number = (value, scale = 1) => (value === null ? "-" : (value * scale).toFixed(2));
+  const element = (name, text, attributes = {}) => {
+    const made = document.createElement(name);
+    if (text !== null) made.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+
+  // Tables
+
+  function sort(button) {
+    const head = button.closest("th");
+    const table = head.closest("table");
+    const at = [...head.parentNode.children].indexOf(head);
+    const down = head.getAttribute("aria-sort") === "ascending";
+    for (const other of head.parentNode.children) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const rows = [...table.tBodies[0].rows].map((row, place) => {
+      const cell = row.cells[at];
+      return { row, place, value: cell.dataset.v === undefined ? null : Number(cell.dataset.v), text: cell.textContent };
+    });
+    const sign = down ? -1 : 1;
+    const numeric = rows.some(({ value }) => value !== null);
+    rows.sort((a, b) => {
+      if (!numeric) return sign * a.text.localeCompare(b.text) || a.place - b.place;
+      if (a.value === null || b.value === null) return (a.value === null) - (b.value === null) || a.place - b.place;
+      return sign * (a.value - b.value) || a.place - b.place;
+    });
+    table.tBodies[0].append(...rows.map(({ row }) => row));
+  }
+
+  function filter() {
+    wanted = document.getElementById("filter").value.trim().toLowerCase();
+    for (const row of document.querySelectorAll("tr[data-system]")) row.hidden = !shown(row.dataset.system);
+    const names = new Set(sections.flatMap(({ systems }) => systems.map(([name]) => name)));
+    const found = [...names].filter(shown).length;
+    document.getElementById("found").textContent = wanted ? `${found} of ${names.size} systems` : "";
+    for (const plot of document.querySelectorAll(".plot[data-drawn]")) draw(plot);
+    for (const details of document.querySelectorAll("details[data-table][open]")) fill(details);
+  }
+
+  function link(cell) {
+    const section = sections[Number(cell.closest("section").id.slice(1))];
+    const system = cell.closest("tr").dataset.system;
+    const query = new URLSearchParams({ system, protocol: section.protocol, metric: cell.dataset.metric });
+    const text = cell.textContent;
+    cell.replaceChildren(
+      element("a", text, { href: `system?${query}`, "aria-label": `${text}, evidence for ${cell.dataset.metric} of ${system}` })
+    );
+  }
+
+  function fill(details) {
+    const { systems, ranks, pairs, scale } = sections[Number(details.dataset.section)];
+    const name = (place) => systems[place][0];
+    const few = (value) => (value === null ? "-" : value.toPrecision(3));
+    const [columns, rows] =
+      details.dataset.table === "ranks"
+        ? [
+            ["system", "rank", "share"],
+            ranks.map(([system, rank, share]) => [name(system), [rank, rank], [share, `${(100 * share).toFixed(1)}%`]]),
+          ]
+        : [
+            ["system", "less", "difference", "low", "high", "p", "Holm p", "tasks"],
+            pairs.map(([a, b, difference, low, high, p, holm, n]) => [
+              name(a),
+              name(b),
+              ...[difference, low, high].map((value) => [value, number(value, scale)]),
+              [p, few(p)],
+              [holm, few(holm)],
+              [n, n],
+            ]),
+          ];
+    const head = element("tr", null);
+    for (const column of columns) {
+      const cell = element("th", null, { scope: "col" });
+      cell.append(element("button", column, { type: "button" }));
+      head.append(cell);
+    }
+    const body = element("tbody", null);
+    for (const row of rows.filter((row) => shown(row[0]) || (row.length > 3 && shown(row[1])))) {
+      const line = element("tr", null);
+      row.forEach((cell, at) => {
+        if (at === 0) line.append(element("th", cell, { scope: "row" }));
+        else if (!Array.isArray(cell)) line.append(element("td", cell));
+        else line.append(element("td", cell[1], cell[0] === null ? {} : { class: "n", "data-v": cell[0] }));
+      });
+      body.append(line);
+    }
+    const label = details.querySelector("summary").textContent;
+    const table = element("table", null);
+    const thead = element("thead", null);
+    thead.append(head);
+    table.append(thead, body);
+    align(table);
+    const region = element("div", null, { class: "scroll", role: "region", tabindex: 0, "aria-label": label });
+    region.append(table);
+    details.querySelector(".scroll")?.remove();
+    details.append(region);
+  }
+
+  function align(table) {
+    const heads = table.tHead.rows[0].cells;
+    const bodies = [...table.tBodies[0].rows];
+    [...heads].forEach((head, at) => head.classList.toggle("n", bodies.some((row) => row.cells[at]?.classList.contains("n"))));
+  }
+
+  // Figures
+
+  const short = (name, width) => (name.length > width ? `${name.slice(0, width - 1)}…` : name);
+
+  function base(plot, names, options) {
+    const width = Math.max(plot.clientWidth, options.least ?? 0);
+    const letters = width < 480 ? 14 : 24;
+    const longest = Math.max(4, ...names.map((name) => Math.min(name.length, letters)));
+    const { least, ...rest } = options;
+    return {
+      width,
+      marginLeft: 12 + 6.6 * longest,
+      marginRight: 24,
+      style: { fontSize: "12px", background: "transparent", color: "inherit" },
+      ...rest,
+      y: { domain: names, label: null, tickFormat: (name) => short(name, letters), tickSize: 0, ...rest.y },
+    };
+  }
+
+  const figures = {
+    scores(plot, data) {
+      const rows = data.systems
+        .filter(([name, value]) => shown(name) && value !== null)
+        .map(([name, value, low, high, tier]) => ({
+          name, tier: String(tier ?? "-"), value: value * data.scale,
+          low: (low ?? value) * data.scale, high: (high ?? value) * data.scale,
+        }));
+      const title = (row) => `${row.name}: ${row.value.toFixed(2)} (${row.low.toFixed(2)} to ${row.high.toFixed(2)}), tier ${row.tier}`;
+      return Plot.plot(base(plot, rows.map(({ name }) => name), {
+        height: 60 + 20 * rows.length, marginTop: 8,
+        ariaLabel: `${data.metric} of ${rows.length} systems with intervals`,
+        x: { label: `${data.metric} →`, grid: true, nice: true },
+        marks: [
+          Plot.ruleY(rows, { y: "name", x1: "low", x2: "high", stroke: "var(--accent)", strokeWidth: 2 }),
+          Plot.dot(rows, { y: "name", x: "value", fill: "var(--accent)", r: 4 }),
+          Plot.tip(rows, Plot.pointerY({ y: "name", x: "value", title, fill: "var(--paper)" })),
+        ],
+      }));
+    },
+
+    ranks(plot, data) {
+      const rows = data.ranks
+        .map(([system, rank, share]) => ({ name: data.systems[system][0], rank, share }))
+        .filter(({ name }) => shown(name));
+      const names = [...new Set(rows.map(({ name }) => name))];
+      return Plot.plot(base(plot, names, {
+        height: 60 + 20 * names.length, marginTop: 8,
+        ariaLabel: `Share of resamples in which each of ${names.length} systems has each rank`,
+        x: { label: "rank →", domain: [0.5, Math.max(1, data.systems.length) + 0.5], ticks: Math.min(10, data.systems.length), tickFormat: "d" },
+        marks: [
+          Plot.rect(rows, {
+            y: "name", x1: (row) => row.rank - 0.5, x2: (row) => row.rank + 0.5,
+            fill: "var(--accent)", fillOpacity: (row) => 0.08 + 0.92 * row.share, insetTop: 1, insetBottom: 1,
+            title: (row) => `${row.name}: rank ${row.rank} in ${(100 * row.share).toFixed(1)}%`, tip: { fill: "var(--paper)" },
+          }),
+        ],
+        opacity: { type: "identity" },
+      }));
+    },
+
+    pairs(plot, data) {
+      const names = data.systems.map(([name]) => name).filter(shown);
+      const rows = data.pairs.flatMap(([a, b, difference, low, high, p, holm]) => {
+        const [first, second] = [data.systems[a][0], data.systems[b][0]];
+        const told = holm === null ? low !== null && low * high > 0 : holm < 0.05;
+        const cell = (name, less, sign) => ({
+          name, less, told: !told ? "cannot be told apart" : (sign * difference > 0) !== data.lower ? "better" : "worse",
+          text: `${name} less ${less}: ${number(difference === null ? null : sign * difference, data.scale)}` +
+            (holm === null ? "" : `, Holm p ${holm.toPrecision(3)}`),
+        });
+        return [cell(first, second, 1), cell(second, first, -1)];
+      }).filter(({ name, less }) => shown(name) && shown(less));
+      const fits = names.length <= 12;
+      const marks = [
+        Plot.cell(rows, { x: "less", y: "name", fill: "told", inset: 0.5, title: "text", tip: { fill: "var(--paper)" } }),
+      ];
+      if (names.length <= 25) {
+        marks.push(Plot.text(rows, {
+          x: "less", y: "name", fontWeight: 700, fill: (row) => (row.told === "cannot be told apart" ? "var(--quiet)" : "var(--paper)"),
+          text: (row) => ({ better: "+", worse: "−" })[row.told] ?? "·", pointerEvents: "none",
+        }));
+      }
+      const side = Math.min(26, Math.max(14, (plot.clientWidth - 180) / Math.max(1, names.length)));
+      const widest = Math.max(...names.map((name) => short(name, 24).length), 4);
+      return Plot.plot(base(plot, names, {
+        least: 0, width: Math.min(Math.max(plot.clientWidth, 0), 12 + 6.6 * Math.min(24, widest) + 24 + (fits ? 64 : side) * names.length),
+        height: 20 + side * names.length + (fits ? 30 : 6.2 * widest),
+        marginTop: 4, marginBottom: fits ? 26 : 10 + 6.2 * Math.min(24, widest),
+        ariaLabel: `Which of ${names.length} systems can be told apart, by Holm-corrected paired t tests at 5%`,
+        x: { domain: names, label: null, tickRotate: fits ? 0 : -90, tickFormat: (name) => short(name, fits ? 8 : 24), tickSize: 0 },
+        color: {
+          domain: ["better", "worse", "cannot be told apart"], range: ["var(--accent)", "var(--second)", "var(--line)"],
+          legend: true,
+        },
+        marks,
+      }));
+    },
+
+    groups(plot, data, kind) {
+      const rows = data.groups
+        .filter(([of, , system, value]) => of === kind && value !== null && shown(data.systems[system][0]))
+        .map(([, group, system, value, n]) => ({ group, name: data.systems[system][0], value: value * data.scale, n }));
+      const names = data.systems.map(([name]) => name).filter((name) => rows.some((row) => row.name === name));
+      const groups = [...new Set(rows.map(({ group }) => group))];
+      const [low, high] = d3.extent(rows, ({ value }) => value);
+      const slot = Math.max(44, (plot.clientWidth - 190) / Math.max(1, groups.length));
+      const slanted = groups.some((group) => 6.6 * group.length > slot);
+      const longest = Math.max(4, ...groups.map((group) => Math.min(24, group.length)));
+      return Plot.plot(base(plot, names, {
+        least: 190 + 44 * groups.length, height: 30 + 22 * names.length + (slanted ? 5 * longest : 10),
+        marginTop: slanted ? 12 + 5 * longest : 24, marginBottom: 6, marginRight: slanted ? 60 : 24,
+        ariaLabel: `${data.metric} of ${names.length} systems by ${kind}`,
+        x: { axis: "top", domain: groups, label: null, tickRotate: slanted ? -40 : 0, tickFormat: (name) => short(name, 24), tickSize: 0 },
+        opacity: { type: "identity" },
+        marks: [
+          Plot.cell(rows, {
+            x: "group", y: "name", inset: 0.5, fill: "var(--accent)",
+            fillOpacity: ({ value }) => 0.04 + 0.41 * (high > low ? (value - low) / (high - low) : 0.5),
+            title: (row) => `${row.name}, ${row.group}: ${row.value.toFixed(2)} over ${row.n} tasks`, tip: { fill: "var(--paper)" },
+          }),
+          Plot.text(rows, { x: "group", y: "name", text: ({ value }) => value.toFixed(1), fill: "currentColor", pointerEvents: "none" }),
+        ],
+      }));
+    },
+
+    spent(plot, data, axis) {
+      const rows = data.frontiers[axis]
+        .map(([system, spent, score, on]) => ({ name: data.systems[system][0], spent, score: score * data.scale, on }))
+        .filter(({ name }) => shown(name));
+      const line = rows.filter(({ on }) => on).sort((a, b) => a.spent - b.spent);
+      const positive = rows.every(({ spent }) => spent > 0);
+      const wide = positive && d3.max(rows, ({ spent }) => spent) > 20 * d3.min(rows, ({ spent }) => spent);
+      return Plot.plot({
+        width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44,
+        style: { fontSize: "12px", background: "transparent", color: "inherit" },
+        ariaLabel: `${data.metric} against ${axis} a report; ${line.length} systems on the frontier`,
+        x: { label: `${axis} a report${wide ? " (log)" : ""} →`, type: wide ? "log" : "linear", grid: true, nice: true, tickFormat: "~s" },
+        y: { label: `↑ ${data.metric}`, grid: true, nice: true, inset: 12 },
+        marks: [
+          Plot.line(line, { x: "spent", y: "score", stroke: "var(--second)", strokeDasharray: "5 4", curve: "step-after" }),
+          Plot.dot(rows, { x: "spent", y: "score", r: 5, symbol: (row) => (row.on ? "diamond" : "circle"), fill: (row) => (row.on ? "var(--second)" : "var(--accent)") }),
+          Plot.text(rows.length > 20 ? line : rows, {
+            x: "spent", y: "score", text: ({ name }) => short(name, 18), dy: -11, fill: "currentColor",
+            stroke: "var(--paper)", strokeWidth: 3,
+          }),
+          Plot.tip(rows, Plot.pointer({
+            x: "spent", y: "score", fill: "var(--paper)",
+            title: (row) => `${row.name}: ${row.score.toFixed(2)} for ${d3.format(",.4~g")(row.spent)} ${axis}${row.on ? ", on the frontier" : ""}`,
+          })),
+        ],
+        symbol: { type: "identity" }, color: { type: "identity" },
+      });
+    },
+  };
+
+  function draw(plot) {
+    const data = sections[Number(plot.dataset.section)];
+    const kind = plot.dataset.figure;
+    plot.dataset.drawn = "";
+    if (!plot.clientWidth) return;
+    const make = kind === "language" || kind === "domain" ? figures.groups : (figures[kind] ?? figures.spent);
+    const made = make(plot, data, kind);
+    for (const svg of [made, ...made.querySelectorAll("svg")]) {
+      if (svg.tagName !== "svg") continue;
+      if (svg.hasAttribute("aria-label")) svg.setAttribute("role", "img");
+      else svg.setAttribute("aria-hidden", "true");
+    }
+    plot.replaceChildren(made);
+  }
+
+  // Wiring
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("thead button");
+    if (button) sort(button);
+  });
+  document.addEventListener("toggle", (event) => {
+    if (event.target.open && event.target.dataset?.table && !event.target.querySelector("table")) fill(event.target);
+  }, true);
+  document.getElementById("filter").addEventListener("input", filter);
+  document.getElementById("theme").addEventListener("click", () => {
+    const dark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
+      (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+  });
+  for (const table of document.querySelectorAll("section table[id]")) align(table);
+  if (served) {
+    document.querySelectorAll("td[data-metric]").forEach(link);
+    document.getElementById("from-disk").hidden = true;
+  }
+
+  const plots = [...document.querySelectorAll(".plot")];
+  const seen = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      seen.unobserve(target);
+      draw(target);
+    }
+  }, { rootMargin: "400px" });
+  plots.forEach((plot) => seen.observe(plot));
+  addEventListener("beforeprint", () => plots.forEach(draw));
+  let timer = 0;
+  addEventListener("resize", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => document.querySelectorAll(".plot[data-drawn]").forEach(draw), 150);
+  });
+})();

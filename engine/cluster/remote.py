@@ -1,0 +1,62 @@
+"""A Ray actor as the driver sees it: called within a time, and ended for certain."""
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import ray
+from adjudge.engine.cluster.wire import Opened
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+__all__ = ["Hung", "Remote"]
+
+_KILL_SECONDS = 10.0
+
+
+class Hung(Exception):
+    """An actor has work and makes no progress, or does not answer."""
+
+
+class Remote:
+    """An actor of class `kind`, started with Ray's `options`; never restarted by Ray itself."""
+
+    def __init__(self, name: str, kind: type, options: dict[str, Any], *arguments: object) -> None:
+        self.name = name
+        self.opened = Opened()
+        made: Any = ray.remote(kind).options(max_restarts=0, scheduling_strategy="SPREAD", **options)
+        self.actor: Any = made.remote(*arguments)
+
+    async def call(self, method: str, *arguments: object, within: float | None = None) -> Any:
+        """What the actor's `method` gives. Raises RayActorError, and Hung after `within` seconds."""
+        reference = getattr(self.actor, method).remote(*arguments)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(reference.future()), within)
+        except TimeoutError as error:
+            raise Hung(self.name) from error
+
+    async def open(self) -> None:
+        """Open the actor, however long it waits for its resources. Raises what it failed with."""
+        self.opened = await self.call("open")
+        if self.opened.failure is not None:
+            raise self.opened.failure.error()
+
+    async def end(self) -> None:
+        """Kill the actor. A process that hangs does not hear Ray's own request; a node that is gone has none."""
+        ray.kill(self.actor, no_restart=True)
+        if not self.opened.process:
+            return
+        there = NodeAffinitySchedulingStrategy(self.opened.node, soft=False)
+        kill = ray.remote(_kill).options(num_cpus=0, max_retries=0, scheduling_strategy=there)
+        with suppress(RayError, TimeoutError):
+            future = kill.remote(self.opened.process).future()
+            await asyncio.wait_for(asyncio.wrap_future(future), _KILL_SECONDS)
+
+
+def _kill(process: int) -> None:
+    with suppress(OSError):
+        if Path(f"/proc/{process}/cmdline").read_bytes().startswith(b"ray::"):
+            os.kill(process, signal.SIGKILL)

@@ -1,0 +1,147 @@
+"""What is to be evaluated: tasks in memory, reports by where they are, and what had to be left out."""
+
+import glob
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from adjudge.scoring.case import Case, Report, Task
+
+__all__ = ["Dataset", "FormatError", "Located", "Rejected", "load_dataset", "load_tasks", "rows"]
+
+T = TypeVar("T")
+
+ENTRY_POINTS = "adjudge.formats"
+
+
+class FormatError(ValueError):
+    """Input that leaves nothing sensible to evaluate: what, where, and how to mend it, in one line."""
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """A line that was left out, and why. `line` counts from 1; 0 means the whole file."""
+
+    file: str
+    line: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.why}"
+
+
+class Located(msgspec.Struct, frozen=True):
+    """A report by its identity and how to get it; `digest` tells equal rows from different ones."""
+
+    system: str
+    task_id: str
+    sample: int
+    digest: bytes
+    where: str
+    load: Callable[[], Report]
+
+    @classmethod
+    def of(cls, report: Report, where: str, load: Callable[[], Report] | None = None) -> "Located":
+        """`report` located at `where` (for messages); kept in memory unless `load` can get it again."""
+        digest = hashlib.blake2b(msgspec.msgpack.encode(report), digest_size=16).digest()
+        return cls(report.system, report.task_id, report.sample, digest, where, load or (lambda: report))
+
+
+class Dataset(msgspec.Struct, dict=True):
+    """Tasks by id in file order, reports, and rejected lines."""
+
+    tasks: dict[str, Task]
+    reports: list[Located]
+    rejected: list[Rejected]
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """Names of all systems, sorted."""
+        return sorted({report.system for report in self.reports})
+
+    def cases(self, repeats: int = 1) -> Iterator[Case]:
+        """Every case: by task in file order, then system, sample and repeat. Texts are read as they are needed."""
+        order = {task: place for place, task in enumerate(self.tasks)}
+        for located in sorted(self.reports, key=lambda r: (order[r.task_id], r.system, r.sample)):
+            report = located.load()
+            for repeat in range(repeats):
+                yield Case(task=self.tasks[located.task_id], report=report, repeat=repeat)
+
+
+def load_dataset(layout: str, tasks: str, reports: Sequence[str]) -> Dataset:
+    """The dataset of a configuration. Raises FormatError for missing files and for contradicting reports."""
+    dataset = _read(layout, tasks, _matched(reports))
+    dataset.reports = _distinct(_with_task(dataset))
+    if not dataset.reports:
+        why = f"; the first line left out: {dataset.rejected[0]}" if dataset.rejected else "; name its files"
+        raise FormatError(f"reports: no report is left to evaluate{why}")
+    return dataset
+
+
+def load_tasks(layout: str, tasks: str) -> dict[str, Task]:
+    """The tasks of a configuration by id, whatever its reports. Raises FormatError for missing files."""
+    return _read(layout, tasks, []).tasks
+
+
+def _read(layout: str, tasks: str, reports: list[Path]) -> Dataset:
+    readers = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if layout not in readers:
+        raise FormatError(f"format: {layout!r} is not known; there are {', '.join(sorted(readers))}")
+    if not Path(tasks).exists():
+        raise FormatError(f"tasks: {tasks} does not exist")
+    read: Callable[[Path, list[Path]], Dataset] = readers[layout].load()
+    return read(Path(tasks), reports)
+
+
+def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[int, int, T]]:
+    """(line number, byte offset, row) of a JSON Lines file; lines that are no `kind` go to `rejected`."""
+    decoder = msgspec.json.Decoder(kind)
+    try:
+        with file.open("rb") as lines:
+            offset = 0
+            for number, line in enumerate(lines, 1):
+                start, offset = offset, offset + len(line)
+                if not line.strip():
+                    continue
+                try:
+                    yield number, start, decoder.decode(line)
+                except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+                    rejected.append(Rejected(str(file), number, f"not a {kind.__name__.lower()}: {error}"))
+    except OSError as error:
+        raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+def _matched(patterns: Sequence[str]) -> list[Path]:
+    """Files of all patterns, in order, each once."""
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        files = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - patterns may be absolute
+        if not files:
+            raise FormatError(f"reports: {pattern} matches no file")
+        found.update(dict.fromkeys(Path(file) for file in files))
+    return list(found)
+
+
+def _with_task(dataset: Dataset) -> Iterator[Located]:
+    for report in dataset.reports:
+        if report.task_id in dataset.tasks:
+            yield report
+        else:
+            file, _, line = report.where.rpartition(":")
+            dataset.rejected.append(Rejected(file, int(line), f"no task has the id {report.task_id!r}"))
+
+
+def _distinct(reports: Iterator[Located]) -> list[Located]:
+    """Each identity once. Raises FormatError if two rows of one identity differ."""
+    seen: dict[tuple[str, str, int], Located] = {}
+    for report in reports:
+        first = seen.setdefault((report.system, report.task_id, report.sample), report)
+        if first.digest != report.digest:
+            raise FormatError(
+                f"{report.where}: system {report.system!r}, task {report.task_id!r}, sample {report.sample} is there "
+                f"already with another content ({first.where}); number the agent's runs with `sample`"
+            )
+    return list(seen.values())

@@ -1,0 +1,110 @@
+"""DeepResearch Bench as published: queries, criteria and references, and one file of articles a system.
+
+Either the repository's `data/` folder (or its parent) or the same files flat in one folder.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
+from adjudge.scoring.case import Report, Task
+
+__all__ = ["read"]
+
+_QUERY = ("prompt_data/query.jsonl", "query.jsonl")
+_CRITERIA = ("criteria_data/criteria.jsonl", "criteria.jsonl")
+_REFERENCE = ("test_data/cleaned_data/reference.jsonl", "reference.jsonl")
+_SYSTEMS = ("test_data/raw_data", ".")
+_NOT_SYSTEMS = frozenset({"query", "criteria", "reference"})
+
+
+class Query(msgspec.Struct):
+    """A line of query.jsonl."""
+
+    id: int | str
+    prompt: str
+    language: str = "en"
+    topic: str = ""
+
+
+class Criteria(msgspec.Struct):
+    """A line of criteria.jsonl; its weights and criteria are RACE's to decode."""
+
+    id: int | str
+    dimension_weight: msgspec.Raw
+    criterions: msgspec.Raw
+
+
+class Article(msgspec.Struct):
+    """A line of a system's file, or of reference.jsonl."""
+
+    id: int | str
+    article: str
+
+
+def read(tasks: Path, reports: list[Path]) -> Dataset:
+    """The dataset of a published folder, with the systems of `reports`, or else all of the folder's own.
+
+    Raises FormatError if query.jsonl is missing.
+    """
+    root = next((folder for folder in (tasks / "data", tasks) if _find(folder, _QUERY)), None)
+    if root is None:
+        raise FormatError(
+            f"tasks: {tasks} holds no query.jsonl; give the folder that DeepResearch Bench publishes as data/"
+        )
+    rejected: list[Rejected] = []
+    gold = _gold(root, rejected)
+    query = _find(root, _QUERY)
+    assert query is not None
+    known = {
+        str(row.id): Task(
+            id=str(row.id),
+            prompt=row.prompt,
+            language=row.language,
+            domain=row.topic,
+            gold={"race": msgspec.Raw(msgspec.json.encode(gold[str(row.id)]))} if str(row.id) in gold else {},
+        )
+        for _, _, row in rows(query, Query, rejected)
+    }
+    found = [
+        Located.of(_report(file, article), f"{file}:{line}", partial(_load, file, offset))
+        for file in reports or _systems(root)
+        for line, offset, article in rows(file, Article, rejected)
+    ]
+    return Dataset(known, found, rejected)
+
+
+def _gold(root: Path, rejected: list[Rejected]) -> dict[str, dict[str, msgspec.Raw | str]]:
+    gold: dict[str, dict[str, msgspec.Raw | str]] = {}
+    criteria, reference = _find(root, _CRITERIA), _find(root, _REFERENCE)
+    if criteria:
+        for _, _, row in rows(criteria, Criteria, rejected):
+            gold[str(row.id)] = {
+                "dimension_weight": row.dimension_weight.copy(),
+                "criterions": row.criterions.copy(),
+            }
+    if reference:
+        for _, _, article in rows(reference, Article, rejected):
+            gold.setdefault(str(article.id), {})["reference"] = article.article
+    return gold
+
+
+def _systems(root: Path) -> Iterator[Path]:
+    folder = next(root / place for place in _SYSTEMS if (root / place).is_dir())
+    return (file for file in sorted(folder.glob("*.jsonl")) if file.stem not in _NOT_SYSTEMS)
+
+
+def _find(root: Path, names: tuple[str, ...]) -> Path | None:
+    return next((root / name for name in names if (root / name).is_file()), None)
+
+
+def _report(file: Path, article: Article) -> Report:
+    return Report(task_id=str(article.id), system=file.stem, text=article.article)
+
+
+def _load(file: Path, offset: int) -> Report:
+    with file.open("rb") as lines:
+        lines.seek(offset)
+        return _report(file, msgspec.json.decode(lines.readline(), type=Article))

@@ -1,0 +1,142 @@
+"""DR3-Eval: a folder a task with the user's files and the sandbox corpora, and one file of reports a system.
+
+    datasets_en/                     the folder to name as `tasks:`
+      001/
+        task.json                    query; as far as there are any: language, domain, insights, checklist
+        files/                       the user's files: text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, pictures, ...
+        corpus/64k.jsonl, 512k.jsonl a page a line: url, title, text, role (supportive, distractor or noise)
+
+Every corpus makes a task of its own, `001@64k`; a folder without one makes the task `001`. Reports: `SYSTEM.jsonl`, a
+line each: id, size, report; beside them citations (url, title, marker), sample, seconds. The benchmark's data was not
+at hand when this was written; its folder names are kept, the names inside a task's folder are ours.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
+from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
+from adjudge.scoring.case import Citation, Report, Task
+from adjudge.scoring.dr3 import Gold, GoldInsights
+from adjudge.scoring.sandbox import Role, Source
+
+__all__ = ["read"]
+
+
+class TaskFile(msgspec.Struct):
+    """A task.json."""
+
+    query: str
+    language: str | None = None
+    domain: str = ""
+    insights: GoldInsights = GoldInsights()
+    checklist: tuple[str, ...] = ()
+
+
+class Page(msgspec.Struct):
+    """A line of a corpus."""
+
+    text: str
+    url: str = ""
+    title: str = ""
+    role: Role = "unlabelled"
+
+
+class Line(msgspec.Struct):
+    """A line of a system's file."""
+
+    id: str
+    report: str
+    size: str = ""
+    citations: tuple[Citation, ...] = ()
+    sample: int = 0
+    seconds: float | None = None
+
+
+def read(tasks: Path, reports: list[Path]) -> Dataset:
+    """The dataset of a folder of tasks with the systems of `reports`. Raises FormatError if either is missing.
+
+    A user's file that cannot be read is rejected, and stays a source that a report should cite.
+    """
+    folders = sorted(file.parent for file in tasks.glob("*/task.json"))
+    if not folders:
+        raise FormatError(f"tasks: {tasks} holds no folder with a task.json")
+    rejected: list[Rejected] = []
+    known = {task.id: task for folder in folders for task in _tasks(folder, rejected)}
+    found = [
+        Located.of(_report(system, line), f"{system}:{number}", partial(_load, system, offset))
+        for system in reports
+        for number, offset, line in rows(system, Line, rejected)
+    ]
+    return Dataset(known, found, rejected)
+
+
+def _tasks(folder: Path, rejected: list[Rejected]) -> Iterator[Task]:
+    """The tasks of one folder: one a corpus."""
+    file = folder / "task.json"
+    try:
+        task = msgspec.json.decode(file.read_bytes(), type=TaskFile)
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        rejected.append(Rejected(str(file), 0, f"not a task: {error}"))
+        return
+    user_files = tuple(_user_files(folder / "files", rejected))
+    corpora: list[Path | None] = [*sorted((folder / "corpus").glob("*.jsonl"))]
+    for corpus in corpora or [None]:
+        pages = [] if corpus is None else [page for _, _, page in rows(corpus, Page, rejected)]
+        size = "" if corpus is None else corpus.stem
+        gold = Gold(
+            user_files=user_files,
+            corpus=tuple(
+                Source(url=page.url, title=page.title, text=page.text, role=page.role) for page in pages
+            ),
+            insights=task.insights,
+            checklist=task.checklist,
+            corpus_size=size,
+        )
+        yield Task(
+            id=_id(folder.name, size),
+            prompt=task.query,
+            language=task.language or ("zh" if folder.resolve().parent.name.endswith("_zh") else "en"),
+            domain=task.domain,
+            gold={"dr3": msgspec.Raw(msgspec.json.encode(gold))},
+        )
+
+
+def _user_files(folder: Path, rejected: list[Rejected]) -> Iterator[Source]:
+    """Every file of `folder`; links that lead elsewhere are left out."""
+    inside = folder.resolve()
+    for file in sorted(folder.glob("*")):
+        if file.name.startswith(".") or not file.is_file():
+            continue
+        try:
+            if not file.resolve().is_relative_to(inside):
+                raise DocumentError(f"{file}: leads out of its folder")
+            yield read_source(file)
+        except MissingReader as error:
+            raise FormatError(str(error)) from error
+        except DocumentError as error:
+            rejected.append(Rejected(str(file), 0, str(error).removeprefix(f"{file}: ")))
+            yield Source(name=file.name)
+
+
+def _id(task: str, size: str) -> str:
+    return f"{task}@{size}" if size else task
+
+
+def _report(file: Path, line: Line) -> Report:
+    return Report(
+        task_id=_id(line.id, line.size),
+        system=file.stem,
+        sample=line.sample,
+        text=line.report,
+        citations=line.citations,
+        seconds=line.seconds,
+    )
+
+
+def _load(file: Path, offset: int) -> Report:
+    with file.open("rb") as lines:
+        lines.seek(offset)
+        return _report(file, msgspec.json.decode(lines.readline(), type=Line))

@@ -1,0 +1,101 @@
+"""Dr.Mi-Bench: papers with a gold plan, works and statements, and one file of reports a system.
+
+The benchmark's files are not public at the time of writing; this layout has what its paper says an instance holds.
+Papers: `papers.jsonl` (or its folder), a line each: id, question, domain, language, kind (research or review), plan,
+references (title, doi), statements (text, truth). Reports: `SYSTEM.jsonl`, a line each: id, report, and as far as the
+system has them plan, evidence (title, doi, url), sample, seconds, total_tokens, input_tokens and mode.
+
+A system's reports in another mode than `end_to_end` are another system, named `SYSTEM (MODE)`.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
+from adjudge.scoring.case import Citation, Report, ReportUsage, Task
+from adjudge.scoring.drmi import Gold
+
+__all__ = ["END_TO_END", "read"]
+
+END_TO_END = "end_to_end"
+
+
+class Paper(Gold, frozen=True, kw_only=True):
+    """A line of papers.jsonl."""
+
+    id: str
+    question: str
+    domain: str = ""
+    language: str = "en"
+
+
+class Work(msgspec.Struct, frozen=True):
+    """A work that an agent found."""
+
+    title: str = ""
+    doi: str = ""
+    url: str = ""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line of a system's file."""
+
+    id: str
+    report: str
+    plan: tuple[str, ...] = ()
+    evidence: tuple[Work, ...] = ()
+    sample: int = 0
+    seconds: float | None = None
+    total_tokens: int | None = None
+    input_tokens: int | None = None
+    mode: str = END_TO_END
+
+
+def read(tasks: Path, reports: list[Path]) -> Dataset:
+    """The dataset of the papers with the systems of `reports`. Raises FormatError if either is missing."""
+    file = tasks / "papers.jsonl" if tasks.is_dir() else tasks
+    if not file.is_file():
+        raise FormatError(f"tasks: {file} does not exist; give papers.jsonl or its folder")
+    rejected: list[Rejected] = []
+    known = {paper.id: _task(paper) for _, _, paper in rows(file, Paper, rejected)}
+    found = [
+        Located.of(_report(system, line), f"{system}:{number}", partial(_load, system, offset))
+        for system in reports
+        for number, offset, line in rows(system, Line, rejected)
+    ]
+    return Dataset(known, found, rejected)
+
+
+def _task(paper: Paper) -> Task:
+    gold = Gold(kind=paper.kind, plan=paper.plan, references=paper.references, statements=paper.statements)
+    return Task(
+        id=paper.id,
+        prompt=paper.question,
+        language=paper.language,
+        domain=paper.domain,
+        gold={"drmi": msgspec.Raw(msgspec.json.encode(gold))},
+    )
+
+
+def _report(file: Path, line: Line) -> Report:
+    return Report(
+        task_id=line.id,
+        system=file.stem if line.mode == END_TO_END else f"{file.stem} ({line.mode})",
+        sample=line.sample,
+        text=line.report,
+        plan=line.plan,
+        evidence=tuple(
+            Citation(url=f"https://doi.org/{work.doi}" if work.doi else work.url, title=work.title)
+            for work in line.evidence
+        ),
+        usage=ReportUsage(total_tokens=line.total_tokens, input_tokens=line.input_tokens),
+        seconds=line.seconds,
+        mode=line.mode,
+    )
+
+
+def _load(file: Path, offset: int) -> Report:
+    with file.open("rb") as lines:
+        lines.seek(offset)
+        return _report(file, msgspec.json.decode(lines.readline(), type=Line))

@@ -1,0 +1,92 @@
+"""Rigorous Bench (Dr. Bench) as published: queries with their bundles, and one log of reports a system.
+
+Queries: `DrBench.jsonl` (or its folder), a line each: uid, query, qsr, tsl, fak, fdk; beside them a line may have
+`language` and `domain`. Logs: `Log_SYSTEM.jsonl` or `SYSTEM.jsonl`, a line each: uid, text, annotations (URLs),
+input_tokens and total_tokens; beside them `retrieved` and `sample`.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
+from adjudge.scoring.case import Citation, Report, ReportUsage, Task
+
+__all__ = ["read"]
+
+_QUERIES = "DrBench.jsonl"
+
+
+class Query(msgspec.Struct):
+    """A line of DrBench.jsonl."""
+
+    uid: int | str
+    query: str
+    qsr: msgspec.Raw
+    fak: msgspec.Raw
+    fdk: msgspec.Raw
+    tsl: msgspec.Raw
+    language: str = "en"
+    domain: str = ""
+
+
+class Line(msgspec.Struct):
+    """A line of a system's log."""
+
+    uid: int | str
+    text: str
+    annotations: list[str] = []
+    input_tokens: int | None = None
+    total_tokens: int | None = None
+    retrieved: int | None = None
+    sample: int = 0
+
+
+def read(tasks: Path, reports: list[Path]) -> Dataset:
+    """The dataset of the queries with the logs of `reports`, or else all logs beside the queries.
+
+    Raises FormatError if either is missing.
+    """
+    file = tasks / _QUERIES if tasks.is_dir() else tasks
+    if not file.is_file():
+        raise FormatError(f"tasks: {file} does not exist; give {_QUERIES} or its folder")
+    systems = reports or sorted(file.parent.glob("Log_*.jsonl"))
+    rejected: list[Rejected] = []
+    known = {str(query.uid): _task(query) for _, _, query in rows(file, Query, rejected)}
+    found = [
+        Located.of(_report(system, line), f"{system}:{number}", partial(_load, system, offset))
+        for system in systems
+        for number, offset, line in rows(system, Line, rejected)
+    ]
+    return Dataset(known, found, rejected)
+
+
+def _task(query: Query) -> Task:
+    gold = {"qsr": query.qsr, "fak": query.fak, "fdk": query.fdk, "tsl": query.tsl}
+    return Task(
+        id=str(query.uid),
+        prompt=query.query,
+        language=query.language,
+        domain=query.domain,
+        gold={"rigorous": msgspec.Raw(msgspec.json.encode(gold))},
+    )
+
+
+def _report(file: Path, line: Line) -> Report:
+    usage = ReportUsage(
+        total_tokens=line.total_tokens, input_tokens=line.input_tokens, retrieved=line.retrieved
+    )
+    return Report(
+        task_id=str(line.uid),
+        system=file.stem.removeprefix("Log_"),
+        sample=line.sample,
+        text=line.text,
+        citations=tuple(Citation(url=url) for url in line.annotations),
+        usage=usage,
+    )
+
+
+def _load(file: Path, offset: int) -> Report:
+    with file.open("rb") as lines:
+        lines.seek(offset)
+        return _report(file, msgspec.json.decode(lines.readline(), type=Line))

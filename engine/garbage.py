@@ -1,0 +1,20 @@
+"""Python's cyclic garbage collection, kept from walking through thousands of waiting questions again and again."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["rare_collections"]
+
+YOUNG = 50_000  # new objects until a collection; Python's 700 are fewer than 256 questions in flight hold
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Collect seldom inside the block: half of a run's CPU time otherwise goes into collections that find nothing."""
+    before = gc.get_threshold()
+    gc.set_threshold(YOUNG, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

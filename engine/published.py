@@ -1,0 +1,93 @@
+"""Published leaderboards, to be set beside one's own."""
+
+import csv
+import math
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from adjudge.engine.config import ConfigError
+from adjudge.scoring.kernels.correlations import correlations
+
+__all__ = ["Published", "PublishedAgreement", "agreement_with", "read_published"]
+
+_NAMES = ("system", "model")
+
+
+class Published(msgspec.Struct, frozen=True):
+    """A published figure, in the units in which people are shown the metric (47.1 for an `overall` of 0.471)."""
+
+    system: str
+    metric: str
+    value: float
+
+
+class PublishedAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """How one's own values of a metric go with published ones, over the `n` systems in both; None where undefined."""
+
+    n: int
+    tau: float | None
+    rho: float | None
+    pearson: float | None
+    mean_difference: float | None
+
+
+def read_published(file: str | Path) -> tuple[Published, ...]:
+    """The figures of a CSV file. Raises ConfigError for a file that is none.
+
+    Either a line a figure with the columns `system`, `metric` and `value`, or a line a system with a column a metric;
+    the system's column may be called `model`. Cells that are empty or `-` are left out.
+    """
+    path = Path(file)
+    try:
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+    except (OSError, UnicodeError, csv.Error) as error:
+        raise ConfigError(f"published: {path} cannot be read: {error}") from error
+    columns = [name for name in (rows[0] if rows else {}) if name]
+    named = next((name for name in columns if name.strip().lower() in _NAMES), None)
+    if named is None:
+        raise ConfigError(f"published: {path}: no column is called system or model")
+    if {"metric", "value"} <= set(columns):
+        figures = [(row[named], row["metric"], row["value"]) for row in rows]
+    else:
+        figures = [(row[named], name, row[name]) for row in rows for name in columns if name != named]
+    found = []
+    for line, (system, metric, text) in enumerate(figures):
+        value = _number(text)
+        if system and metric and value is not None:
+            found.append(Published(system.strip(), metric.strip(), value))
+        elif text and text.strip() not in ("", "-") and "metric" in columns:
+            raise ConfigError(f"published: {path}:{line + 2}: {text!r} is no number")
+    if not found:
+        raise ConfigError(f"published: {path}: holds no figure")
+    return tuple(found)
+
+
+def agreement_with(own: dict[str, float], published: dict[str, float]) -> PublishedAgreement:
+    """How `own` values go with `published` ones of the same units, by system."""
+    both = sorted(own.keys() & published.keys())
+    values = np.array([[own[name] for name in both], [published[name] for name in both]], np.float64)
+    if len(both) < 2:
+        difference = float(values[0, 0] - values[1, 0]) if both else None
+        return PublishedAgreement(n=len(both), tau=None, rho=None, pearson=None, mean_difference=difference)
+    found = correlations(values)
+    return PublishedAgreement(
+        n=len(both),
+        tau=_known(found.kendall),
+        rho=_known(found.spearman),
+        pearson=_known(found.pearson),
+        mean_difference=float((values[0] - values[1]).mean()),
+    )
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float((text or "").strip().rstrip("%"))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _known(values: npt.NDArray[np.float64] | None) -> float | None:
+    return None if values is None or np.isnan(values[0, 1]) else float(values[0, 1])

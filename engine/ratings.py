@@ -1,0 +1,67 @@
+"""People's scores of a run's reports, from a file."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from adjudge.engine.config import ConfigError
+from adjudge.engine.scores import ScoreMatrix
+
+__all__ = ["HumanRating", "matrix_named", "rating_array", "read_ratings"]
+
+
+class HumanRating(msgspec.Struct, frozen=True, kw_only=True):
+    """One rater's score of one report. `metric` is a metric of the run, or `protocol.metric`."""
+
+    task_id: str
+    system: str
+    rater: str
+    metric: str
+    value: float
+
+
+def read_ratings(file: Path) -> Iterator[HumanRating]:
+    """The ratings in `file`, CSV by its name or else JSON Lines. Raises ConfigError for what cannot be read."""
+    try:
+        if file.suffix == ".csv":
+            with file.open(encoding="utf-8", newline="") as lines:
+                rows: list[object] = [{k: v for k, v in row.items() if k} for row in csv.DictReader(lines)]
+        else:
+            text = file.read_text(encoding="utf-8")
+            rows = [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError) as error:
+        raise ConfigError(f"human: {file} cannot be read: {error}") from error
+    for number, row in enumerate(rows, 1):
+        try:
+            rating = msgspec.convert(row, HumanRating, strict=False)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"human: {file}, rating {number}: {error}") from error
+        if not np.isfinite(rating.value):
+            raise ConfigError(f"human: {file}, rating {number}: value must be a finite number")
+        yield rating
+
+
+def matrix_named(matrices: list[ScoreMatrix], name: str) -> ScoreMatrix:
+    """The metric that a rating calls `name`. Raises ConfigError."""
+    for matrix in matrices:
+        if name in (matrix.metric, f"{matrix.protocol}.{matrix.metric}"):
+            return matrix
+    known = ", ".join(f"{matrix.protocol}.{matrix.metric}" for matrix in matrices)
+    raise ConfigError(f"human: the run has no metric {name!r}; there are {known}")
+
+
+def rating_array(matrix: ScoreMatrix, ratings: list[HumanRating]) -> npt.NDArray[np.float64]:
+    """Ratings as [S, T, R]; those of reports that the run does not have are left out. Raises ConfigError."""
+    systems = {name: row for row, name in enumerate(matrix.systems)}
+    tasks = {name: column for column, name in enumerate(matrix.tasks)}
+    raters = {name: place for place, name in enumerate(sorted({rating.rater for rating in ratings}))}
+    humans = np.full((len(systems), len(tasks), len(raters)), np.nan)
+    for rating in ratings:
+        if rating.system in systems and rating.task_id in tasks:
+            humans[systems[rating.system], tasks[rating.task_id], raters[rating.rater]] = rating.value
+    if np.isnan(humans).all():
+        raise ConfigError(f"human: none of the ratings of {matrix.metric!r} is of a report in this run")
+    return humans

@@ -1,0 +1,79 @@
+"""What a run says of itself in its folder: run.json."""
+
+from pathlib import Path
+
+import msgspec
+from adjudge.engine.config import ConfigError, RunConfig
+from adjudge.engine.formats import Rejected
+from adjudge.engine.resolution import Resolution
+from adjudge.engine.spending import Spent
+from adjudge.judges import Judge
+from adjudge.scoring.scorecard import Metric
+
+__all__ = ["JudgeRecord", "RunRecord", "TaskRecord"]
+
+
+class JudgeRecord(msgspec.Struct, frozen=True):
+    """Who judged; `analysis` says whether it was asked to reason before its verdict."""
+
+    name: str
+    fingerprint: str
+    sampling: str
+    analysis: bool = True
+
+    @classmethod
+    def of(cls, judge: Judge) -> "JudgeRecord":
+        """What `judge` says of itself."""
+        return cls(judge.name, judge.fingerprint, judge.sampling, judge.analysis)
+
+
+class TaskRecord(msgspec.Struct, frozen=True):
+    """What a leaderboard breaks a task down by."""
+
+    language: str
+    domain: str
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A run: its configuration as it was used, versions, judge, prompts (file name to digest), metrics and tasks.
+
+    `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
+    `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took.
+    `stopped` says how a run ended that was to stop when its comparisons were resolved.
+    """
+
+    run: str
+    started: float
+    ended: float
+    command: list[str]
+    config: RunConfig
+    versions: dict[str, str]
+    python: str
+    judge: JudgeRecord
+    prompts: dict[str, str]
+    metrics: dict[str, tuple[Metric, ...]]
+    tasks: dict[str, TaskRecord]
+    systems: list[str]
+    spent: dict[str, Spent] = {}
+    pages: str
+    rejected: tuple[Rejected, ...]
+    from_store: int
+    from_judge: int
+    stopped: Resolution | None = None
+
+    def write(self, folder: Path) -> None:
+        """Write run.json into `folder`, whole."""
+        written = folder / ".run.json.tmp"
+        written.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1))
+        written.rename(folder / "run.json")
+
+    @classmethod
+    def read(cls, folder: Path) -> "RunRecord":
+        """The record in `folder`. Raises ConfigError if there is none, or none that this version reads."""
+        file = folder / "run.json"
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=cls)
+        except OSError as error:
+            raise ConfigError(f"{folder} is no run: {file} cannot be read ({error.strerror})") from error
+        except msgspec.MsgspecError as error:
+            raise ConfigError(f"{file}: not the record of a run: {error}") from error

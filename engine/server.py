@@ -1,0 +1,225 @@
+"""`adjudge serve`: rewards over HTTP, for trainers that call and wait.
+
+A request is looked at in the order of what it costs: path, token, size by its own word, room, body, items, room again;
+only then is anything asked. Whoever goes away has their questions cancelled, unless somebody else waits for them too.
+"""
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from math import ceil
+
+import msgspec
+from adjudge.engine.admission import Admission, Overloaded
+from adjudge.engine.config import ConfigError, RunConfig
+from adjudge.engine.dialects import DIALECTS, BadRequest, Call, Dialect, NoReward
+from adjudge.engine.flags import FLAGS
+from adjudge.engine.openapi import Failure, openapi
+from adjudge.engine.reward import Reward
+from adjudge.engine.scorer import RewardScorer, open_rewards
+from adjudge.engine.server_metrics import ServerMetrics
+from adjudge.engine.store import StoreError
+from aiohttp import web
+
+__all__ = ["RewardServer", "serve"]
+
+TOKEN = "ADJUDGE_TOKEN"
+DRAIN_S = 60.0
+_CHUNK = 1 << 16
+_log = logging.getLogger(__name__)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def serve(config: RunConfig, host: str, port: int) -> None:
+    """Serve until SIGTERM or SIGINT; then refuse what is new and finish what was admitted.
+
+    Raises ConfigError for an address that everybody can reach without a token, or that cannot be bound.
+    """
+    token = os.environ.get(TOKEN, "").strip()
+    if not token and not _is_loopback(host):
+        raise ConfigError(
+            f"serve: {host} can be reached from outside; set {TOKEN} to a secret, or use --host 127.0.0.1"
+        )
+    asyncio.run(_serve(config, host, port, token))
+
+
+async def _serve(config: RunConfig, host: str, port: int, token: str) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with open_rewards(config) as scorer:
+        server = RewardServer(scorer, token)
+        url = await server.start(host, port)
+        sys.stdout.write(f"{url}\n")
+        sys.stdout.flush()
+        await stop.wait()
+        await server.stop()
+
+
+class RewardServer:
+    """The HTTP side of a scorer. With a `token`, every POST and /metrics needs it."""
+
+    def __init__(self, scorer: RewardScorer, token: str = "") -> None:
+        self._scorer = scorer
+        self._token = token.encode()
+        self._limits = scorer.config.limits
+        self._admission = Admission(self._limits)
+        self._metrics = ServerMetrics(scorer, self._admission)
+        self._draining = False
+        self._document = msgspec.json.encode(openapi(bool(token)))
+        app = web.Application(middlewares=[self._guard])
+        app.add_routes([web.post(dialect.path, self._handler(dialect)) for dialect in DIALECTS])
+        app.add_routes(
+            [
+                web.get("/healthz", self._healthz),
+                web.get("/readyz", self._readyz),
+                web.get("/metrics", self._metrics_text),
+                web.get("/openapi.json", self._openapi),
+            ]
+        )
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            handle_signals=False,
+            handler_cancellation=True,
+            auto_decompress=False,
+            lingering_time=0.0,
+            shutdown_timeout=DRAIN_S,
+        )
+
+    async def start(self, host: str, port: int) -> str:
+        """Listen; the server's URL. Raises ConfigError if the address cannot be bound."""
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port, backlog=1024).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ConfigError(f"serve: {host} port {port} cannot be bound: {error.strerror}") from error
+        bound = self._runner.addresses[0][1]
+        return f"http://{f'[{host}]' if ':' in host else host}:{bound}"
+
+    async def stop(self) -> None:
+        """Refuse what is new, finish what was admitted, and close."""
+        self._draining = True
+        await self._runner.cleanup()
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Check the token before anything else, give every failure one shape, and count."""
+        path = request.match_info.route.resource
+        try:
+            response = self._unauthorised(request) or await handler(request)
+        except web.HTTPException as error:
+            response = _failed(error.status, error.reason, Allow=error.headers.get("Allow", ""))
+        except StoreError as error:
+            _log.error("%s", error)
+            response = _failed(503, "the store cannot be used")
+        self._metrics.request("other" if path is None else path.canonical, response.status)
+        return response
+
+    def _unauthorised(self, request: web.Request) -> web.Response | None:
+        """The refusal of a request that needs the token and does not have it, in the same time however wrong."""
+        if not self._token or (request.method in ("GET", "HEAD") and request.path != "/metrics"):
+            return None
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        right = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token)
+        if right and scheme.lower() == "bearer":
+            return None
+        return _failed(401, "the bearer token is missing or wrong", WWW_Authenticate="Bearer")
+
+    def _handler(self, dialect: "Dialect[object]") -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if self._draining:
+                return _failed(503, "the server is stopping", Retry_After="1", Connection="close")
+            try:
+                return await self._answer(dialect, request)
+            except Overloaded as error:
+                return _failed(429, str(error), Retry_After=str(max(1, ceil(self._metrics.recent))))
+            except BadRequest as error:
+                return _failed(400, str(error)[:500])
+            except NoReward as error:
+                return _failed(503, str(error))
+
+        return handle
+
+    async def _answer(self, dialect: "Dialect[object]", request: web.Request) -> web.Response:
+        with self._admission.body(self._promised(request)):
+            raw = await self._body(request)
+            call = dialect.read(raw)
+            if len(call.items) > self._limits.batch:
+                return _failed(413, f"more than {self._limits.batch} items")
+            with self._admission.rollouts(len(call.items)):
+                rewards = await self._scored(call)
+            return _json(200, dialect.reply(raw, rewards, self._scorer.config.on_failure))
+
+    async def _scored(self, call: Call) -> list[Reward]:
+        started = time.perf_counter()
+        rewards = await self._scorer.score(call.items, deadline=call.deadline_s, priority=call.priority)
+        self._metrics.scored(rewards, tuple(FLAGS), time.perf_counter() - started)
+        return rewards
+
+    def _promised(self, request: web.Request) -> int:
+        """How large the body will be at most, by its head alone. Raises the refusal of one that is not to be read."""
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise web.HTTPUnsupportedMediaType(reason="send the body uncompressed")
+        size = request.content_length
+        if size is not None and size > self._limits.body_bytes:
+            raise web.HTTPRequestEntityTooLarge(self._limits.body_bytes, size)
+        return self._limits.body_bytes if size is None else size
+
+    async def _body(self, request: web.Request) -> bytes:
+        """The body, whole, within its limits of size and time."""
+        chunks, size = [], 0
+        try:
+            async with asyncio.timeout(self._limits.body_s):
+                while chunk := await request.content.read(_CHUNK):
+                    size += len(chunk)
+                    if size > self._limits.body_bytes:
+                        raise web.HTTPRequestEntityTooLarge(self._limits.body_bytes, size)
+                    chunks.append(chunk)
+        except TimeoutError as error:
+            raise web.HTTPRequestTimeout(reason="the body did not come in time") from error
+        return b"".join(chunks)
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        if self._draining:
+            return web.Response(status=503, text="stopping\n")
+        if self._scorer.judge_error is not None:
+            return web.Response(status=503, text="the judge cannot be used\n")
+        return web.Response(text="ready\n")
+
+    async def _metrics_text(self, request: web.Request) -> web.Response:
+        return web.Response(body=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+    async def _openapi(self, request: web.Request) -> web.Response:
+        return web.Response(body=self._document, content_type="application/json")
+
+
+def _json(status: int, body: object, **headers: str) -> web.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items() if value}
+    return web.Response(
+        status=status, body=msgspec.json.encode(body), content_type="application/json", headers=named
+    )
+
+
+def _failed(status: int, why: str, **headers: str) -> web.Response:
+    return _json(status, Failure(why), **headers)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,94 @@
+"""The store of pages: what a URL pointed at when it was read."""
+
+import hashlib
+
+import pyarrow as pa
+from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, TableKind
+from adjudge.engine.store.place import Place
+from adjudge.fetchers.page import Page
+from adjudge.scoring.reasons import is_transient
+
+__all__ = ["PAGES", "PageStore"]
+
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+
+PAGES = TableKind(
+    "pages",
+    pa.schema(
+        [
+            ("key", pa.binary(16)),
+            ("source", _NAMES),
+            ("url", pa.string()),
+            ("final_url", pa.string()),
+            ("status", _NAMES),
+            ("reason", _NAMES),
+            ("content_type", _NAMES),
+            ("sha256", pa.string()),
+            ("title", pa.string()),
+            ("description", pa.string()),
+            ("text", pa.string()),
+            ("detail", pa.string()),
+            ("written_at", pa.timestamp("us", "UTC")),
+        ]
+    ),
+    row_group=32,
+)
+
+
+class PageStore:
+    """Pages by source and URL. `source` says where they are read from: live ones and each snapshot are kept apart."""
+
+    def __init__(
+        self, place: Place, source: str, *, retry_unscored: bool = False, flush_seconds: float = FLUSH_SECONDS
+    ) -> None:
+        self.source = source
+        self.parts = PartStore(
+            place,
+            PAGES,
+            (lambda reason: reason is None) if retry_unscored else (lambda reason: not is_transient(reason)),
+            flush_seconds,
+        )
+
+    def _key(self, url: str) -> bytes:
+        return hashlib.blake2b(
+            f"{self.source}\n{url}".encode("utf-8", "surrogatepass"), digest_size=16
+        ).digest()
+
+    async def get(self, url: str) -> Page | None:
+        """The stored page of `url`, or None."""
+        row = await self.parts.get(self._key(url))
+        if row is None:
+            return None
+        _, _, kept, final, status, reason, content_type, sha256, title, description, text, detail, at = row
+        return Page(
+            url=kept,
+            final_url=final,
+            status=status,
+            reason=reason,
+            fetched_at=at / 1e6,
+            content_type=content_type,
+            sha256=sha256,
+            title=title,
+            description=description,
+            text=text,
+            detail=detail,
+        )
+
+    def put(self, url: str, page: Page) -> None:
+        """Keep `page` under the URL it was asked by. Raises StoreError if an earlier part could not be written."""
+        row = (
+            self._key(url),
+            self.source,
+            page.url,
+            page.final_url,
+            page.status,
+            page.reason,
+            page.content_type,
+            page.sha256,
+            page.title,
+            page.description,
+            page.text,
+            page.detail,
+            round(page.fetched_at * 1e6),
+        )
+        self.parts.put(row, 400 + len(page.text))

@@ -1,0 +1,242 @@
+"""Immutable Parquet parts with a key index: how judgments, pages and scores are kept.
+
+One writer a process: rows are buffered and written as a part every `flush_seconds` or 32 MB, whole. Nothing is edited
+in place. A kill loses at most what was not yet written. Of rows with equal keys that answer, the earliest
+(written_at, part, row) wins, in every process that opens the same parts.
+"""
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
+from adjudge.engine.store.place import Place, StoreError
+
+__all__ = ["SCHEMA_VERSION", "PartStore", "Row", "TableKind", "live_parts", "scan", "stamped"]
+
+SCHEMA_VERSION = "1"
+FLUSH_BYTES = 32 << 20
+FLUSH_SECONDS = 2.0
+_CACHED_GROUPS = 64
+_VERSION_KEY = b"adjudge.schema"
+_REPLACES_KEY = b"adjudge.replaces"
+
+Row = tuple[Any, ...]
+Columns = list[list[Any]]
+
+
+class TableKind(msgspec.Struct, frozen=True):
+    """A kind of table: its folder's name, its columns, and how many rows are read at once.
+
+    The first column is `key`; `reason` and `written_at` are among the others.
+    """
+
+    name: str
+    schema: pa.Schema
+    row_group: int
+
+
+class PartStore:
+    """The rows of one table kind at `place`. Use from one event loop; `open` before use, `close` after.
+
+    `answers(reason)` says whether a row with that reason is an answer, or is to be asked for again.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        kind: TableKind,
+        answers: Callable[[str | None], bool],
+        flush_seconds: float = FLUSH_SECONDS,
+    ) -> None:
+        self._place = place / kind.name
+        self._kind = kind
+        self._answers = answers
+        self._flush_seconds = flush_seconds
+        self._reason = kind.schema.get_field_index("reason")
+        self._index = KeyIndex()
+        self._parts: list[str] = []
+        self._groups: OrderedDict[tuple[int, int], asyncio.Future[Columns]] = OrderedDict()
+        self._buffer: list[Row] = []
+        self._bytes = 0
+        self._pending: dict[bytes, Row] = {}
+        self._writer = secrets.token_hex(4)
+        self._timer: asyncio.TimerHandle | None = None
+        self._flushing: asyncio.Task[None] | None = None
+        self._failure: StoreError | None = None
+        self.written = 0
+
+    def __len__(self) -> int:
+        """Rows that answer: indexed ones and those not yet written."""
+        return len(self._index) + len(self._pending)
+
+    async def open(self, every: bool = False) -> None:
+        """Build the index of what is there, of `every` row or of those that answer. Raises StoreError."""
+        names = await asyncio.to_thread(live_parts, self._place)
+        await self._take_in(names, every)
+
+    async def refresh(self) -> None:
+        """Index the parts that others wrote since, of rows that answer. Raises StoreError."""
+        known = set(self._parts)
+        await self._take_in(
+            [name for name in await asyncio.to_thread(self._place.files) if name not in known]
+        )
+
+    async def _take_in(self, names: list[str], every: bool = False) -> None:
+        first = len(self._parts)
+        self._parts += names
+        rows = await asyncio.to_thread(self._keyed, names, first, every)
+        if rows is not None:
+            self._index.add(*rows)
+
+    def _keyed(
+        self, names: list[str], first: int, every: bool
+    ) -> tuple[Prefixes, Locations, Locations] | None:
+        """Prefix, part and row of every row in `names`, parts number `first` and on, in order of precedence."""
+        tables = []
+        for number, name in enumerate(names, first):
+            keyed = self._place.open(name).read(columns=["key", "reason", "written_at"])
+            part = pa.array(np.full(len(keyed), number, np.uint64))
+            row = pa.array(np.arange(len(keyed), dtype=np.uint64))
+            tables.append(keyed.append_column("part", part).append_column("row", row))
+        if not tables:
+            return None
+        rows = pa.concat_tables(tables)
+        reasons = pc.cast(rows["reason"], pa.string())
+        kinds = [reason for reason in pc.unique(reasons).to_pylist() if every or self._answers(reason)]
+        kept = rows.filter(pc.is_in(reasons, value_set=pa.array(kinds, pa.string()), skip_nulls=False))
+        order = np.argsort(kept["written_at"].cast(pa.int64()).to_numpy(), kind="stable")
+        return prefixes(kept["key"])[order], kept["part"].to_numpy()[order], kept["row"].to_numpy()[order]
+
+    async def get(self, key: bytes) -> Row | None:
+        """The row that answers `key`, or None."""
+        row = self._pending.get(key)
+        if row is not None:
+            return row
+        for part, at in self._index.find(key):
+            columns = await self._group(part, at // self._kind.row_group)
+            at %= self._kind.row_group
+            if columns[0][at] == key:
+                return tuple(column[at] for column in columns)
+        return None
+
+    def put(self, row: Row, size: int) -> None:
+        """Buffer `row` for the next part; `size` is roughly its bytes. Raises StoreError if an earlier part failed."""
+        if self._failure is not None:
+            raise self._failure
+        self._buffer.append(row)
+        self._bytes += size
+        if self._answers(row[self._reason]):
+            self._pending.setdefault(row[0], row)
+        if self._bytes >= FLUSH_BYTES:
+            self._begin_flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self._begin_flush)
+
+    def _begin_flush(self) -> None:
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.ensure_future(self._flush())
+            self._flushing.add_done_callback(self._flushed)
+
+    def _flushed(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and isinstance(error := task.exception(), StoreError):
+            self._failure = error
+
+    async def flush(self) -> None:
+        """Write everything put so far. Raises StoreError."""
+        while self._flushing is not None and not self._flushing.done():
+            await asyncio.shield(self._flushing)
+        await self._flush()
+
+    async def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        rows, self._buffer, self._bytes = self._buffer, [], 0
+        if not rows:
+            return
+        name = f"{time.time_ns():020d}-{self._writer}-{len(self._parts):06d}.parquet"
+        part = len(self._parts)
+        self._parts.append(name)
+        await asyncio.to_thread(self._write, name, rows)
+        self.written += len(rows)
+        at = [i for i, row in enumerate(rows) if self._answers(row[self._reason])]
+        keys = pa.array([rows[i][0] for i in at], pa.binary(16))
+        self._index.add(
+            prefixes(pa.chunked_array([keys])),
+            np.full(len(at), part, np.uint64),
+            np.asarray(at, np.uint64),
+        )
+        for i in at:
+            if self._pending.get(rows[i][0]) is rows[i]:
+                del self._pending[rows[i][0]]
+
+    def _write(self, name: str, rows: list[Row]) -> None:
+        columns = zip(*rows, strict=True)
+        schema = self._kind.schema
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+        table = pa.Table.from_arrays(arrays, schema=stamped(schema))
+        self._place.write(name, table, self._kind.row_group)
+
+    async def close(self) -> None:
+        """Write what is left. Raises StoreError if a part could not be written."""
+        await self.flush()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _group(self, part: int, group: int) -> Columns:
+        """The columns of one row group, from the cache or read once however many want it."""
+        found = self._groups.get((part, group))
+        if found is None:
+            found = asyncio.ensure_future(asyncio.to_thread(self._read, part, group))
+            self._groups[part, group] = found
+            if len(self._groups) > _CACHED_GROUPS:
+                self._groups.popitem(last=False)
+        else:
+            self._groups.move_to_end((part, group))
+        return found.result() if found.done() else await asyncio.shield(found)
+
+    def _read(self, part: int, group: int) -> Columns:
+        table = self._place.open(self._parts[part]).read_row_group(group)
+        return [_plain(column).to_pylist() for column in table.columns]
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times as integers of their unit, which are cheap to make."""
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
+def stamped(schema: pa.Schema, replaces: Sequence[str] = ()) -> pa.Schema:
+    """`schema` with this version, and the parts that a part of it replaces, in its metadata."""
+    return schema.with_metadata(
+        {_VERSION_KEY: SCHEMA_VERSION.encode(), _REPLACES_KEY: msgspec.json.encode(list(replaces))}
+    )
+
+
+def live_parts(place: Place) -> list[str]:
+    """Names of the parts at `place` that no other part replaces, oldest first. Raises StoreError for a newer schema."""
+    names = place.files()
+    replaced: set[str] = set()
+    for name in names:
+        metadata = place.open(name).schema_arrow.metadata or {}
+        version = metadata.get(_VERSION_KEY, b"").decode()
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"{place.uri}/{name}: has schema version {version or 'none'}, this adjudge reads {SCHEMA_VERSION}; "
+                "use the adjudge that wrote it, or another --store"
+            )
+        replaced.update(msgspec.json.decode(metadata.get(_REPLACES_KEY, b"[]"), type=list[str]))
+    return [name for name in names if name not in replaced]
+
+
+def scan(place: Place, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """The tables of all live parts at `place`, oldest first."""
+    for name in live_parts(place):
+        yield place.open(name).read(columns=columns)

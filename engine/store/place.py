@@ -1,0 +1,83 @@
+"""Where a store is: a local folder or an object-store URI, through pyarrow.fs."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+__all__ = ["Place", "StoreError"]
+
+
+class StoreError(OSError):
+    """A store cannot be reached, read or written; the message names its place."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A folder of a filesystem. `uri` is as the user wrote it."""
+
+    uri: str
+    filesystem: Any
+    path: str
+
+    @classmethod
+    def of(cls, uri: str) -> "Place":
+        """The place that `uri` names: a local path, or scheme://... . Raises StoreError if it names none."""
+        try:
+            if "://" in uri:
+                filesystem, path = fs.FileSystem.from_uri(uri)
+            else:
+                filesystem, path = fs.LocalFileSystem(), str(Path(uri).absolute())
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise StoreError(f"{uri}: not a usable store: {error}") from error
+        return cls(uri, filesystem, path)
+
+    def __truediv__(self, name: str) -> "Place":
+        """The folder `name` inside this one."""
+        return Place(f"{self.uri.rstrip('/')}/{name}", self.filesystem, f"{self.path.rstrip('/')}/{name}")
+
+    def files(self) -> list[str]:
+        """Names of the Parquet files here, sorted; empty if the folder does not exist."""
+        try:
+            found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        except OSError as error:
+            raise StoreError(f"{self.uri}: cannot be listed: {error}") from error
+        return sorted(
+            info.base_name for info in found if info.is_file and info.base_name.endswith(".parquet")
+        )
+
+    def size(self, name: str) -> int:
+        """Bytes of the file `name`."""
+        return int(self.filesystem.get_file_info(f"{self.path}/{name}").size)
+
+    def open(self, name: str) -> pq.ParquetFile:
+        """The Parquet file `name`, its footer read. Raises StoreError if it cannot be."""
+        try:
+            return pq.ParquetFile(self.filesystem.open_input_file(f"{self.path}/{name}"))
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{self.uri}/{name}: cannot be read: {error}") from error
+
+    def write(self, name: str, table: pa.Table, row_group: int) -> None:
+        """Write `table` whole under `name`: renamed into place locally, one upload on object storage."""
+        local = isinstance(self.filesystem, fs.LocalFileSystem)
+        target = f"{self.path}/{name}"
+        written = f"{self.path}/.{name}.tmp" if local else target
+        try:
+            self.filesystem.create_dir(self.path, recursive=True)
+            with self.filesystem.open_output_stream(written) as sink:
+                pq.write_table(table, sink, compression="zstd", compression_level=1, row_group_size=row_group)
+            if local:
+                self.filesystem.move(written, target)
+        except OSError as error:
+            raise StoreError(f"{self.uri}/{name}: cannot be written: {error}") from error
+
+    def delete(self, name: str) -> None:
+        """Delete the file `name`; one that is gone already is fine."""
+        try:
+            self.filesystem.delete_file(f"{self.path}/{name}")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreError(f"{self.uri}/{name}: cannot be deleted: {error}") from error

@@ -1,0 +1,176 @@
+"""Housekeeping: what a store holds, many small parts made few, old rows left out.
+
+A rewritten part names the parts that it replaces; those are hidden from then on and deleted a day later, so that
+whoever still reads them can finish. Nothing is ever edited in place.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.pages import PAGES
+from adjudge.engine.store.parts import TableKind, live_parts, stamped
+from adjudge.engine.store.place import Place
+from adjudge.engine.store.scorecards import SCORECARDS
+from adjudge.scoring.reasons import TRANSIENT
+
+__all__ = ["Rewritten", "TableContent", "compact", "contents", "prune"]
+
+TABLES = (JUDGMENTS, PAGES, SCORECARDS)
+KEPT_SECONDS = 86_400
+_BATCH_BYTES = 256 << 20
+_SMALL_BYTES = 64 << 20
+
+Kept = Callable[[pa.Table], pa.Table]
+
+
+class TableContent(msgspec.Struct, frozen=True, kw_only=True):
+    """One table of a store: parts and rows that count, bytes on disk of all its files, and rows by kind.
+
+    `kinds` counts judgments by judge, pages by source, scorecards by run; `reasons` counts rows without an answer.
+    """
+
+    table: str
+    parts: int
+    files: int
+    rows: int
+    bytes: int
+    kinds: dict[str, int]
+    reasons: dict[str, int]
+
+
+class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
+    """What housekeeping did to one table."""
+
+    table: str
+    parts_before: int
+    parts_after: int
+    rows_before: int
+    rows_after: int
+    deleted: int
+
+
+_KIND = {JUDGMENTS.name: "judge", PAGES.name: "source", SCORECARDS.name: "run"}
+
+
+def contents(place: Place) -> list[TableContent]:
+    """What the store at `place` holds. Raises StoreError."""
+    return [_content(place / kind.name, kind) for kind in TABLES]
+
+
+def _content(folder: Place, kind: TableKind) -> TableContent:
+    live = live_parts(folder)
+    tables = [folder.open(name).read(columns=[_KIND[kind.name], "reason"]) for name in live]
+    rows = pa.concat_tables(tables) if tables else kind.schema.empty_table()
+    return TableContent(
+        table=kind.name,
+        parts=len(live),
+        files=len(folder.files()),
+        rows=len(rows) if tables else 0,
+        bytes=sum(folder.size(name) for name in folder.files()),
+        kinds=_counts(rows[_KIND[kind.name]]),
+        reasons=_counts(rows["reason"].drop_null()),
+    )
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    counted = pc.value_counts(pc.cast(column, pa.string()))
+    return dict(sorted((entry["values"].as_py(), entry["counts"].as_py()) for entry in counted))
+
+
+def compact(place: Place) -> list[Rewritten]:
+    """Merge small parts, and drop rows that a later reader would never be given. Raises StoreError.
+
+    Of equal keys the row that answers is kept (the earliest that is no transient failure), of keys with failures
+    only the last one. Parts replaced more than a day ago are deleted.
+    """
+    return [_rewrite(place / kind.name, kind, _winners, small_only=True) for kind in TABLES]
+
+
+def prune(place: Place, *, days: float | None = None, judge: str | None = None) -> list[Rewritten]:
+    """Leave out rows written more than `days` ago, and judgments by the fingerprint `judge`. Raises StoreError."""
+    oldest = None if days is None else round((time.time() - days * 86_400) * 1e6)
+
+    def kept(table: pa.Table) -> pa.Table:
+        mask = pa.array(np.ones(len(table), bool))
+        if oldest is not None:
+            mask = pc.greater_equal(table["written_at"].cast(pa.int64()), oldest)
+        if judge is not None and "judge" in table.column_names:
+            mask = pc.and_(mask, pc.not_equal(pc.cast(table["judge"], pa.string()), judge))
+        return table.filter(mask)
+
+    tables = TABLES if judge is None else (JUDGMENTS,)
+    return [_rewrite(place / kind.name, kind, kept, small_only=False) for kind in tables]
+
+
+def _rewrite(folder: Place, kind: TableKind, kept: Kept, *, small_only: bool) -> Rewritten:
+    live = live_parts(folder)
+    deleted = _delete_replaced(folder, live)
+    candidates = [name for name in live if not small_only or folder.size(name) < _SMALL_BYTES]
+    parts_after, before, after = len(live), 0, 0
+    for names in _batches(folder, candidates):
+        table = pa.concat_tables([folder.open(name).read() for name in names]).unify_dictionaries()
+        rest = kept(table)
+        before, after = before + len(table), after + len(rest)
+        if len(rest) == len(table) and len(names) == 1:
+            continue
+        if "group" in rest.column_names:
+            rest = rest.sort_by([("group", "ascending"), ("key", "ascending")])
+        name = f"{time.time_ns():020d}-{secrets.token_hex(4)}-rewritten.parquet"
+        folder.write(name, rest.replace_schema_metadata(stamped(kind.schema, names).metadata), kind.row_group)
+        parts_after += 1 - len(names)
+    return Rewritten(
+        table=kind.name,
+        parts_before=len(live),
+        parts_after=parts_after,
+        rows_before=before,
+        rows_after=after,
+        deleted=deleted,
+    )
+
+
+def _batches(folder: Place, names: list[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for name in names:
+        batch.append(name)
+        size += folder.size(name)
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _delete_replaced(folder: Place, live: list[str]) -> int:
+    """Delete parts that were replaced more than a day ago, by the time in the newest part's name."""
+    rewritten = [int(name.split("-")[0]) for name in live if name.endswith("-rewritten.parquet")]
+    if not rewritten or time.time_ns() - max(rewritten) < KEPT_SECONDS * 1_000_000_000:
+        return 0
+    gone = [name for name in folder.files() if name not in set(live)]
+    for name in gone:
+        folder.delete(name)
+    return len(gone)
+
+
+def _winners(table: pa.Table) -> pa.Table:
+    """The rows of `table` that can be asked for; every row of a table without keys."""
+    if "run" in table.column_names or len(table) == 0:
+        return table
+    reasons = pc.cast(table["reason"], pa.string())
+    transient = pc.is_in(reasons, value_set=pa.array(sorted(TRANSIENT), pa.string()))
+    keys = table["key"].combine_chunks()
+    written = table["written_at"].cast(pa.int64())
+    later = pc.if_else(transient, pc.subtract(0, written), written)
+    ordered = pa.table({"key": keys, "failed": transient, "at": later, "row": np.arange(len(table))}).sort_by(
+        [("key", "ascending"), ("failed", "ascending"), ("at", "ascending"), ("row", "ascending")]
+    )
+    sorted_keys = ordered["key"].combine_chunks()
+    different = pc.not_equal(sorted_keys[1:], sorted_keys[:-1]).to_numpy(zero_copy_only=False)
+    first = np.concatenate([[True], different])
+    return table.take(pa.array(np.sort(ordered["row"].to_numpy()[first])))

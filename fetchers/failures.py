@@ -1,0 +1,60 @@
+"""One attempt at a page that came to nothing, and where foreign exceptions get their reason.
+
+A failure says whether another attempt can help. It never leaves the fetcher: a page is made of it.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import aiohttp
+from adjudge.fetchers.guard import NO_SUCH_NAME, Blocked
+from adjudge.fetchers.page import PageReason
+
+__all__ = ["Failure", "boundary", "status_failure"]
+
+
+class Failure(Exception):
+    """Why an attempt came to nothing. `again`: another one may do better."""
+
+    def __init__(self, reason: PageReason, detail: str, *, again: bool = False) -> None:
+        super().__init__(detail)
+        self.reason: PageReason = reason
+        self.detail = detail
+        self.again = again
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Turns whatever the network does into a Failure."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise Failure("page_timeout", str(error) or "not there in time") from error
+    except aiohttp.ClientSSLError as error:
+        raise Failure("page_server_error", f"TLS: {error}") from error
+    except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
+        raise _connection_failure(error) from error
+    except aiohttp.ClientError as error:
+        raise Failure("page_server_error", f"not HTTP as it should be: {error}") from error
+    except UnicodeError as error:
+        raise Failure("page_gone", f"no such host name: {error}") from error
+
+
+def _connection_failure(error: Exception) -> Failure:
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, Blocked):
+        return Failure("page_blocked", str(cause))
+    if isinstance(cause, socket.gaierror) and cause.errno in NO_SUCH_NAME:
+        return Failure("page_gone", "no such host")
+    return Failure("page_server_error", f"the connection failed: {error}", again=True)
+
+
+def status_failure(status: int, reason: str) -> Failure | None:
+    """What an HTTP status means; None if the page is there or elsewhere (2xx, 3xx)."""
+    if 200 <= status < 400:
+        return None
+    detail = f"{status} {reason}"
+    if status in (404, 410):
+        return Failure("page_gone", detail)
+    return Failure("page_server_error", detail, again=status in (408, 425, 429, 500, 502, 503, 504))

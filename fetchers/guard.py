@@ -1,0 +1,218 @@
+"""Where a URL out of a report may lead: the public web, and nowhere inside.
+
+Two gates. `Guard.check` sees each URL before it is asked for, redirects included: credentials, port, and the
+address if the host is one. `Guard.socket` sees each address at the moment it is connected to, so that a name
+server's second answer counts for nothing. The resolver between them drops addresses that would be refused.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+from adjudge.fetchers.urls import MalformedURL, Parts, split_url
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+__all__ = ["NO_SUCH_NAME", "WEB_PORTS", "Blocked", "Guard", "Resolve", "is_public"]
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+WEB_PORTS = (80, 443)
+NO_SUCH_NAME = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
+_LOOKUP_THREADS = 32
+_NEVER_NAMES = ("invalid", "example", "test")  # RFC 2606
+_ALWAYS_A_NAME = "example.com"
+
+# IANA's special-purpose registries, multicast and reserved space, and the one metadata service with a public
+# address. Written out so that the answer does not depend on the Python version's own list.
+_REFUSED_V4 = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "168.63.129.16/32",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.31.196.0/24",
+            "192.52.193.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "192.175.48.0/24",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+        ),
+    )
+)
+_GLOBAL_V6 = IPv6Network("2000::/3")
+# Within the global range: protocol assignments (Teredo among them), documentation, 6to4.
+_REFUSED_V6 = tuple(
+    map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"))
+)
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+class Blocked(OSError):
+    """The guard refuses. An OSError, so that a connector treats it as any connection that failed."""
+
+
+def is_public(address: str) -> bool:
+    """Whether a literal IPv4 or IPv6 address belongs to the open internet; False for what is none.
+
+    Addresses that carry an IPv4 address (mapped, NAT64) are judged by it; 6to4 and Teredo are refused.
+    """
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(parsed, IPv6Address):
+        if parsed.scope_id is not None:
+            return False
+        inner = _inner_v4(parsed)
+        if inner is None:
+            return parsed in _GLOBAL_V6 and not any(parsed in network for network in _REFUSED_V6)
+        parsed = inner
+    return not any(parsed in network for network in _REFUSED_V4)
+
+
+def _inner_v4(address: IPv6Address) -> IPv4Address | None:
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+
+
+class Guard:
+    """Lets the open internet through, and what `allow` names: "HOST:PORT", or "HOST" on the `ports`.
+
+    An allowed host may resolve to any address. `resolve` stands in for the system's resolver. Raises
+    ValueError for an entry that is neither form.
+    """
+
+    def __init__(
+        self, allow: Iterable[str] = (), *, ports: Iterable[int] = WEB_PORTS, resolve: Resolve | None = None
+    ) -> None:
+        self._ports = frozenset(ports)
+        self._allowed = frozenset(pair for entry in allow for pair in self._pairs(entry))
+        self._granted: set[tuple[str, int]] = set()
+        self._resolver = _Resolver(self, resolve)
+
+    @property
+    def resolver(self) -> AbstractResolver:
+        """For the connector: names to addresses that may be connected to. Blocked if all are refused."""
+        return self._resolver
+
+    def check(self, url: str) -> None:
+        """Raises Blocked if the normal URL `url` may not be asked for, whatever its host resolves to."""
+        parts = split_url(url)
+        if parts.userinfo:
+            raise Blocked("credentials in the URL")
+        if self.allows(parts.host, parts.port):
+            return
+        if parts.port not in self._ports:
+            raise Blocked(f"port {parts.port}")
+        if _is_address(parts.host) and not is_public(parts.host):
+            raise Blocked(f"{parts.host} is not a public address")
+
+    def allows(self, host: str, port: int) -> bool:
+        """Whether `allow` names this host and port."""
+        return (host, port) in self._allowed
+
+    def grant(self, address: str, port: int) -> None:
+        """Let `address`, to which an allowed name has resolved, pass at the socket."""
+        self._granted.add((address, port))
+
+    def socket(self, info: tuple[int, int, int, str, tuple[str | int, ...]]) -> socket.socket:
+        """A socket for the address in `info` (as from getaddrinfo). Raises Blocked instead of connecting."""
+        family, kind, protocol, _, where = info
+        address, port = str(where[0]), int(where[1])
+        if not (is_public(address) or self.allows(address, port) or (address, port) in self._granted):
+            raise Blocked(f"{address} is not a public address")
+        return socket.socket(family, kind, protocol)
+
+    def _pairs(self, entry: str) -> list[tuple[str, int]]:
+        try:
+            parts: Parts = split_url(f"http://{entry}")
+        except MalformedURL as error:
+            raise ValueError(f"allow: {entry!r} {error}") from None
+        if parts.userinfo or parts.target != "/":
+            raise ValueError(f"allow: {entry!r} is not HOST or HOST:PORT")
+        has_port = entry.rpartition("]")[2].count(":") == 1
+        return [(parts.host, parts.port)] if has_port else [(parts.host, port) for port in self._ports]
+
+
+class _Resolver(AbstractResolver):
+    """Names to addresses that the guard lets through. Threads of its own, because dead names hang long."""
+
+    def __init__(self, guard: Guard, resolve: Resolve | None) -> None:
+        self._guard = guard
+        self._threads: ThreadPoolExecutor | None = None
+        self._resolve = resolve or self._system
+        self._names_resolve = False
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        try:
+            addresses = await self._resolve(host, port)
+        except socket.gaierror as error:
+            if error.errno in NO_SUCH_NAME and not await self._can_tell(host):
+                raise socket.gaierror(socket.EAI_AGAIN, "no name resolves here") from error
+            raise
+        if self._guard.allows(host, port):
+            for address in addresses:
+                self._guard.grant(address, port)
+        else:
+            refused = [address for address in addresses if not is_public(address)]
+            addresses = [address for address in addresses if address not in refused]
+            if not addresses:
+                raise Blocked(f"{host} resolves to {', '.join(refused[:3]) or 'nothing'}")
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in addresses
+        ]
+
+    async def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _can_tell(self, host: str) -> bool:
+        """Whether "no such name" means what it says: without a network, many systems say so of every name."""
+        if host.rpartition(".")[2] in _NEVER_NAMES:
+            return True
+        if not self._names_resolve:
+            with suppress(OSError):
+                self._names_resolve = bool(await self._resolve(_ALWAYS_A_NAME, 443))
+        return self._names_resolve
+
+    async def _system(self, host: str, port: int) -> list[str]:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="adjudge-dns")
+        found = await asyncio.get_running_loop().run_in_executor(
+            self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        )
+        return list(dict.fromkeys(str(where[0]) for *_, where in found))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

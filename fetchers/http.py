@@ -1,0 +1,261 @@
+"""Live pages: one connection pool, bounded, polite and guarded, with extraction in other processes."""
+
+import asyncio
+import re
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from importlib.metadata import version
+from random import uniform
+from time import time
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import aiohttp
+from adjudge.fetchers.body import ACCEPT_ENCODING, Body, receive
+from adjudge.fetchers.budget import Budget
+from adjudge.fetchers.failures import Failure, boundary, status_failure
+from adjudge.fetchers.flight import SingleFlight
+from adjudge.fetchers.frames import Extractor
+from adjudge.fetchers.guard import WEB_PORTS, Blocked, Guard, Resolve
+from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from adjudge.fetchers.media import may_be_read, media_type
+from adjudge.fetchers.page import Page, failed
+from adjudge.fetchers.pool import ExtractorPool, Unextracted
+from adjudge.fetchers.robots import Robots
+from adjudge.fetchers.turns import Turn, Turns, retry_after
+from adjudge.fetchers.urls import MalformedURL, join_url, normalise_url, printable, site_of
+from yarl import URL
+
+__all__ = ["Fetched", "HttpFetcher"]
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*):", re.I)
+_MAX_HEADER = 64 << 10
+_KEEP_ALIVE = 4.0
+_BACKOFF = 0.5
+
+
+class Fetched(NamedTuple):
+    """A page, the body it was read from and that body's Content-Type header; empty if it did not arrive."""
+
+    page: Page
+    body: bytes = b""
+    content_type: str = ""
+
+
+class HttpFetcher:
+    """Reads live URLs. Cheap to make; processes and connections begin with the first page.
+
+    `allow` and `ports`: see `Guard`. `contact` (a URL or an address) stands in the user agent, so that a
+    site's owner can complain. `robots` obeys robots.txt. `resolve` replaces the system's resolver.
+    """
+
+    def __init__(
+        self,
+        limits: Limits = DEFAULT_LIMITS,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        *,
+        extractor: Extractor = "trafilatura",
+        allow: Iterable[str] = (),
+        ports: Iterable[int] = WEB_PORTS,
+        contact: str = "",
+        robots: bool = False,
+        resolve: Resolve | None = None,
+    ) -> None:
+        self._limits = limits
+        self._timeouts = timeouts
+        self._agent = f"adjudge/{version('adjudge')}" + (f" (+{contact})" if contact else "")
+        self._guard = Guard(allow, ports=ports, resolve=resolve)
+        self._turns = Turns(limits)
+        self._slots = asyncio.Semaphore(limits.in_flight)
+        self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
+        self._robots = Robots(self._robots_file, "adjudge") if robots else None
+        self._flight: SingleFlight[Fetched] = SingleFlight()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def read(self, url: str) -> Page:
+        """The page behind `url`, or why there is none. Raises only PoolError (no worker starts)."""
+        return (await self.fetch(url)).page
+
+    async def fetch(self, url: str) -> Fetched:
+        """`read`, with the body beside the page."""
+        try:
+            normal = normalise_url(url)
+        except MalformedURL as error:
+            return Fetched(failed(printable(url), "citation_malformed", str(error), fetched_at=time()))
+        return await self._flight.do(normal, lambda: self._fetch(normal))
+
+    async def close(self) -> None:
+        """Cancel what runs, close connections, end the worker processes."""
+        await self._flight.close()
+        if self._robots is not None:
+            await self._robots.close()
+        if self._session is not None:
+            await self._session.close()
+        await self._pool.close()
+
+    async def _fetch(self, url: str) -> Fetched:
+        journey = _Journey(url, Budget(self._timeouts.total))
+        async with AsyncExitStack() as held:
+            try:
+                document = await self._follow(journey, held)
+            except Failure as failure:
+                return Fetched(
+                    failed(url, failure.reason, failure.detail, final_url=journey.url, fetched_at=time())
+                )
+            page = await self._page(url, document)
+            return Fetched(page, document.body.content, document.content_type)
+
+    async def _page(self, url: str, document: "_Document") -> Page:
+        media, body, now = media_type(document.content_type), document.body, time()
+        try:
+            found = await self._pool.extract(body.content, document.content_type)
+        except Unextracted as error:
+            return failed(
+                url,
+                error.reason,
+                error.detail,
+                final_url=document.url,
+                fetched_at=now,
+                content_type=media,
+                sha256=body.sha256,
+            )
+        return Page(
+            url=url,
+            final_url=document.url,
+            status="read",
+            reason=None,
+            fetched_at=now,
+            content_type=media,
+            sha256=body.sha256,
+            title=found.title,
+            description=found.description,
+            text=found.text,
+        )
+
+    async def _follow(self, journey: "_Journey", held: AsyncExitStack, *, robots: bool = True) -> "_Document":
+        """Where the redirects lead. Raises Failure; `journey.url` is then the last URL that was tried."""
+        for _ in range(self._limits.redirects + 1):
+            try:
+                self._guard.check(journey.url)
+            except Blocked as error:
+                raise Failure("page_blocked", str(error)) from None
+            delay = await self._robots.delay(journey.url) if robots and self._robots is not None else 0.0
+            answer = await self._ask_again(journey, delay, held)
+            if isinstance(answer, _Document):
+                return answer
+            journey.url = answer
+        raise Failure("page_server_error", f"more than {self._limits.redirects} redirects")
+
+    async def _ask_again(self, journey: "_Journey", delay: float, held: AsyncExitStack) -> "_Document | str":
+        """`_ask` until it works or another attempt cannot help."""
+        for attempt in range(self._limits.retries + 1):
+            try:
+                return await self._ask(journey, delay, held)
+            except Failure as failure:
+                if not failure.again or attempt == self._limits.retries:
+                    raise
+            await asyncio.sleep(_BACKOFF * 2**attempt * uniform(0.5, 1.0))
+        raise AssertionError("unreachable")
+
+    async def _ask(self, journey: "_Journey", delay: float, held: AsyncExitStack) -> "_Document | str":
+        """One request in its turn: the document, or the URL it redirects to.
+
+        A document keeps its place among those in flight (in `held`) until it has been read, so that bodies
+        cannot pile up in front of the workers.
+        """
+        async with self._turns.turn(site_of(journey.url), delay) as turn, AsyncExitStack() as slot:
+            await slot.enter_async_context(self._slots)
+            with boundary():
+                async with journey.budget.spend():
+                    answer = await self._request(journey.url, turn)
+            if isinstance(answer, _Document):
+                held.push_async_exit(slot.pop_all())
+            return answer
+
+    async def _request(self, url: str, turn: Turn) -> "_Document | str":
+        async with self._open().get(
+            URL(url, encoded=True), allow_redirects=False, trace_request_ctx=turn
+        ) as response:
+            if response.status in _REDIRECTS and "Location" in response.headers:
+                return _target(url, response.headers["Location"])
+            if response.status in (429, 503):
+                turn.come_back(retry_after(response.headers.get("Retry-After")) or 0.0)
+            failure = status_failure(response.status, response.reason or "")
+            if failure is not None:
+                raise failure
+            return await self._receive(url, response)
+
+    async def _receive(self, url: str, response: aiohttp.ClientResponse) -> "_Document":
+        content_type = response.headers.get("Content-Type", "")[:300]
+        if not may_be_read(content_type):
+            raise Failure("page_unsupported", f"content type {media_type(content_type) or 'unknown'}")
+        if (response.content_length or 0) > self._limits.max_bytes:
+            raise Failure("page_unsupported", f"larger than {self._limits.max_bytes:,} bytes")
+        body = await receive(
+            response.content.iter_any(), response.headers.get("Content-Encoding", ""), self._limits.max_bytes
+        )
+        return _Document(url, content_type, body)
+
+    async def _robots_file(self, url: str) -> bytes:
+        async with AsyncExitStack() as held:
+            journey = _Journey(url, Budget(self._timeouts.total))
+            return (await self._follow(journey, held, robots=False)).body.content
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            sent = aiohttp.TraceConfig()
+            sent.on_request_headers_sent.append(_sent)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=self._limits.in_flight,
+                    keepalive_timeout=_KEEP_ALIVE,
+                    resolver=self._guard.resolver,
+                    ttl_dns_cache=300,
+                    socket_factory=self._guard.socket,
+                ),
+                headers={
+                    "User-Agent": self._agent,
+                    "Accept": "text/html,application/xhtml+xml,application/pdf;q=0.9,*/*;q=0.8",
+                    "Accept-Encoding": ACCEPT_ENCODING,
+                },
+                timeout=aiohttp.ClientTimeout(
+                    total=None, connect=self._timeouts.connect, sock_read=self._timeouts.read
+                ),
+                auto_decompress=False,  # `receive` does it within the byte limit
+                cookie_jar=aiohttp.DummyCookieJar(),  # a page must not depend on which came before
+                read_bufsize=_MAX_HEADER,
+                max_line_size=_MAX_HEADER,
+                max_field_size=_MAX_HEADER,
+                trace_configs=[sent],
+            )
+        return self._session
+
+
+class _Journey:
+    """A page on its way: where it has got to, and the time it has left."""
+
+    def __init__(self, url: str, budget: Budget) -> None:
+        self.url = url
+        self.budget = budget
+
+
+class _Document(NamedTuple):
+    url: str
+    content_type: str
+    body: Body
+
+
+def _target(url: str, location: str) -> str:
+    scheme = _SCHEME.match(location)
+    if scheme and scheme[1].lower() not in ("http", "https"):
+        raise Failure("page_blocked", f"redirects to {scheme[0][:40]}")
+    try:
+        return join_url(url, location)
+    except MalformedURL as error:
+        raise Failure("page_server_error", f"redirects to a URL that {error}") from None
+
+
+async def _sent(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
+    turn: Turn = context.trace_request_ctx
+    turn.sent()

@@ -1,0 +1,67 @@
+"""How much a fetcher may take: small values that say their units."""
+
+import os
+
+import msgspec
+from adjudge.fetchers.frames import Extractor
+
+__all__ = ["DEFAULT_LIMITS", "DEFAULT_TIMEOUTS", "Limits", "Timeouts"]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bounds on what is done at once and on what one page may cost."""
+
+    in_flight: int = 64
+    """Pages between their first byte and their text, over all hosts."""
+    per_host: int = 4
+    """Requests to one site at once; "www." and the bare name are one site."""
+    delay: float = 0.0
+    """Seconds between two requests to one site, counted from when they are sent."""
+    max_bytes: int = 10 << 20
+    """Of a body, both as it travels and after its encoding is undone."""
+    redirects: int = 10
+    retries: int = 2
+    """After the first attempt, and only for failures that may pass."""
+    retry_after: float = 30.0
+    """Longest Retry-After that is waited for, in seconds; a site that asks for more fails at once."""
+    workers: int | None = None
+    """Extraction processes; None: one a core that this process may use, and for "fast" one more, which fills the
+    gaps between such short pieces of work."""
+
+    def __post_init__(self) -> None:
+        for name in ("in_flight", "per_host", "max_bytes"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1")
+        for name in ("delay", "redirects", "retries", "retry_after"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative")
+        if self.workers is not None and self.workers < 1:
+            raise ValueError("workers must be at least 1")
+
+    def processes(self, extractor: Extractor) -> int:
+        """How many extraction processes `workers` stands for."""
+        if self.workers is not None:
+            return self.workers
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return cores + (extractor == "fast")
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Seconds. None of them counts time spent waiting for a turn."""
+
+    connect: float = 10.0
+    """For the name, the connection and the TLS handshake of one request."""
+    read: float = 15.0
+    """Between two pieces of a response."""
+    total: float = 60.0
+    """For the whole page on the network: every redirect and retry together."""
+    extract: float = 20.0
+    """For reading the body, in a worker process."""
+
+    def __post_init__(self) -> None:
+        if min(self.connect, self.read, self.total, self.extract) <= 0:
+            raise ValueError("timeouts must be positive")
+
+
+DEFAULT_LIMITS = Limits()
+DEFAULT_TIMEOUTS = Timeouts()

@@ -1,0 +1,104 @@
+"""What a citation points at, read or failed, with the same fields either way.
+
+A URL's failure is data, never an exception. Its reason says whose doing it was (design.md, "Failures are
+rows"):
+
+=====================  ==============  ==================================================================
+reason                 cause           what happened
+=====================  ==============  ==================================================================
+page_timeout           infrastructure  no connection, no byte or no whole page in time; a page that held
+                                       the parser beyond its limit
+page_server_error      infrastructure  5xx, 401, 403, 429 and any other refusal after the retries; TLS that
+                                       does not verify; connection refused, reset or cut short; a name server
+                                       that fails; too many redirects, or one to nowhere; broken encoding
+page_not_in_snapshot   infrastructure  the frozen pages do not hold this URL
+page_unsupported       infrastructure  not a text we read (an image, an archive, an encrypted PDF), larger
+                                       than the byte limit, a PDF without text, a page that breaks the
+                                       parser, or one that robots.txt keeps to itself
+page_gone              report          404, 410, or a name that no server has
+page_blocked           report          refused by the guard: where it leads no report may send us
+citation_malformed     report          not a usable http or https URL
+=====================  ==============  ==================================================================
+
+What says nothing about the report is infrastructure: a paywall, a bot check and a server's bad day look alike
+from here, and none of them shows that the citation is wrong.
+"""
+
+from typing import Literal, Protocol
+
+import msgspec
+
+__all__ = ["MAX_DETAIL", "Fetcher", "Page", "PageReason", "failed"]
+
+PageReason = Literal[
+    "page_timeout",
+    "page_server_error",
+    "page_not_in_snapshot",
+    "page_unsupported",
+    "page_gone",
+    "page_blocked",
+    "citation_malformed",
+]
+
+MAX_DETAIL = 300
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """One URL as it was found. A failed page has the same fields, empty where nothing was learnt."""
+
+    url: str
+    """The URL in its normal form (`fetchers.urls`); as it was given if it has none."""
+    final_url: str
+    """Where the redirects ended; the last one tried if the page failed."""
+    status: Literal["read", "failed"]
+    reason: PageReason | None
+    """None exactly when `status` is "read"."""
+    fetched_at: float
+    """Seconds since 1970, UTC; 0 if a snapshot does not say."""
+    content_type: str
+    """Media type in lower case, without parameters; "" if unknown."""
+    sha256: str
+    """Of the body, after its content encoding was undone, in hex; "" if it was not read whole."""
+    title: str
+    description: str
+    text: str
+    detail: str = ""
+    """What happened, for people: at most 300 characters."""
+
+
+def failed(
+    url: str,
+    reason: PageReason,
+    detail: str,
+    *,
+    final_url: str = "",
+    fetched_at: float = 0.0,
+    content_type: str = "",
+    sha256: str = "",
+) -> Page:
+    """A page that could not be read. `final_url` defaults to `url`."""
+    return Page(
+        url=url,
+        final_url=final_url or url,
+        status="failed",
+        reason=reason,
+        fetched_at=fetched_at,
+        content_type=content_type,
+        sha256=sha256,
+        title="",
+        description="",
+        text="",
+        detail=detail[:MAX_DETAIL],
+    )
+
+
+class Fetcher(Protocol):
+    """Reads URLs: answers for every one, raises for none, fetches equal ones asked at the same time once."""
+
+    async def read(self, url: str) -> Page:
+        """The page behind `url`, or why there is none."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections and worker processes; the fetcher cannot be used again."""
+        ...

@@ -1,0 +1,210 @@
+"""Frozen pages: a folder read in place of the network, with the same extraction as live pages.
+
+The folder holds `index.jsonl`, one JSON object a line for each page (`Entry`), and the files that it names.
+"""
+
+import asyncio
+import hashlib
+import html
+import mimetypes
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+
+import msgspec
+from adjudge.fetchers.failures import Failure, status_failure
+from adjudge.fetchers.flight import SingleFlight
+from adjudge.fetchers.frames import Extractor
+from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from adjudge.fetchers.media import media_type
+from adjudge.fetchers.page import Page, PageReason, failed
+from adjudge.fetchers.pool import ExtractorPool, Unextracted
+from adjudge.fetchers.urls import MalformedURL, normalise_url, printable
+
+__all__ = ["INDEX", "Entry", "SnapshotError", "SnapshotFetcher", "render", "unrender", "write_index"]
+
+INDEX = "index.jsonl"
+_RENDERED = ("<!DOCTYPE html>\n<meta charset=utf-8>\n<pre>", "</pre>\n")
+
+
+class SnapshotError(ValueError):
+    """The snapshot cannot be used; the message names the file, the line and the fault."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One page of a snapshot: a file to be read, or a failure (`reason`, or a `status_code` that is one)."""
+
+    url: str
+    final_url: str = ""
+    file: str | None = None
+    """Relative to the folder, which it cannot leave."""
+    content_type: str = ""
+    """As the server's header gave it; guessed from the file's name if empty."""
+    status_code: int | None = None
+    reason: PageReason | None = None
+    title: str = ""
+    """Stands for the extracted one if given; `description` likewise."""
+    description: str = ""
+    fetched_at: float = 0.0
+    sha256: str = ""
+    """Of the body that was fetched; the file's own if empty."""
+    detail: str = ""
+    rendered: bool = False
+    """The file is the page's extracted text in a frame (`render`), and is taken as it is."""
+
+
+class SnapshotFetcher:
+    """Reads the pages of `folder` and never touches the network. What it does not hold is page_not_in_snapshot.
+
+    Raises SnapshotError if the index is missing, malformed, or names a file that is missing or outside.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        limits: Limits = DEFAULT_LIMITS,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        *,
+        extractor: Extractor = "trafilatura",
+    ) -> None:
+        self._folder = Path(folder)
+        self._max_bytes = limits.max_bytes
+        self._entries = _index(self._folder)
+        self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
+        self._flight: SingleFlight[Page] = SingleFlight()
+
+    @property
+    def urls(self) -> list[str]:
+        """The URLs it holds, in the order of the index."""
+        return list(self._entries)
+
+    async def read(self, url: str) -> Page:
+        """The frozen page; two readings are equal in every field."""
+        try:
+            normal = normalise_url(url)
+        except MalformedURL as error:
+            return failed(printable(url), "citation_malformed", str(error))
+        entry = self._entries.get(normal)
+        if entry is None:
+            return failed(normal, "page_not_in_snapshot", "the frozen pages do not hold it")
+        return await self._flight.do(normal, lambda: self._page(normal, entry))
+
+    async def pages(self) -> AsyncIterator[Page]:
+        """All of them, in the order of the index."""
+        urls = self.urls
+        for first in range(0, len(urls), 100):
+            for page in await asyncio.gather(*map(self.read, urls[first : first + 100])):
+                yield page
+
+    async def close(self) -> None:
+        """End the worker processes."""
+        await self._flight.close()
+        await self._pool.close()
+
+    async def _page(self, url: str, entry: Entry) -> Page:
+        failure = _failure(entry)
+        if failure is not None or entry.file is None:
+            return _frame(url, entry, failure or Failure("page_not_in_snapshot", "no file"))
+        body = await asyncio.to_thread(_body, self._folder / entry.file, self._max_bytes)
+        if len(body) > self._max_bytes:
+            return _frame(url, entry, Failure("page_unsupported", f"larger than {self._max_bytes:,} bytes"))
+        if entry.rendered:
+            return msgspec.structs.replace(_frame(url, entry), text=unrender(body))
+        header = entry.content_type or mimetypes.guess_type(entry.file)[0] or "text/html"
+        digest = entry.sha256 or hashlib.sha256(body).hexdigest()
+        known = msgspec.structs.replace(entry, content_type=header, sha256=digest)
+        try:
+            found = await self._pool.extract(body, header)
+        except Unextracted as error:
+            return _frame(url, known, Failure(error.reason, error.detail))
+        return msgspec.structs.replace(
+            _frame(url, known),
+            title=entry.title or found.title,
+            description=entry.description or found.description,
+            text=found.text,
+        )
+
+
+def _failure(entry: Entry) -> Failure | None:
+    """What the index says of a page that has failed."""
+    if entry.reason is not None:
+        return Failure(entry.reason, entry.detail)
+    return None if entry.status_code is None else status_failure(entry.status_code, "")
+
+
+def _frame(url: str, entry: Entry, failure: Failure | None = None) -> Page:
+    """All of a page but its text."""
+    return Page(
+        url=url,
+        final_url=entry.final_url or url,
+        status="failed" if failure else "read",
+        reason=failure.reason if failure else None,
+        fetched_at=entry.fetched_at,
+        content_type=media_type(entry.content_type),
+        sha256=entry.sha256,
+        title="" if failure else entry.title,
+        description="" if failure else entry.description,
+        text="",
+        detail=failure.detail if failure else "",
+    )
+
+
+def write_index(folder: Path, entries: Iterable[Entry]) -> None:
+    """Write the index of `folder`, whole or not at all."""
+    partial = folder / f"{INDEX}.partial"
+    partial.write_bytes(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
+    partial.replace(folder / INDEX)
+
+
+def render(text: str) -> bytes:
+    """Extracted text as an HTML file that a browser shows and `unrender` takes back exactly."""
+    return html.escape(text).join(_RENDERED).encode()
+
+
+def unrender(body: bytes) -> str:
+    """The text of a file that `render` made."""
+    text = body.decode("utf-8", "replace")
+    return html.unescape(text.removeprefix(_RENDERED[0]).removesuffix(_RENDERED[1]))
+
+
+def _index(folder: Path) -> dict[str, Entry]:
+    path = folder / INDEX
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise SnapshotError(f"{path}: {error.strerror}; a snapshot is a folder with an {INDEX}") from None
+    entries: dict[str, Entry] = {}
+    decoder = msgspec.json.Decoder(Entry)
+    root = folder.resolve()
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = decoder.decode(line)
+            url = normalise_url(entry.url)
+            _check(entry, root)
+            if entries.setdefault(url, entry) != entry:
+                raise SnapshotError(f"{url} is there twice")
+        except MalformedURL as error:
+            raise SnapshotError(f"{path}:{number}: the URL {error}") from None
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise SnapshotError(f"{path}:{number}: {error}") from None
+    return entries
+
+
+def _check(entry: Entry, root: Path) -> None:
+    if entry.file is None:
+        if entry.reason is None and (
+            entry.status_code is None or status_failure(entry.status_code, "") is None
+        ):
+            raise SnapshotError("needs a file, a reason, or the status_code of a failure")
+        return
+    path = (root / entry.file).resolve()
+    if not path.is_relative_to(root):
+        raise SnapshotError(f"{entry.file!r} is outside the folder")
+    if not path.is_file():
+        raise SnapshotError(f"{entry.file!r} is missing")
+
+
+def _body(path: Path, max_bytes: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(max_bytes + 1)

@@ -1,0 +1,113 @@
+"""Politeness: who may ask a site, and when."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+from time import time
+
+from adjudge.fetchers.failures import Failure
+from adjudge.fetchers.limits import Limits
+
+__all__ = ["Turn", "Turns", "retry_after"]
+
+_MANY_SITES = 4096
+
+
+class Turn:
+    """The right to send one request to a site."""
+
+    def __init__(self, site: "_Site", delay: float) -> None:
+        self._site = site
+        self._delay = delay
+        self._sent = False
+
+    def sent(self) -> None:
+        """The request is on its way: the delay until the site's next one begins now."""
+        self._site.next_at = asyncio.get_running_loop().time() + self._delay
+        self.over()
+
+    def over(self) -> None:
+        """Nothing was sent, or `sent` has been called: the next in line may begin to wait."""
+        if not self._sent:
+            self._sent = True
+            self._site.line.release()
+
+    def come_back(self, seconds: float) -> None:
+        """The site wants no request for so long."""
+        until = asyncio.get_running_loop().time() + seconds
+        self._site.closed_until = max(self._site.closed_until, until)
+
+
+class Turns:
+    """Gives out turns so that no site sees more than `per_host` at once or two within `delay`."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._sites: dict[str, _Site] = {}
+
+    @asynccontextmanager
+    async def turn(self, name: str, delay: float = 0.0) -> AsyncIterator[Turn]:
+        """A turn at the site `name`, which lasts as long as the block. `delay` may lengthen the limit's.
+
+        Raises Failure if the site wants to be left alone for longer than `retry_after`.
+        """
+        site = self._site(name)
+        site.users += 1
+        try:
+            async with site.slots:
+                turn = await self._in_line(site, max(delay, self._limits.delay))
+                try:
+                    yield turn
+                finally:
+                    turn.over()
+        finally:
+            site.users -= 1
+
+    async def _in_line(self, site: "_Site", delay: float) -> Turn:
+        clock = asyncio.get_running_loop().time
+        await site.line.acquire()
+        try:
+            while (now := clock()) < (start := max(site.next_at, site.closed_until)):
+                if site.closed_until - now > self._limits.retry_after:
+                    wait = site.closed_until - now
+                    raise Failure("page_server_error", f"the site wants to be left alone for {wait:.0f} s")
+                await asyncio.sleep(start - now)
+        except BaseException:
+            site.line.release()
+            raise
+        turn = Turn(site, delay)
+        if not delay:
+            turn.over()
+        return turn
+
+    def _site(self, name: str) -> "_Site":
+        if name not in self._sites and len(self._sites) >= _MANY_SITES:
+            now = asyncio.get_running_loop().time()
+            self._sites = {key: site for key, site in self._sites.items() if site.busy(now)}
+        return self._sites.setdefault(name, _Site(self._limits.per_host))
+
+
+class _Site:
+    def __init__(self, per_host: int) -> None:
+        self.slots = asyncio.Semaphore(per_host)
+        self.line = asyncio.Lock()
+        self.next_at = 0.0
+        self.closed_until = 0.0
+        self.users = 0
+
+    def busy(self, now: float) -> bool:
+        return self.users > 0 or now < max(self.next_at, self.closed_until)
+
+
+def retry_after(header: str | None) -> float | None:
+    """Seconds that a Retry-After header asks for, given as such or as a date; None if it does not say."""
+    if header is None:
+        return None
+    text = header.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time())
+    except (ValueError, OverflowError):
+        return None

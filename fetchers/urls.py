@@ -1,0 +1,226 @@
+"""One spelling for each URL: what is equal after normalisation is fetched once.
+
+Reads URLs the way browsers do (WHATWG URL Standard), so that the host that is checked is the host that is
+connected to: backslashes are slashes, tabs and newlines vanish, and every way to write an IPv4 address
+(`2130706433`, `0x7f.1`, `0177.0.0.1`, full-width digits) becomes the dotted one.
+"""
+
+import hashlib
+import ipaddress
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote, unquote_to_bytes, urljoin
+
+import idna
+
+__all__ = [
+    "MAX_URL",
+    "MalformedURL",
+    "Parts",
+    "join_url",
+    "normalise_url",
+    "printable",
+    "site_of",
+    "split_url",
+    "worker_of",
+]
+
+MAX_URL = 8192
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_URL = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?", re.I)
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.A)
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+", re.A)
+_ESCAPE = re.compile(r"%([0-9a-fA-F]{2})", re.A)
+_STRAY_PERCENT = re.compile(r"%(?![0-9a-fA-F]{2})", re.A)
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+# What may stand unescaped besides the unreserved characters; "%" because escapes are normalised before.
+_PATH_SAFE = "%/:@!$&'()*+,;="
+_QUERY_SAFE = _PATH_SAFE + "?"
+_USER_SAFE = "%:!$&'()*+,;="
+
+
+class MalformedURL(ValueError):
+    """Not a usable http or https URL; the message says why."""
+
+
+class Parts(NamedTuple):
+    """A normal URL taken apart. `port` is always given; an IPv6 `host` has no brackets."""
+
+    scheme: str
+    userinfo: str
+    host: str
+    port: int
+    target: str
+
+
+def normalise_url(url: str) -> str:
+    """The one spelling of `url`, which is its own normal form. Raises MalformedURL and nothing else.
+
+    Scheme and host in lower case (IDNA, trailing dot dropped), default port and fragment dropped, empty path
+    "/", dot segments resolved, percent-encoding in upper case and only where needed; the query keeps its
+    order. At most 8,192 characters.
+    """
+    return _join(split_url(url))
+
+
+@lru_cache(maxsize=4096)
+def split_url(url: str) -> Parts:
+    """The parts of `url` in their normal form. Raises MalformedURL and nothing else."""
+    if len(url) > MAX_URL:
+        raise MalformedURL(f"is longer than {MAX_URL} characters")
+    try:
+        url.encode()
+    except UnicodeEncodeError:
+        raise MalformedURL("has lone surrogates") from None
+    cleaned = re.sub(r"[\t\r\n]", "", url.strip("".join(map(chr, range(33)))))
+    head, mark, tail = cleaned.partition("?")
+    match = _URL.match(head.replace("\\", "/") + mark + tail)
+    if match is None:
+        raise MalformedURL("does not begin with http:// or https://")
+    scheme = match["scheme"].lower()
+    userinfo, _, host_and_port = match["authority"].rpartition("@")
+    host, port = _split_port(host_and_port)
+    path = _remove_dots(_encode(match["path"] or "/", _PATH_SAFE))
+    query = _encode(match["query"], _QUERY_SAFE) if match["query"] else ""
+    parts = Parts(
+        scheme,
+        _encode(userinfo, _USER_SAFE),
+        _normal_host(host),
+        port or _DEFAULT_PORTS[scheme],
+        path + query,
+    )
+    if len(_join(parts)) > MAX_URL:
+        raise MalformedURL(f"is longer than {MAX_URL} characters when encoded")
+    return parts
+
+
+def join_url(base: str, location: str) -> str:
+    """The normal form of a redirect's `location` seen from the normal URL `base`. Raises MalformedURL."""
+    if len(location) > MAX_URL:
+        raise MalformedURL(f"is longer than {MAX_URL} characters")
+    try:
+        joined = urljoin(base, location.strip().replace("\\", "/"))
+    except ValueError:
+        raise MalformedURL("has no usable host and port") from None
+    return normalise_url(joined)
+
+
+def site_of(url: str) -> str:
+    """The host whose patience `url` draws on. Raises MalformedURL.
+
+    Without a leading "www.": the two names often redirect to each other and mostly are one server.
+    """
+    return split_url(url).host.removeprefix("www.")
+
+
+def worker_of(url: str, workers: int) -> int:
+    """Which of `workers` reads `url`: a site always has the same one, so its limits hold across all of them.
+
+    A malformed URL goes to worker 0.
+    """
+    try:
+        site = site_of(url)
+    except MalformedURL:
+        return 0
+    return int.from_bytes(hashlib.blake2b(site.encode(), digest_size=8).digest()) % workers
+
+
+def _join(parts: Parts) -> str:
+    userinfo = f"{parts.userinfo}@" if parts.userinfo else ""
+    host = f"[{parts.host}]" if ":" in parts.host else parts.host
+    port = "" if parts.port == _DEFAULT_PORTS[parts.scheme] else f":{parts.port}"
+    return f"{parts.scheme}://{userinfo}{host}{port}{parts.target}"
+
+
+def _split_port(host_and_port: str) -> tuple[str, int | None]:
+    match = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?", host_and_port, re.A)
+    if match is None:
+        raise MalformedURL("has no usable host and port")
+    digits = (match[2] or "").lstrip("0")
+    if len(digits) > 5 or (match[2] and not 0 < int(digits or 0) < 65536):
+        raise MalformedURL("has a port that does not exist")
+    return match[1], int(digits) if digits else None
+
+
+def _normal_host(host: str) -> str:
+    if host.startswith("["):
+        return _normal_ipv6(host[1:-1])
+    if len(host) > 1024:
+        raise MalformedURL("has a host name that is too long")
+    try:
+        decoded = unquote_to_bytes(host).decode()
+        if not decoded.isascii():
+            decoded = _idna(decoded)
+    except UnicodeError as error:  # idna.IDNAError is one
+        raise MalformedURL(f"has no usable host name ({error})"[:200]) from None
+    name = decoded.lower().removesuffix(".")
+    last = name.rpartition(".")[2]
+    if _NUMBER.fullmatch(last):
+        return _normal_ipv4(name)
+    if len(name) > 253 or not _HOST.fullmatch(name) or any(len(label) > 63 for label in name.split(".")):
+        raise MalformedURL("has no usable host name")
+    return name
+
+
+def _idna(host: str) -> str:
+    mapped = idna.uts46_remap(host, std3_rules=False, transitional=False)
+    labels = re.split("[.\u3002\uff0e\uff61]", mapped)
+    return ".".join(label if label.isascii() else idna.alabel(label).decode() for label in labels)
+
+
+def _normal_ipv4(name: str) -> str:
+    """One to four numbers, each decimal, octal or hexadecimal; the last fills the bytes that are left."""
+    numbers = [_ipv4_number(part) for part in name.split(".")]
+    *leading, last = numbers
+    if len(numbers) > 4 or any(number > 255 for number in leading) or last >= 256 ** (5 - len(numbers)):
+        raise MalformedURL("has an IPv4 address that does not exist")
+    value = last + sum(number << 8 * (3 - position) for position, number in enumerate(leading))
+    return str(ipaddress.IPv4Address(value))
+
+
+def _ipv4_number(part: str) -> int:
+    if not _NUMBER.fullmatch(part) or len(part) > 32:
+        raise MalformedURL("has an IPv4 address that does not exist")
+    try:
+        if part[:2] in ("0x", "0X"):
+            return int(part[2:] or "0", 16)
+        return int(part, 8 if part[0] == "0" else 10)
+    except ValueError:
+        raise MalformedURL("has an IPv4 address that does not exist") from None
+
+
+def _normal_ipv6(address: str) -> str:
+    try:
+        parsed = ipaddress.IPv6Address(address)
+    except ValueError:
+        raise MalformedURL("has an IPv6 address that does not exist") from None
+    if parsed.scope_id is not None:
+        raise MalformedURL("has an IPv6 address with a zone")
+    return str(parsed)
+
+
+def _encode(text: str, safe: str) -> str:
+    def escape(match: re.Match[str]) -> str:
+        character = chr(int(match[1], 16))
+        return character if character in _UNRESERVED else match[0].upper()
+
+    return quote(_ESCAPE.sub(escape, _STRAY_PERCENT.sub("%25", text)), safe=safe + "~")
+
+
+def _remove_dots(path: str) -> str:
+    kept: list[str] = []
+    segments = path.split("/")
+    for segment in segments[1:]:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
+def printable(url: str) -> str:
+    """A malformed `url` as it can be stored: valid Unicode, at most 8,192 characters."""
+    return url[:MAX_URL].encode("utf-8", "replace").decode()

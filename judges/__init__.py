@@ -1,0 +1,25 @@
+"""Who answers: `Question` -> `Judgment`, from vLLM, any OpenAI-compatible server, or the embedded lexical judge."""
+
+from adjudge.judges.judgment import Asked, Judge, JudgeReason, Judgment, Reply, Status, Usage
+from adjudge.judges.lexical import LexicalJudge
+from adjudge.judges.question import Answer, Choice, Context, Media, Question, Section, numbered
+from adjudge.judges.scripted import ScriptedJudge
+
+__all__ = [
+    "Answer",
+    "Asked",
+    "Choice",
+    "Context",
+    "Judge",
+    "JudgeReason",
+    "Judgment",
+    "LexicalJudge",
+    "Media",
+    "Question",
+    "Reply",
+    "ScriptedJudge",
+    "Section",
+    "Status",
+    "Usage",
+    "numbered",
+]

@@ -1,0 +1,110 @@
+"""What came back: a judgment, scored or unscored with a reason. Success and failure have the same fields."""
+
+from typing import Generic, Literal, Protocol, TypeVar
+
+import msgspec
+from adjudge.judges.question import Answer, Question
+
+__all__ = ["Asked", "Judge", "JudgeReason", "Judgment", "Reply", "Status", "Usage"]
+
+Status = Literal["scored", "unscored"]
+
+JudgeReason = Literal[
+    "judge_unavailable",  # no connection, 5xx or 429 after the retries
+    "judge_timeout",  # sent, and no answer in time
+    "judge_unparseable",  # the reply does not fit the answer type
+    "judge_refused",  # the judge declined to answer
+    "judge_unsupported",  # this judge cannot answer this type of question
+    "media_unsupported",  # the context holds media that this judge does not take
+    "deadline",  # the caller's deadline passed first
+    "worker_died",  # the question killed a worker alone, twice
+    "context_overflow",  # context and answer do not fit into the judge's window
+    "answer_truncated",  # the reply reached its token limit, twice
+]
+
+A = TypeVar("A", bound=Answer)
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens, as the server counted them: prompt (cached included), cached, and generated."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.completion_tokens + other.completion_tokens,
+        )
+
+
+class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
+    """A judge's answer to one question: `answer`, or None and a reason.
+
+    `text` is the raw reply (at most 100,000 characters kept); `seconds` runs from sending to the last byte, without
+    queueing.
+    """
+
+    answer: A | None = None
+    reason: JudgeReason | None = None
+    text: str = ""
+    finish_reason: str = ""
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+class Judgment(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
+    """A reply with its identity; a row of the store.
+
+    `key` and `group` are 16 bytes (design.md, the records); `written_at` is microseconds since the epoch, UTC.
+    """
+
+    key: bytes
+    group: bytes
+    question: str
+    answer: A | None
+    status: Status
+    reason: JudgeReason | None
+    text: str
+    finish_reason: str
+    usage: Usage
+    seconds: float
+    judge: str
+    engine: str
+    written_at: int
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """How a question is asked: its key (the seed derives from it), repeat, priority (lower first) and deadline.
+
+    `deadline` is in seconds of the event loop's clock, None for none.
+    """
+
+    key: bytes
+    repeat: int = 0
+    priority: int = 0
+    deadline: float | None = None
+
+    @property
+    def seed(self) -> int:
+        """A 31-bit sampling seed derived from the key."""
+        return int.from_bytes(self.key[:4], "big") >> 1
+
+
+class Judge(Protocol):
+    """Who answers. `fingerprint` and `sampling` are part of every key, `name` is for people."""
+
+    name: str
+    fingerprint: str
+    sampling: str
+    analysis: bool
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """Answer one question. Never raises for one question's failure; engine-fatal errors propagate."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections and processes."""
+        ...

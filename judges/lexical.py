@@ -1,0 +1,233 @@
+"""The embedded judge: deterministic, model-free, a baseline and not a judge of quality.
+
+It sees words, numbers and names, and nothing of meaning: paraphrase looks unsupported to it, and a fluent
+falsehood made of a page's own words looks supported. It is there so that everything runs at once, without a
+model, and so that every other judge has a floor to be compared with. Each question type that it can answer has
+a `lexical()` built from the helpers here.
+"""
+
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from functools import cache, lru_cache
+from typing import Literal, TypeVar
+
+import msgspec
+from adjudge.judges.judgment import Asked, Reply
+from adjudge.judges.question import Answer, Question
+
+__all__ = [
+    "LexicalJudge",
+    "Passages",
+    "Support",
+    "coverage",
+    "figures",
+    "has_content",
+    "names",
+    "passages",
+    "sentences",
+    "terms",
+]
+
+A = TypeVar("A", bound=Answer)
+
+_WORD = re.compile(r"[a-zà-öø-ÿ][a-zà-öø-ÿ0-9]+|[一-鿿]+")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d[\d,]*(?:\.\d+)?")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+_NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)\b[A-Z][A-Za-z0-9]+(?:[ -][A-Z][A-Za-z0-9]+)*")
+_LETTER = re.compile(r"[^\W\d_]")
+_NOTICE = re.compile(
+    r"checking your browser|just a moment|captcha|enable (?:javascript|cookies)|javascript is (?:disabled|required)"
+    r"|you(?: a|')re (?:a )?human|are you a robot|access (?:is )?denied|404 not found"
+    r"|page (?:was |could )?not (?:be )?found"
+    r"|(?:log|sign) in to (?:continue|read|view)|subscribe to (?:continue|read)"
+    r"|安全验证|完成验证|访问受限|页面不存在|页面未找到|登录后",
+    re.IGNORECASE,
+)
+_MAX_NOTICE = 600
+_BLOCK = 20
+_SPAN = 30
+_WHOLLY = 0.5
+_PARTLY = 0.24
+_MAX_CHARS = 400_000
+_STOP = frozenset(
+    "a about above after again all also am an and any are as at be because been before being between both but "
+    "by can could did do does doing down during each either few for from further had has have having he her "
+    "here him his how however if in into is it its itself just like made many may might more most much must "
+    "my no nor not of off on once one only or other our out over own per same she should so some still such "
+    "than that the their them then there these they this those through to too under until up upon use used "
+    "using very was we were what when where which while who whom whose why will with within without would you "
+    "your".split()
+)
+
+
+class LexicalJudge:
+    """Answers a question through its own `lexical()`; a question without one is judge_unsupported."""
+
+    name = "lexical"
+    fingerprint = "lexical:1"
+    sampling = "none"
+    analysis = False
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The question's model-free answer; the same for the same question, always."""
+        answer = question.lexical()
+        if answer is None:
+            return Reply(reason="judge_unsupported")
+        return Reply(answer=answer, text=msgspec.json.encode(answer).decode(), finish_reason="stop")
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def terms(text: str) -> list[str]:
+    """Content words of `text` in order: lower case, stop words out, plurals folded; Chinese as character pairs."""
+    found: list[str] = []
+    for word in _WORD.findall(text.lower()):
+        if "一" <= word[0] <= "鿿":
+            found.extend(word[i : i + 2] for i in range(max(1, len(word) - 1)))
+        elif word not in _STOP:
+            found.append(_stem(word))
+    return found
+
+
+@cache
+def _stem(word: str) -> str:
+    for suffix, rest in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 4 and not word.endswith("ss"):
+            return word[: len(word) - len(suffix)] + rest
+    return word
+
+
+def figures(text: str) -> frozenset[float]:
+    """The numbers that `text` states (years and percentages included), thousands separators removed."""
+    return frozenset(float(number.replace(",", "")) for number in _NUMBER.findall(text) if len(number) < 25)
+
+
+def names(text: str) -> frozenset[str]:
+    """Words that `text` capitalises inside a sentence, lower case: a rough sign of proper names."""
+    return frozenset(word.lower() for name in _NAME.findall(text) for word in re.split("[ -]", name))
+
+
+def sentences(text: str) -> list[str]:
+    """`text` cut at sentence ends (English and Chinese) and line ends, empty ones left out."""
+    return [piece.strip() for piece in _SENTENCE_END.split(text) if piece.strip()]
+
+
+def coverage(wanted: list[str], available: frozenset[str] | set[str]) -> float:
+    """The share of the different `wanted` terms that are `available`, in 0..1; 0 if none is wanted."""
+    kinds = set(wanted)
+    return len(kinds & available) / len(kinds) if kinds else 0.0
+
+
+class Support(msgspec.Struct, frozen=True):
+    """How well a text backs a statement.
+
+    `overlap` is the share of its terms, weighted by idf, that the best window holds (0..1); `figures` the share of the
+    figures and `names` of the names it states that the text has anywhere (None where it states none). Years are no
+    figures here: statements name the years of their sources.
+    """
+
+    overlap: float
+    figures: float | None
+    names: float | None
+
+    @property
+    def verdict(self) -> Literal["supported", "unsupported"]:
+        """Supported as a whole: at least half of the words stand together, and most of the figures are there; names tip
+
+        the balance.
+        """
+        named = 0.0 if self.names is None else 0.1 * (self.names - 0.5)
+        return "supported" if self._agrees and self.overlap + named >= _WHOLLY else "unsupported"
+
+    @property
+    def partly(self) -> Literal["supported", "unsupported"]:
+        """Supported at least in part (semantics.md, FACT 4): far fewer of the words will do.
+
+        `_PARTLY` is the middle of the range with the best Cohen's kappa on one real report (82 judged pairs); what it
+        is worth on others is printed by `benchmarks/lexical_agreement.py`.
+        """
+        return "supported" if self._agrees and self.overlap >= _PARTLY else "unsupported"
+
+    @property
+    def _agrees(self) -> bool:
+        return self.figures is None or self.figures > 0.5
+
+
+class Passages:
+    """A text as a sequence of terms, with their idf over blocks of twenty.
+
+    A window is 30 terms in a row, or half as many again as the statement has, if that is more.
+    """
+
+    def __init__(self, text: str) -> None:
+        text = text[:_MAX_CHARS]
+        sequence = terms(text)
+        self._lower = text.lower()
+        self._figures = figures(text)
+        blocks = [sequence[start : start + _BLOCK] for start in range(0, len(sequence), _BLOCK)]
+        frequency = Counter(term for block in blocks for term in set(block))
+        self._idf = {term: math.log(1 + len(blocks) / count) for term, count in frequency.items()}
+        self._unseen = math.log(1 + 2 * len(blocks)) if blocks else 1.0
+        self._places: dict[str, list[int]] = {}
+        for place, term in enumerate(sequence):
+            self._places.setdefault(term, []).append(place)
+
+    @property
+    def vocabulary(self) -> frozenset[str]:
+        """Every content word of the text."""
+        return frozenset(self._idf)
+
+    def support(self, statement: str) -> Support:
+        """How well the best window backs `statement`."""
+        wanted = {term: self._idf.get(term, self._unseen) for term in terms(statement)}
+        total = math.fsum(wanted.values())
+        if not total or not self._places:
+            return Support(0.0, None, None)
+        stated = frozenset(figure for figure in figures(statement) if not _is_year(figure))
+        called = names(statement)
+        return Support(
+            overlap=self._best(wanted) / total,
+            figures=len(stated & self._figures) / len(stated) if stated else None,
+            names=sum(name in self._lower for name in called) / len(called) if called else None,
+        )
+
+    def _best(self, wanted: dict[str, float]) -> float:
+        """The most weight that any window holds."""
+        span = max(_SPAN, len(wanted) * 3 // 2)
+        hits = sorted((place, term) for term in wanted for place in self._places.get(term, ()))
+        held: Counter[str] = Counter()
+        best = weight = 0.0
+        first = 0
+        for place, term in hits:
+            weight += 0.0 if held[term] else wanted[term]
+            held[term] += 1
+            while hits[first][0] <= place - span:
+                leaving = hits[first][1]
+                held[leaving] -= 1
+                weight -= 0.0 if held[leaving] else wanted[leaving]
+                first += 1
+            best = max(best, weight)
+        return round(best, 9)
+
+
+def _is_year(figure: float) -> bool:
+    return 1900 <= figure <= 2100 and figure.is_integer()
+
+
+def has_content(text: str) -> bool:
+    """Whether a page holds more than nothing or the notice of a wall (bot check, login, error page)."""
+    return bool(_LETTER.search(text)) and not (len(text) < _MAX_NOTICE and _NOTICE.search(text))
+
+
+@lru_cache(maxsize=256)
+def passages(text: str) -> Passages:
+    """`Passages` of `text`, kept for the last 256 texts."""
+    return Passages(text)
+
+
+def rank(value: float, steps: tuple[float, ...]) -> int:
+    """How many of the ascending `steps` the value reaches."""
+    return bisect_right(steps, value)

@@ -1,0 +1,145 @@
+"""Several judges as one: every member is asked, and their answers are combined field by field.
+
+Numbers are combined to the nearest value that is allowed: the mean, the median (the lower one of two), or the most
+frequent. Everything else (words, true or false) is what most members say; equal counts go to the value given by the
+member named first. Free text and lists are those of the member that agrees with the combination most. If any member
+has no answer, the panel has none, for that member's reason: a panel of two is another judge than a panel of three.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from statistics import fmean, median_low
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from adjudge.judges.judgment import Asked, Judge, Reply, Usage
+from adjudge.judges.question import Answer, Question
+from adjudge.judges.schema import Schema, schema_of
+
+__all__ = ["Combination", "PanelJudge", "combined", "same_family"]
+
+A = TypeVar("A", bound=Answer)
+Combination = Literal["mean", "median", "majority"]
+
+
+class PanelJudge:
+    """Asks all `members` and combines their answers by `combination`.
+
+    The reply's text is JSON: each member's answer by its name, and `agreement`, the share of pairs of members that
+    give the same value, over all fields that are no free text. Usage is the sum, seconds the slowest member's.
+    """
+
+    analysis = True
+
+    def __init__(self, members: Sequence[Judge], combination: Combination = "median") -> None:
+        self.members = tuple(members)
+        self.combination = combination
+        self.name = f"panel of {', '.join(member.name for member in members)}"
+        self.fingerprint = f"panel {combination}: {' + '.join(member.fingerprint for member in members)}"
+        self.sampling = " + ".join(member.sampling for member in members)
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The combined answer, or the reason of the first member that has none."""
+        replies = await asyncio.gather(*(member.answer(question, asked) for member in self.members))
+        usage = sum((reply.usage for reply in replies), Usage())
+        seconds = max(reply.seconds for reply in replies)
+        given = [msgspec.to_builtins(reply.answer) for reply in replies if reply.answer is not None]
+        said = {
+            member.name: msgspec.to_builtins(reply.answer)
+            for member, reply in zip(self.members, replies, strict=True)
+        }
+        failed = next((reply for reply in replies if reply.answer is None), None)
+        if failed is not None:
+            text = msgspec.json.encode({"members": said}).decode()
+            return Reply(reason=failed.reason, text=text, usage=usage, seconds=seconds)
+        schema = schema_of(question, analysis=True)
+        raw, agreement = combined(given, schema, self.combination)
+        text = msgspec.json.encode({"members": said, "agreement": agreement}).decode()
+        answer = question.typed(msgspec.convert(raw, question.answer))
+        return Reply(answer=answer, text=text, finish_reason="stop", usage=usage, seconds=seconds)
+
+    async def close(self) -> None:
+        """Close every member."""
+        await asyncio.gather(*(member.close() for member in self.members))
+
+
+def combined(
+    answers: Sequence[dict[str, Any]], schema: Schema, combination: Combination
+) -> tuple[Any, float]:
+    """The combination of `answers` (plain data of one `schema`) and their agreement in 0..1."""
+    votes: list[tuple[list[Any], Any]] = []
+
+    def fold(values: list[Any], node: Schema) -> Any:
+        if node.get("type") == "object":
+            return {
+                name: fold([value.get(name) for value in values], kind)
+                for name, kind in node["properties"].items()
+            }
+        if "enum" in node and all(isinstance(value, int | float) for value in node["enum"]):
+            chosen = _number(values, node["enum"], combination)
+        elif "enum" in node or node.get("type") in ("boolean", "null"):
+            chosen = _most_frequent(values)
+        else:
+            return _Free(values)
+        votes.append((values, chosen))
+        return chosen
+
+    folded = fold(list(answers), schema)
+    closest = _closest(votes, len(answers))
+    return _settled(folded, closest), _agreement(votes)
+
+
+class _Free:
+    """What is not combined: each member's own."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+
+def _settled(node: Any, member: int) -> Any:
+    if isinstance(node, dict):
+        return {name: _settled(value, member) for name, value in node.items()}
+    return node.values[member] if isinstance(node, _Free) else node
+
+
+def _number(values: list[float], allowed: list[float], combination: Combination) -> float:
+    if combination == "majority":
+        return float(_most_frequent(values))
+    middle: Callable[[list[float]], float] = fmean if combination == "mean" else median_low
+    target = middle(values)
+    return min(allowed, key=lambda value: (abs(value - target), value))
+
+
+def _most_frequent(values: list[Any]) -> Any:
+    counts = Counter(map(str, values))
+    return max(values, key=lambda value: (counts[str(value)], -values.index(value)))
+
+
+def _closest(votes: list[tuple[list[Any], Any]], members: int) -> int:
+    agreeing = [sum(values[member] == chosen for values, chosen in votes) for member in range(members)]
+    return agreeing.index(max(agreeing))
+
+
+def _agreement(votes: list[tuple[list[Any], Any]]) -> float:
+    pairs = [
+        values[i] == values[j]
+        for values, _ in votes
+        for i in range(len(values))
+        for j in range(i + 1, len(values))
+    ]
+    return sum(pairs) / len(pairs) if pairs else 1.0
+
+
+def same_family(judge: str, systems: Sequence[str]) -> list[str]:
+    """The `systems` whose names hold the family name of a `judge` model: its first word of three letters or more."""
+    model = judge.rsplit("/", 1)[-1].lower()
+    word = ""
+    for char in model + " ":
+        if char.isalpha():
+            word += char
+        elif len(word) >= 3:
+            break
+        else:
+            word = ""
+    return [system for system in systems if len(word) >= 3 and word in system.lower()]

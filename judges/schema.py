@@ -1,0 +1,295 @@
+"""Answer types as JSON schemas for constrained decoding, and replies back into answers.
+
+A reply is accepted if it is, as a whole, JSON of the answer type; inside a ```json fence; or from the first
+brace on (semantics.md, RACE 6). Nothing else is salvaged: no key is guessed, no number clipped.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from itertools import pairwise
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+from adjudge.judges.question import Answer, Choice, Question, numbered
+
+__all__ = ["AnswerTypeError", "UnparseableReply", "decode", "json_schema", "max_tokens", "schema_of", "shape"]
+
+A = TypeVar("A", bound=Answer)
+Schema = dict[str, Any]
+
+MAX_ITEMS = 20
+MAX_VALUES = 101
+_STRIP = ("title", "description", "default", "examples", "$defs")
+_KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+_FIRST_OBJECT = json.JSONDecoder()
+
+
+class AnswerTypeError(TypeError):
+    """An answer type breaks the rules of `Answer`; the message names the type and the field."""
+
+
+class UnparseableReply(ValueError):
+    """A reply does not fit the answer type; the message says where."""
+
+
+def schema_of(question: Question[A], analysis: bool) -> Schema:
+    """The schema of the answer to this very question: `json_schema` with its count and its options."""
+    return json_schema(question.answer, question.count, analysis, question.options)
+
+
+@cache
+def json_schema(answer: type[Answer], count: int, analysis: bool, options: tuple[float, ...] = ()) -> Schema:
+    """The schema of `answer` for a question of `count` items, self-contained and fully required.
+
+    Without `analysis` (thinking models, expected scores) the fields of that name are dropped; `options` are the
+    values of its `Choice` fields. Raises AnswerTypeError for an answer type that cannot be constrained.
+    """
+    name = answer.__name__
+    if not 0 <= count <= MAX_ITEMS:
+        raise AnswerTypeError(f"{name}: {count} numbered items, at most {MAX_ITEMS} fit one question")
+    raw = msgspec.json.schema(answer)
+    rules = _Rules(raw.get("$defs", {}), count, analysis, options)
+    return rules.plain(raw, name, top=True)
+
+
+class _Rules:
+    """Turns what msgspec says about a type into what a server can constrain, or says why not."""
+
+    def __init__(self, definitions: Schema, count: int, analysis: bool, options: tuple[float, ...]) -> None:
+        self._definitions = definitions
+        self._count = count
+        self._analysis = analysis
+        self._options = options
+
+    def plain(self, node: Schema, where: str, top: bool = False, inside: tuple[str, ...] = ()) -> Schema:
+        """`node` without references; `inside` are those that led here."""
+        if "$ref" in node:
+            name = node["$ref"].rsplit("/", 1)[1]
+            if name in inside:
+                raise AnswerTypeError(f"{where}: {name} contains itself")
+            return self.plain(self._definitions[name], where, top, (*inside, name))
+        if node.get("choice"):
+            raise AnswerTypeError(f"{where}: a choice must be a field of the answer itself")
+        if "enum" in node:
+            return _enumeration(node["enum"], where)
+        if "anyOf" in node:
+            return {"anyOf": [self.plain(option, where, inside=inside) for option in node["anyOf"]]}
+        kind = node.get("type")
+        if kind == "object":
+            return self._object(node, where, top, inside)
+        if kind == "array":
+            return self._array(node, where, inside)
+        if kind in ("number", "integer"):
+            return _enumeration(_steps(node, where), where)
+        if kind == "string":
+            if "maxLength" not in node:
+                raise AnswerTypeError(f"{where}: a string needs a maximum length")
+        elif kind not in ("boolean", "null"):
+            raise AnswerTypeError(f"{where}: a type that cannot be constrained")
+        return {key: value for key, value in node.items() if key not in _STRIP}
+
+    def _object(self, node: Schema, where: str, top: bool, inside: tuple[str, ...]) -> Schema:
+        fields = node.get("properties", {})
+        names = [name for name in fields if self._analysis or name != "analysis"]
+        if not names:
+            raise AnswerTypeError(f"{where}: an object without fields")
+        if "analysis" in fields and (next(iter(fields)) != "analysis" or "analysis" in node["required"]):
+            raise AnswerTypeError(f"{where}: analysis must be the first field and have a default")
+        properties = {}
+        for name in names:
+            items = fields[name].get("additionalProperties")
+            if top and isinstance(items, dict):
+                properties[name] = self._numbered(items, f"{where}.{name}", inside)
+            elif top and fields[name].get("choice"):
+                properties[name] = self._choice(f"{where}.{name}")
+            else:
+                properties[name] = self.plain(fields[name], f"{where}.{name}", inside=inside)
+        return _closed(properties)
+
+    def _numbered(self, items: Schema, where: str, inside: tuple[str, ...]) -> Schema:
+        if self._count == 0:
+            raise AnswerTypeError(f"{where}: numbered items in a question that counts none")
+        item = self.plain(items, f"{where}.*", inside=inside)
+        return _closed(dict.fromkeys(numbered(self._count), item))
+
+    def _choice(self, where: str) -> Schema:
+        if len(self._options) < 2:
+            raise AnswerTypeError(f"{where}: a choice in a question with {len(self._options)} options")
+        return _enumeration(self._options, where)
+
+    def _array(self, node: Schema, where: str, inside: tuple[str, ...]) -> Schema:
+        items = node.get("items")
+        if "maxItems" not in node or not isinstance(items, dict):
+            raise AnswerTypeError(f"{where}: a list needs a maximum length and one type of items")
+        return {
+            "type": "array",
+            "items": self.plain(items, f"{where}[]", inside=inside),
+            **{key: node[key] for key in ("minItems", "maxItems") if key in node},
+        }
+
+
+def _closed(properties: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _enumeration(values: Iterable[Any], where: str) -> Schema:
+    """`values` with their type beside them, which some servers insist on."""
+    values = [_whole(value) if isinstance(value, float) else value for value in values]
+    if len(values) > MAX_VALUES:
+        raise AnswerTypeError(f"{where}: {len(values)} values to choose from, at most {MAX_VALUES}")
+    kinds = {_KINDS[type(value)] for value in values}
+    if kinds == {"integer", "number"}:
+        kinds = {"number"}
+    if len(kinds) == 1:
+        return {"type": kinds.pop(), "enum": values}
+    return {"enum": values}
+
+
+def _steps(node: Schema, where: str) -> list[float]:
+    low, high = node.get("minimum"), node.get("maximum")
+    if low is None or high is None:
+        raise AnswerTypeError(f"{where}: a number needs both bounds (ge, le)")
+    step = node.get("multipleOf", 1 if node["type"] == "integer" else None)
+    if step is None:
+        raise AnswerTypeError(f"{where}: a number needs a step (multiple_of)")
+    steps = math.floor((high - low) / step)
+    if steps >= MAX_VALUES:
+        raise AnswerTypeError(f"{where}: {steps + 1} values to choose from, at most {MAX_VALUES}")
+    values = [low + i * step for i in range(steps + 1)]
+    if any(math.fmod(value, step) for value in values):
+        raise AnswerTypeError(
+            f"{where}: {step} does not count exactly from {low}; take 0.5, 0.25 or the like"
+        )
+    return values
+
+
+def _whole(value: float) -> float:
+    return int(value) if value.is_integer() else value
+
+
+def max_tokens(schema: Schema) -> int:
+    """A bound on the tokens of a valid answer: two a character of free text, one a character of the rest."""
+    return 16 + _longest(schema)
+
+
+def _longest(node: Schema) -> int:
+    if "enum" in node:
+        return max(len(msgspec.json.encode(value)) for value in node["enum"])
+    if "anyOf" in node:
+        return max(_longest(option) for option in node["anyOf"])
+    kind = node.get("type")
+    if kind == "object":
+        return 2 + sum(len(name) + 6 + _longest(value) for name, value in node["properties"].items())
+    if kind == "array":
+        return 2 + int(node["maxItems"]) * (2 + _longest(node["items"]))
+    if kind == "string":
+        return 2 + 2 * int(node["maxLength"])
+    return 6  # true, false, null
+
+
+def shape(schema: Schema) -> str:
+    """One line that describes `schema` to a judge, for servers that do not constrain."""
+    if "enum" in schema:
+        return _choices(schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(shape(option) for option in schema["anyOf"])
+    kind = schema.get("type")
+    if kind == "object":
+        inner = ", ".join(f'"{name}": {shape(value)}' for name, value in _runs(schema["properties"]))
+        return "{" + inner + "}"
+    if kind == "array":
+        return f"[{shape(schema['items'])}, ... at most {schema['maxItems']}]"
+    if kind == "string":
+        return f"text of at most {schema['maxLength']} characters"
+    return "true | false" if kind == "boolean" else "null"
+
+
+def _choices(values: list[Any]) -> str:
+    numbers = all(isinstance(value, int | float) for value in values)
+    if len(values) > 6 and numbers and len({round(b - a, 9) for a, b in pairwise(values)}) == 1:
+        return f"a number from {values[0]} to {values[-1]} in steps of {values[1] - values[0]}"
+    return " | ".join(msgspec.json.encode(value).decode() for value in values)
+
+
+def _runs(properties: Schema) -> list[tuple[str, Schema]]:
+    keys = list(properties)
+    if len(keys) > 2 and keys == list(numbered(len(keys))):
+        return [(f'{keys[0]}", ..., "{keys[-1]}', properties[keys[0]])]
+    return list(properties.items())
+
+
+def decode(question: Question[A], text: str) -> A:
+    """The answer in a reply's `text`. Raises UnparseableReply if it does not fit the answer type."""
+    text = text.strip()
+    try:
+        return _typed(question, text)
+    except UnparseableReply as error:
+        for embedded in (_in_fence(text), _from_brace(text)):
+            if embedded and embedded != text:
+                with suppress(UnparseableReply):
+                    return _typed(question, embedded)
+        raise error
+
+
+def _in_fence(text: str) -> str:
+    """What the first fence holds, if it is one of JSON, else nothing."""
+    _, _, fenced = text.partition("```")
+    kind, _, body = fenced.partition("\n")
+    return body.partition("```")[0].strip() if kind.strip().lower() in ("", "json") else ""
+
+
+def _from_brace(text: str) -> str:
+    """The JSON object at the first brace, or nothing."""
+    start = text.find("{")
+    if start < 0:
+        return ""
+    try:
+        _, end = _FIRST_OBJECT.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return ""
+    return text[start:end]
+
+
+def _typed(question: Question[A], text: str) -> A:
+    try:
+        answer = _decoder(question.answer).decode(text)
+    except msgspec.MsgspecError as error:
+        raise UnparseableReply(str(error)) from error
+    except (UnicodeEncodeError, RecursionError) as error:
+        raise UnparseableReply(f"not JSON text: {type(error).__name__}") from error
+    for field in answer.__struct_fields__:
+        value = getattr(answer, field)
+        if isinstance(value, dict) and list(value) != list(numbered(question.count)):
+            _check_keys(value, question.count, field)
+        if field in _choice_fields(question.answer) and value not in question.options:
+            raise UnparseableReply(f"{field}: {value} is none of {question.options}")
+    return question.typed(answer)
+
+
+@cache
+def _choice_fields(answer: type[Answer]) -> frozenset[str]:
+    """Names of the fields of type `Choice`."""
+    kinds = get_type_hints(answer, include_extras=True)
+    return frozenset(name for name, kind in kinds.items() if kind == Choice)
+
+
+def _check_keys(items: dict[str, object], count: int, field: str) -> None:
+    wanted = set(numbered(count))
+    missing, unknown = sorted(wanted - items.keys()), sorted(items.keys() - wanted)
+    if missing:
+        raise UnparseableReply(f"{field}: {', '.join(missing)} missing")
+    if unknown:
+        raise UnparseableReply(f"{field}: {len(unknown)} unknown keys")
+
+
+@cache
+def _decoder(answer: type[Answer]) -> msgspec.json.Decoder[Answer]:
+    return msgspec.json.Decoder(answer)

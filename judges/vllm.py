@@ -1,0 +1,243 @@
+"""The judge inside this process: one vLLM engine that we own, answering by constrained decoding.
+
+What one question meets becomes a reply with a reason; what every question would meet is a `JudgeError`:
+
+=====================================  ===============================================================
+prompt and answer beyond the window    context_overflow, by the real tokenizer, before anything is sent
+vLLM's queue is full, or it aborted    judge_unavailable
+sent, and no answer in time            judge_timeout, and aborted
+the caller's deadline                  deadline, wherever the question is by then, and aborted
+refused by vLLM's validation           judge_unsupported, its text what vLLM said
+cut off at its token limit             asked again as it was; answer_truncated if cut off again
+vLLM cannot start, or its engine died  JudgeError
+=====================================  ===============================================================
+
+The engine is loaded when the first question comes: a run that is answered from the store needs none.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+from adjudge.judges.errors import JudgeError
+from adjudge.judges.expected import Labels, distribution, expected_answer, labels_of
+from adjudge.judges.judgment import Asked, Reply, Usage
+from adjudge.judges.question import Answer, Question
+from adjudge.judges.queue import ContextQueue, Turn
+from adjudge.judges.render import messages
+from adjudge.judges.reply import read_reply
+from adjudge.judges.schema import Schema, max_tokens, schema_of
+from adjudge.judges.vllm_engine import EngineFailure, Generated, Sampling, VLLMEngine
+from adjudge.judges.weights import identity_of
+from adjudge.prompts import PromptBook
+
+__all__ = ["Scoring", "VLLMConfig", "VLLMJudge"]
+
+A = TypeVar("A", bound=Answer)
+Scoring = Literal["sampled", "expected"]
+
+_BYTES_PER_TOKEN = 4.0  # until the tokenizer has been seen at work
+_ANSWER_SHARE = 0.3  # of the tokens that an answer may take at most
+_KEYED = ("dtype", "hf_overrides", "kv_cache_dtype", "quantization", "tokenizer")
+
+
+class VLLMConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One model in one engine.
+
+    - `model` is a folder, or a name that vLLM can find. `revision` pins a name, and spares hashing a folder's weights.
+    - `max_context` is the most tokens that prompt and answer may need, if less than the model's own limit.
+    - `max_in_flight` questions are in the engine at once; none waits for its turn longer than `hold_s`.
+    - `timeout_s` bounds a request from sending to the last token.
+    - `scoring` expected reads answers of one enumerated value off their probabilities (adjudge.judges.expected).
+    - `engine` are further arguments of vLLM's own AsyncEngineArgs, by their names there.
+    """
+
+    model: str
+    revision: str = ""
+    tensor_parallel: int = 1
+    max_context: int | None = None
+    max_in_flight: int = 256
+    hold_s: float = 30.0
+    timeout_s: float = 600.0
+    temperature: float = 0.0
+    scoring: Scoring = "sampled"
+    engine: Mapping[str, Any] = {}
+
+
+class _Form(msgspec.Struct, frozen=True):
+    """What all questions with one answer schema share; `labels` only where expected scores are wanted and possible."""
+
+    schema: Schema
+    encoded: str
+    max_tokens: int
+    labels: Labels | None
+
+
+class VLLMJudge:
+    """Asks its own engine, questions about one context together (adjudge.judges.queue).
+
+    Raises JudgeError for a model that cannot be loaded and for an engine that died. One event loop.
+    """
+
+    def __init__(self, config: VLLMConfig, book: PromptBook, secret: bytes) -> None:
+        keyed = "".join(f" {name}={config.engine[name]}" for name in _KEYED if name in config.engine)
+        self.name, identity = identity_of(config.model, config.revision)
+        self.fingerprint = f"{self.name} {identity}{keyed}"
+        self.sampling = f"temperature={config.temperature:g} scoring={config.scoring}"
+        self.analysis = config.scoring == "sampled"
+        self._config = config
+        self._book = book
+        self._secret = secret
+        self._forms: dict[tuple[type[Answer], int, tuple[float, ...]], _Form] = {}
+        self._queue = ContextQueue(config.max_in_flight, hold_s=config.hold_s)
+        self._loading: asyncio.Task[VLLMEngine] | None = None
+        self._threads = ThreadPoolExecutor(2, "adjudge-tokens")
+        self._bytes, self._tokens = _BYTES_PER_TOKEN, 1.0
+
+    async def start(self) -> VLLMEngine:
+        """The engine, loaded now if it was not. Raises JudgeError."""
+        if self._loading is None:
+            config = self._config
+            options = {
+                "revision": config.revision or None,
+                "tensor_parallel_size": config.tensor_parallel,
+                "max_model_len": config.max_context,
+                **config.engine,
+            }
+            self._loading = asyncio.ensure_future(asyncio.to_thread(VLLMEngine.load, config.model, options))
+        engine = await asyncio.shield(self._loading)
+        self._queue.capacity = engine.cache_tokens
+        return engine
+
+    async def sleep(self) -> None:
+        """Let what is in flight finish, hold the rest, and free the accelerator's memory (weights to the CPU).
+
+        Raises JudgeError if the engine was not started with `enable_sleep_mode`.
+        """
+        engine = await self.start()
+        await self._queue.pause()
+        await engine.sleep()
+
+    async def wake(self) -> None:
+        """Take the memory back, and go on with what was held."""
+        await (await self.start()).wake()
+        self._queue.resume()
+
+    async def close(self) -> None:
+        """Abort what is in flight, and end the engine's processes."""
+        loading, self._loading = self._loading, None
+        if loading is not None:
+            with contextlib.suppress(JudgeError):
+                await (await loading).close()
+        self._threads.shutdown(wait=False)
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """Answer one question. Raises JudgeError only."""
+        if question.context.media:
+            return Reply(reason="media_unsupported")
+        form = self._form(question)
+        try:
+            async with asyncio.timeout_at(asked.deadline):
+                engine = await self.start()
+                shared, own = self._estimate(question, form, engine.block)
+                async with self._queue.turn(question.context.digest, asked.priority, shared, own) as turn:
+                    return await self._answer(_Ask(engine, question, form, asked, turn))
+        except TimeoutError:
+            return Reply(reason="deadline")
+
+    async def _answer(self, ask: "_Ask[A]") -> Reply[A]:
+        said = messages(ask.question, self._book, ask.form.schema, self._secret)
+        loop = asyncio.get_running_loop()
+        ask.prompt = await loop.run_in_executor(self._threads, ask.engine.tokens, said)
+        self._bytes += sum(_size(message["content"]) for message in said)
+        self._tokens += len(ask.prompt)
+        if len(ask.prompt) + ask.form.max_tokens > ask.engine.window:
+            return Reply(reason="context_overflow", usage=Usage(len(ask.prompt)))
+        try:
+            async with asyncio.timeout(self._config.timeout_s):
+                if ask.form.labels is not None:
+                    return await ask.expected(ask.form.labels)
+                return await ask.sampled(self._config.temperature)
+        except EngineFailure as failure:
+            return Reply(reason=failure.reason, text=str(failure), usage=ask.usage)
+        except TimeoutError:
+            return Reply(reason="judge_timeout", usage=ask.usage)
+
+    def _estimate(self, question: Question[A], form: _Form, block: int) -> tuple[int, int]:
+        """About how many tokens of the cache the context takes, and how many the rest of the prompt and the answer."""
+        context = sum(_size(section.text) for section in question.context.sections)
+        template = self._book.get(question.prompt, question.language).template
+        rest = _size(template) + sum(map(_size, question.fields().values()))
+        ratio = self._tokens / self._bytes
+        return round(context * ratio), round(rest * ratio + _ANSWER_SHARE * form.max_tokens) + block
+
+    def _form(self, question: Question[A]) -> _Form:
+        key = (question.answer, question.count, question.options)
+        form = self._forms.get(key)
+        if form is None:
+            schema = schema_of(question, self.analysis)
+            labels = labels_of(schema) if self._config.scoring == "expected" else None
+            form = _Form(schema, msgspec.json.encode(schema).decode(), max_tokens(schema), labels)
+            self._forms[key] = form
+        return form
+
+
+class _Ask(Generic[A]):
+    """One question on its way through the engine, in one or more requests; `usage` is the sum over them."""
+
+    def __init__(
+        self, engine: VLLMEngine, question: Question[A], form: _Form, asked: Asked, turn: Turn
+    ) -> None:
+        self.engine = engine
+        self.question = question
+        self.form = form
+        self.prompt: list[int] = []
+        self.usage = Usage()
+        self._asked = asked
+        self._turn = turn
+
+    async def sampled(self, temperature: float) -> Reply[A]:
+        """One answer; if it was cut off, that of the identical request sent again."""
+        how = Sampling(
+            seed=self._asked.seed,
+            temperature=temperature,
+            max_tokens=self.form.max_tokens,
+            schema=self.form.encoded,
+        )
+        reply = await self._sampled(how)
+        return await self._sampled(how) if reply.reason == "answer_truncated" else reply
+
+    async def _sampled(self, how: Sampling) -> Reply[A]:
+        started = time.perf_counter()
+        found = await self._send(self.prompt, how)
+        seconds = time.perf_counter() - started
+        return read_reply(self.question, found.text, found.finish_reason, self.usage, seconds)
+
+    async def expected(self, labels: Labels) -> Reply[A]:
+        """The expected answer, from one token wherever the labels part."""
+        started = time.perf_counter()
+        prompt = [*self.prompt, *self.engine.encoded(labels.before)]
+        ending = self.engine.encoded(labels.after)[:1]
+
+        async def next_token(given: tuple[int, ...], wanted: tuple[int, ...]) -> Mapping[int, float]:
+            how = Sampling(seed=self._asked.seed, labels=wanted)
+            return (await self._send([*prompt, *given], how)).logprobs
+
+        tokens = [self.engine.encoded(value) + ending for value in labels.values]
+        answer, text = expected_answer(self.question, labels, await distribution(tokens, next_token))
+        seconds = time.perf_counter() - started
+        return Reply(answer=answer, text=text, finish_reason="stop", usage=self.usage, seconds=seconds)
+
+    async def _send(self, prompt: list[int], how: Sampling) -> Generated:
+        found = await self.engine.generate(prompt, how, self._asked.priority, self._turn.warm)
+        self.usage += found.usage
+        return found
+
+
+def _size(text: str) -> int:
+    """In bytes: a token is about as many of them in any language."""
+    return len(text.encode(errors="replace"))

@@ -1,0 +1,111 @@
+"""FACT's questions about one page: which statements repeat each other, and which of them the page supports."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from adjudge.fetchers.page import Page
+from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges.lexical import has_content, passages
+from adjudge.scoring.chunks import relevant_chunks
+
+__all__ = ["PAGE_CHARS", "Backed", "Repeats", "Verdict", "excerpt", "same_words"]
+
+PAGE_CHARS = 30_000
+_CHUNK = 1_500
+
+Verdict = Literal["supported", "unsupported", "unknown"]
+
+
+class Repeated(Answer, frozen=True, kw_only=True):
+    """For each numbered statement, whether an earlier one says exactly the same."""
+
+    items: dict[str, Literal["new", "repeat"]]
+
+
+class Repeats(Question[Repeated], frozen=True, kw_only=True):
+    """Which of `statements` say exactly what an earlier one in the context says? `first` is the place of the first."""
+
+    prompt = "fact_repeats"
+    answer = Repeated
+
+    first: int
+    statements: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """One item a statement."""
+        return len(self.statements)
+
+    @classmethod
+    def about(cls, statements: Sequence[str], language: str, size: int = 20) -> list["Repeats"]:
+        """The questions that cover all of `statements`, in their order."""
+        context = Context.of(
+            statements="\n".join(f"{place}. {text}" for place, text in enumerate(statements, 1))
+        )
+        return [
+            cls(
+                context=context,
+                language=language,
+                first=start + 1,
+                statements=tuple(statements[start : start + size]),
+            )
+            for start in range(0, len(statements), size)
+        ]
+
+    def lexical(self) -> Repeated:
+        """A repeat if the words are equal but for case, spaces and punctuation."""
+        every = [line.partition(". ")[2] for line in self.context["statements"].splitlines()]
+        seen = {same_words(text) for text in every[: self.first - 1]}
+        items: dict[str, Literal["new", "repeat"]] = {}
+        for key, text in zip(numbered(self.count), self.statements, strict=True):
+            items[key] = "repeat" if same_words(text) in seen else "new"
+            seen.add(same_words(text))
+        return Repeated(items=items)
+
+
+class Verdicts(Answer, frozen=True, kw_only=True):
+    """For each numbered statement, what the page says to it."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+    items: dict[str, Verdict]
+
+
+class Backed(Question[Verdicts], frozen=True, kw_only=True):
+    """Which of these statements does the page in the context support?"""
+
+    prompt = "fact_support"
+    answer = Verdicts
+
+    statements: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """One item a statement."""
+        return len(self.statements)
+
+    def lexical(self) -> Verdicts:
+        """By words and figures; unknown if the page holds nothing, or a notice in place of its content."""
+        text = self.context["page"]
+        if not has_content(text):
+            verdicts: Iterable[Verdict] = ["unknown"] * self.count
+        else:
+            whole = passages("\n".join(section.text for section in self.context.sections))
+            verdicts = [whole.support(statement).partly for statement in self.statements]
+        return Verdicts(items=dict(zip(numbered(self.count), verdicts, strict=True)))
+
+
+def excerpt(page: Page, statements: Sequence[str]) -> Context:
+    """What of `page` is shown with `statements`: title, description and text.
+
+    A text of more than 30,000 characters is shown as its 20 chunks of 1,500 characters that fit the statements best.
+    """
+    text = page.text
+    if len(text) > PAGE_CHARS:
+        text = relevant_chunks(text, "\n".join(statements), PAGE_CHARS // _CHUNK, _CHUNK)
+    return Context.of(title=page.title[:500], description=page.description[:2_000], page=text)
+
+
+def same_words(text: str) -> str:
+    """`text` without case, spaces and punctuation: equal for statements that are the same word for word."""
+    return "".join(character for character in text.casefold() if character.isalnum())

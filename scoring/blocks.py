@@ -1,0 +1,233 @@
+"""A Markdown report as lines of known kinds, with its reference lists told apart from its prose.
+
+A line scanner, not a Markdown parser: it asks each line what it is and never looks back further than one line, so
+its time is linear in the text, whatever the text holds.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+__all__ = ["Entry", "Line", "entry", "lines"]
+
+Kind = Literal["blank", "heading", "item", "row", "ruler", "prose", "code", "reference"]
+
+MAX_TITLE = 120
+_LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which is no heading but opens a list
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|(?=[^#\s]))(.*)")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)[ \t]*([\w+-]*)")
+_ITEM = re.compile(
+    r"\s{0,20}(?:[-*+•·▪–][ \t]{1,8}|(?:\(?\d{1,3}[.)、．]|[(（]\d{1,3}[)）])[ \t]{0,8})(?=\S)"
+)
+_RULER = re.compile(r"\s{0,3}(?:[-*_=][ \t]{0,3}){3,200}$")
+_ROW_RULE = frozenset("|:-+ \t")
+_QUOTE = re.compile(r"(?:[ \t]{0,3}>[ \t]?){1,5}")
+_BOLD_LINE = re.compile(r"\s{0,3}(?:\*\*|__)([^*_]{1,60})(?:\*\*|__)\s*[:：]?\s*")
+_ADDRESS = re.compile(r"https?://|\bdoi:|\barxiv:|\bwww\.", re.IGNORECASE)
+
+_NUMBERING = re.compile(
+    r"\s*(?:[(（]?[\dIVXivx]{1,5}[)）.、．:： ]{1,3}|[(（]?[一二三四五六七八九十]{1,3}[)）、.．:： ]{1,3}"
+    r"|第[一二三四五六七八九十\d]{1,3}[章节部分]{1,2}\s?)"
+)
+_ASIDE = re.compile(r"[(（][^()（）]{0,60}[)）]")
+_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a all and authorities cited citations consulted external footnotes full further key links list literature
+        main materials notes of online other primary quoted reading reference references resources secondary section
+        selected source sources the used works endnotes bibliography citation urls url web
+        """,
+    )
+)
+_STRONG = frozenset(["references", "bibliography", "citations", "footnotes", "endnotes"])
+_WEAK = frozenset(["reference", "source", "sources", "cited", "notes", "citation"])
+_CHINESE = re.compile(
+    r"[主要关键核心部分全附录注脚尾参考引用考资料信息数据文献来源出处链接网址列表目录与和及说明、：:\s]{2,14}"
+)
+_CHINESE_STRONG = re.compile(r"参考|引用|文献|脚注|尾注")
+_CHINESE_WEAK = re.compile(r"来源|出处|注释|附注")
+
+_ENTRY = re.compile(
+    r"\s{0,12}(?:[-*+•][ \t]{1,8})?"
+    r"(?:\|[ \t]{0,4}\[?(?P<cell>\d{1,4})\]?[ \t]{0,4}\||\\?\[\^?(?P<bracket>[\w.:-]{1,24})\\?\]"
+    r"|[【［〔]\^?(?P<wide>\d{1,4})[】］〕]|\^?(?P<plain>\d{1,4})(?:[.)、．]|[ \t]{1,4}(?=\S)))"
+    r"[ \t]{0,8}[:：.]?[ \t]{0,8}(?P<rest>.*)"
+)
+_BULLET = re.compile(r"\s{0,12}[-*+•][ \t]{1,8}(?P<rest>.*)")
+
+
+class Line(NamedTuple):
+    """A line: `text` without its markup (#, bullet, >), `raw` as it stood, `level` of a heading (else 0)."""
+
+    kind: Kind
+    text: str
+    raw: str
+    level: int = 0
+
+
+class Entry(NamedTuple):
+    """A line of a reference list: its label ("" if it has none) and what follows it."""
+
+    label: str
+    rest: str
+
+
+def lines(text: str) -> Iterator[Line]:
+    """The lines of `text`, in order. Linear in its length."""
+    raws = text.splitlines()
+    code = _code_lines(raws)
+    lists = _ReferenceLists()
+    for number, raw in enumerate(raws):
+        line = Line("code", raw, raw) if number in code else _line(raw)
+        if line.kind == "code":
+            yield line
+            continue
+        following = next((_unquoted(raw) for raw in raws[number + 1 : number + 4] if raw.strip()), "")
+        yield line._replace(kind="reference") if lists.holds(line, following) else line
+
+
+def entry(raw: str) -> Entry | None:
+    """`raw` as an entry of a reference list: labelled, or a bullet without a label; None if it is neither."""
+    match = _ENTRY.match(raw)
+    if match:
+        return Entry(match["bracket"] or match["wide"] or match["plain"] or match["cell"], match["rest"])
+    bullet = _BULLET.match(raw)
+    return Entry("", bullet["rest"]) if bullet else None
+
+
+def _line(raw: str) -> Line:
+    if not raw.strip():
+        return Line("blank", "", raw)
+    heading = _HEADING.fullmatch(raw)
+    if heading:
+        return Line("heading", heading[2].rstrip(" \t#"), raw, len(heading[1]))
+    if _RULER.fullmatch(raw):
+        return Line("ruler", "", raw)
+    text = _unquoted(raw)
+    if "|" in text and (text.lstrip().startswith("|") or text.count("|") > 1):
+        return Line("ruler" if _ROW_RULE.issuperset(text) and "-" in text else "row", text.strip(), raw)
+    item = _ITEM.match(text)
+    if item:
+        return Line("item", text[item.end() :], raw)
+    return Line("prose", text, raw)
+
+
+def _unquoted(raw: str) -> str:
+    quote = _QUOTE.match(raw)
+    return raw[quote.end() :] if quote else raw
+
+
+def _code_lines(raws: list[str]) -> set[int]:
+    """The numbers of all lines of closed code fences; a fence that says Markdown or is never closed is text."""
+    found: set[int] = set()
+    opened: tuple[int, str, str] | None = None
+    for number, raw in enumerate(raws):
+        fence = _FENCE.match(raw)
+        if not fence:
+            continue
+        if opened is None:
+            opened = number, fence[1], fence[2].lower()
+        elif fence[1].startswith(opened[1]) and not fence[2]:
+            start, _, info = opened
+            found.update((start, number) if info in ("markdown", "md", "text") else range(start, number + 1))
+            opened = None
+        elif opened[2] in ("markdown", "md", "text"):
+            opened = number, fence[1], fence[2].lower()
+    return found
+
+
+class _ReferenceLists:
+    """Where a line-by-line reader is with respect to reference lists."""
+
+    def __init__(self) -> None:
+        self._level = 0  # of the heading whose list is being read; 0 outside
+        self._entries = False  # whether the list has shown a labelled or bulleted entry
+        self._gap = False  # whether a blank line came last
+
+    def holds(self, line: Line, following: str) -> bool:
+        """Whether `line` belongs to a reference list. `following` is the next line that is not blank."""
+        title = self._title(line)
+        if title is None:
+            return self._inside(line) if self._level else _definition(line)
+        if self._level and title[1] > self._level:
+            return True
+        strength = _strength(title[0])
+        opens = strength == 2 or (strength == 1 and _opens_list(following))
+        self._level, self._entries, self._gap = title[1] if opens else 0, False, False
+        return opens
+
+    def _inside(self, line: Line) -> bool:
+        if line.kind in ("blank", "ruler"):
+            self._gap = self._gap or line.kind == "blank"
+            return True
+        listed = _entry_like(line.raw)
+        prose = not listed and self._gap and (self._entries or self._level == _LABEL_LEVEL)
+        if prose:
+            self._level = 0
+            return False
+        self._entries = self._entries or listed
+        self._gap = False
+        return True
+
+    def _title(self, line: Line) -> tuple[str, int] | None:
+        if line.kind == "heading":
+            return line.text, line.level
+        if line.kind != "prose" or len(line.text) > MAX_TITLE:
+            return None
+        bold = _BOLD_LINE.fullmatch(line.text)
+        text = bold[1] if bold else line.text.strip()
+        if (bold or text.endswith((":", "：")) or len(text) < 30) and _strength(text):
+            return text, _LABEL_LEVEL
+        return None
+
+
+def _opens_list(following: str) -> bool:
+    """Whether the line after a title that may name a reference list shows that it does."""
+    heading = _HEADING.fullmatch(following)
+    if heading:
+        return _strength(heading[2]) > 0
+    found = entry(following)
+    return bool(found and found.label and found.rest) or bool(_ADDRESS.search(following))
+
+
+def _entry_like(raw: str) -> bool:
+    found = entry(raw)
+    return (found is not None and bool(found.rest)) or bool(_ADDRESS.search(raw))
+
+
+def _definition(line: Line) -> bool:
+    """A labelled address wherever it stands: `[1] Title: https://...`, `[^1]: ...`, `[1]: https://...`."""
+    start = line.raw.lstrip()
+    if start.startswith("[^"):
+        label, colon, _ = start[:60].partition("]:")
+        return bool(colon) and " " not in label
+    if not start.startswith(("[", "【", "［", "\\[")):
+        return False
+    found = _ENTRY.match(line.raw)
+    return found is not None and not found["rest"].startswith("(") and _leads_to_address(found["rest"])
+
+
+def _leads_to_address(rest: str) -> bool:
+    """Whether an address ends the line (a sentence that only mentions one goes on, or is longer than a title)."""
+    address = _ADDRESS.search(rest)
+    return (
+        address is not None and address.start() < 400 and " " not in rest[address.start() :].strip(" )>.。")
+    )
+
+
+def _strength(title: str) -> int:
+    """2 if `title` names a reference list, 1 if it may, 0 if it does not."""
+    if len(title) > MAX_TITLE:
+        return 0
+    title = _ASIDE.sub("", title).strip(" \t*_#:：.。")
+    title = _NUMBERING.sub("", title, count=1).strip(" *_:：")
+    words = re.findall(r"[a-z]+", title.lower())
+    if words:
+        if not _WORDS.issuperset(words) or re.search(r"[一-鿿]", title):
+            return 0
+        return 2 if not _STRONG.isdisjoint(words) else int(not _WEAK.isdisjoint(words))
+    if not _CHINESE.fullmatch(title):
+        return 0
+    return 2 if _CHINESE_STRONG.search(title) else int(bool(_CHINESE_WEAK.search(title)))

@@ -1,0 +1,118 @@
+"""Criteria of a rubric: what a report is given points for, how many, and the files that hold them.
+
+A file is JSON Lines, or a list in YAML or JSON:
+
+    {"criterion": "States the dose in mg/kg.", "points": 3, "tags": ["facts"]}
+    {"criterion": "Compares at least three options.", "values": [0, 1, 2], "tags": ["depth"]}
+    {"criterion": "Recommends a withdrawn product.", "points": -4}
+
+`points` are given if the criterion is met, else 0; `values` are all the points that may be given, where there are steps
+between. A row with a `task` is for that task only. A row may also be one string that ends in its values, as Rigorous
+Bench publishes them: "Does it give a date? Yes=2, No=0".
+"""
+
+import math
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+import yaml
+
+__all__ = ["CriteriaError", "Criterion", "load_criteria"]
+
+MAX_FILE_BYTES = 20_000_000
+MAX_VALUES = 101
+
+_VALUE = re.compile(r"[=＝]\s{0,5}([+-]?\d{1,9}(?:\.\d{1,9})?)\s{0,5}(?=[,，;；、/]|[.。)）]{0,3}\s{0,5}$)")
+
+
+class CriteriaError(ValueError):
+    """A file of criteria cannot be used; the message names the file and the row."""
+
+
+class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing that a report is given points for, or, with negative `points`, has points taken away for.
+
+    `values` are all the points that may be given; left empty they are 0 and `points`. `task` limits it to one task.
+    """
+
+    criterion: str
+    points: float | None = None
+    values: tuple[float, ...] = ()
+    tags: tuple[str, ...] = ()
+    id: str = ""
+    task: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.criterion.strip():
+            raise ValueError("a criterion needs words")
+        if self.points is None and not self.values:
+            raise ValueError("a criterion needs `points` or `values`, or ends in them: Yes=2, No=0")
+        if self.points is not None and self.values and self.points not in (self.best, self.worst):
+            raise ValueError("`points` must be the highest or the lowest of `values`")
+        if len(self.options) < 2 or not all(map(math.isfinite, self.options)):
+            raise ValueError("a criterion needs at least two different numbers of points to give")
+        if len(self.options) > MAX_VALUES:
+            raise ValueError(f"a criterion has at most {MAX_VALUES} values")
+
+    @classmethod
+    def parse(cls, text: str, tags: tuple[str, ...] = ()) -> "Criterion":
+        """A criterion written as one string, whose allowed values stand in it: "... Yes=2, No=0". Raises ValueError."""
+        return cls(criterion=text, values=tuple(map(float, _VALUE.findall(text))), tags=tags)
+
+    @property
+    def options(self) -> tuple[float, ...]:
+        """The points that may be given, ascending."""
+        return tuple(sorted(set(self.values or (0.0, self.points or 0.0))))
+
+    @property
+    def worst(self) -> float:
+        """The fewest points that may be given; below 0 for a penalty."""
+        return self.options[0]
+
+    @property
+    def best(self) -> float:
+        """The most points that may be given; 0 for a pure penalty."""
+        return self.options[-1]
+
+    @property
+    def full(self) -> float:
+        """What the criterion adds to the denominator: its positive points."""
+        return max(self.best, 0.0)
+
+
+def load_criteria(file: str) -> tuple[Criterion, ...]:
+    """The criteria of a file: a list in YAML (.yaml, .yml) or JSON (.json), else JSON Lines. Raises CriteriaError."""
+    path = Path(file)
+    try:
+        status = path.stat()
+        return _load(path, status.st_mtime_ns, status.st_size)
+    except OSError as error:
+        raise CriteriaError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+@lru_cache(maxsize=64)
+def _load(path: Path, modified: int, size: int) -> tuple[Criterion, ...]:
+    if size > MAX_FILE_BYTES:
+        raise CriteriaError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix in (".yaml", ".yml", ".json"):
+            loaded = msgspec.json.decode(text) if path.suffix == ".json" else yaml.safe_load(text)
+            rows = list(enumerate(msgspec.convert(loaded, list[object] | None) or [], 1))
+        else:
+            lines = enumerate(text.splitlines(), 1)
+            rows = [(number, msgspec.json.decode(line)) for number, line in lines if line.strip()]
+    except (UnicodeDecodeError, msgspec.MsgspecError, yaml.YAMLError, RecursionError) as error:
+        raise CriteriaError(f"{path}: neither JSON Lines nor a list: {error}") from error
+    if not rows:
+        raise CriteriaError(f"{path}: holds no criterion")
+    return tuple(_criterion(path, number, row) for number, row in rows)
+
+
+def _criterion(path: Path, number: int, row: object) -> Criterion:
+    try:
+        return Criterion.parse(row) if isinstance(row, str) else msgspec.convert(row, Criterion)
+    except ValueError as error:
+        raise CriteriaError(f"{path}:{number}: {error}") from error

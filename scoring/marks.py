@@ -1,0 +1,266 @@
+"""Citation marks inside a line of text: `text 15`, `[15]`, `[15†L10][5L23]`, `【15】`, `[title](url)`, bare URLs, DOIs.
+
+Every pattern has bounded repetitions and brackets are paired with a stack, so the time is linear in the text.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+__all__ = ["Mark", "clean_url", "pieces"]
+
+MAX_URL = 8192
+MAX_LINK_TITLE = 1000
+MAX_RANGE = 50
+
+_PAIRS = re.compile(r"\\.|[()\[\]]", re.DOTALL)
+_TARGET = re.compile(
+    r"<?(?:[a-z][a-z0-9+.-]{1,20}:/{1,2}|www\.|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))", re.IGNORECASE
+)
+
+_ONE = r"\^?\d{1,4}(?:†[^\[\]【】\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6})?)?"
+_NUMBERS = rf"{_ONE}(?: {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}}"
+_WORD = r"(?:(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
+_TOKEN = re.compile(
+    rf"(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
+    r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\])"
+    r"|(?P<sup><sup> ?\\?\[?(?P<raised>\d{1,3}(?: ?, ?\d{1,3}){0,20})\\?\]? ?</sup>)"
+    r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻]))"
+    r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
+    r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
+    r"|(?P<url>https?://[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]+)",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
+_PLAIN = re.compile(
+    r"(?:(?P<word>[^\W\d_]{1,40})(?P<gap> )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
+    r"(?P<number>\d{1,3})(?=\s*$|[.!?](?:\s|$)|[。！？；])"
+    # after the full stop, with the next sentence behind it
+    r"|(?<=[a-z\d%)）\"”][.!?])(?P<space> )(?P<after>\d{1,3})(?=\s*$|\s+[A-Z“\"*])"
+    r"|(?<=[。！？])(?P<wide>\d{1,3})(?=[一-鿿A-Z“])(?![年月日号个种项次倍位名家条类款点级层岁])"
+)
+# Words after which a number is the word's own: quantities, dates, and things that are numbered.
+_TAKES_NUMBER = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about above act after age aged all almost amendment an and another any apollo appendix approximately april
+        are around article as at august averaged be before below between book box by category chapter class column
+        covid day december down each equal equals equation every exactly exhibit february figure first for from game
+        goal grade group has have hour hours id if in into is item its january july june just last layer least less
+        level line lines march may model month more most nearly no november number numbers october of on one only or
+        over page pages panel part past percent phase plus point priority question quarter rank ranked reached rule
+        season section september sdg session since some stage standard step table task than that the their these
+        this those tier title to top total totaled totalled type under unit until up version vol volume was week
+        weeks were which windows with within year years zone
+        """,
+    )
+)
+_CHINESE_TAKES_NUMBER = frozenset(
+    "第约共为达有了是到至仅近超逾占得均前后每图表章节条款版级类期届号于在和与或过增减升降"
+)
+_SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+
+_TRAILING = ".,;:!?'*_~\"…"
+_TEXT_FRAGMENT = re.compile(r"#?:~:text=.*$", re.DOTALL)
+
+
+class Mark(NamedTuple):
+    """A citation mark: the labels it gives, or the `url` it links to; a link's `title` or ""; how it is written."""
+
+    labels: tuple[str, ...] = ()
+    url: str = ""
+    title: str = ""
+    raw: str = ""
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    mark: Mark
+
+
+def clean_url(url: str) -> str:
+    """`url` as it was meant: text fragments (`#:~:text=`) cut, and what follows a URL in prose trimmed off its end."""
+    url = _TEXT_FRAGMENT.sub("", url.strip().strip("<>"))
+    opened = {")": url.count("(") - url.count(")"), "]": url.count("[") - url.count("]")}
+    end = len(url)
+    while end:
+        last = url[end - 1]
+        if last in opened and opened[last] < 0:
+            opened[last] += 1
+        elif last not in _TRAILING:
+            break
+        end -= 1
+    return url[:end]
+
+
+def label(text: str) -> str:
+    """A reference's label in the one spelling that marks and references are compared in."""
+    return str(int(text)) if text.isdecimal() and len(text) < 10 else text
+
+
+def pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:
+    """`text` cut into literal strings and the marks between them.
+
+    `known` are the labels that the report's references define: a number without brackets is a mark only if it is one.
+    """
+    position = 0
+    for span in _spans(text, known):
+        if span.start > position:
+            yield text[position : span.start]
+        yield span.mark._replace(raw=text[span.start : span.end])
+        position = span.end
+    if position < len(text):
+        yield text[position:]
+
+
+def _spans(text: str, known: Collection[str]) -> Iterator[_Span]:
+    """All marks in order, none inside another; a link goes before what stands in it."""
+    position = 0
+    links = _links(text)
+    for link in [*links, _Span(len(text), len(text), Mark())]:
+        gap_end = link.start
+        yield from _tokens(text, position, gap_end, known)
+        if link.end > link.start:
+            yield link
+        position = link.end
+
+
+def _links(text: str) -> list[_Span]:
+    """Markdown links to somewhere else, outermost first; images and links within the report are none."""
+    if "](" not in text:
+        return []
+    closing = _closing_parentheses(text)
+    candidates: list[_Span] = []
+    opened: list[int] = []
+    for match in _PAIRS.finditer(text):
+        if match[0] == "[":
+            opened.append(match.start())
+        elif match[0] == "]" and opened:
+            start = opened.pop()
+            end = closing.get(match.end(), 0)
+            if end and match.start() - start <= MAX_LINK_TITLE and end - match.end() <= MAX_URL + 200:
+                title = text[start + 1 : match.start()]
+                mark = _linked(title, _target(text, match.end() + 1, end))
+                if text[start - 1 : start] == "!":
+                    candidates.append(_Span(start - 1, end + 1, Mark(title=title)))
+                elif mark is not None:
+                    candidates.append(_Span(start, end + 1, mark))
+    found: list[_Span] = []
+    for span in sorted(candidates):
+        if not found or span.start >= found[-1].end:
+            found.append(span)
+    return found
+
+
+def _closing_parentheses(text: str) -> dict[int, int]:
+    closing: dict[int, int] = {}
+    opened: list[int] = []
+    for match in _PAIRS.finditer(text):
+        if match[0] == "(":
+            opened.append(match.start())
+        elif match[0] == ")" and opened:
+            closing[opened.pop()] = match.start()
+    return closing
+
+
+def _target(text: str, start: int, end: int) -> str:
+    """What a link's parentheses point to, without the tooltip; "" for anything but a URL or a place in the report."""
+    if text.find("](", start, end) >= 0:
+        return ""
+    url, *tooltip = text[start:end].strip().split(maxsplit=1) or [""]
+    if tooltip and (tooltip[0][0] not in "\"'(" or tooltip[0].rstrip()[-1] not in "\"')"):
+        return ""
+    return url if url.startswith("#") or _TARGET.match(url) else ""
+
+
+def _linked(title: str, target: str) -> Mark | None:
+    """A link as a mark: one whose title is only a number is a numbered mark; one that leaves the report not is none."""
+    inner = title.strip("[]【】^\\ ")
+    labels = (label(inner),) if inner.isdecimal() and len(inner) <= 4 else ()
+    if target.startswith("#"):
+        return Mark(labels) if labels else None
+    return Mark(labels, clean_url(target), "" if labels else title) if target else None
+
+
+def _tokens(text: str, start: int, end: int, known: Collection[str]) -> Iterator[_Span]:
+    position = start
+    for match in _TOKEN.finditer(text, start, end):
+        mark = _mark(match, known)
+        if mark is None:
+            continue
+        yield from _plain_numbers(text, position, match.start(), known)
+        stop = _stop(match)
+        yield _Span(match.start(), stop, mark)
+        position = stop
+    yield from _plain_numbers(text, position, end, known)
+
+
+def _stop(match: re.Match[str]) -> int:
+    """Where a mark ends: an address gives back the punctuation that follows it, but keeps its text fragment."""
+    address = match["url"] or match["name"]
+    if not address:
+        return match.end()
+    fragment = _TEXT_FRAGMENT.search(address)
+    return match.end() if fragment else match.end() - len(address) + len(clean_url(address))
+
+
+def _mark(match: re.Match[str], known: Collection[str]) -> Mark | None:
+    if match["url"]:
+        return Mark(url=clean_url(match["url"]))
+    if match["arxiv"]:
+        return Mark(url=f"https://arxiv.org/abs/{match['paper']}")
+    if match["doi"]:
+        return Mark(url=f"https://doi.org/{clean_url(match['name'])}")
+    if match["foot"]:
+        return Mark((label(match["note"]),))
+    if match["small"]:
+        labels = tuple(re.split(r"[,⸴]", match["small"].translate(_SMALL)))
+        before = match.string[max(0, match.start() - 4) : match.start()]
+        return Mark(labels) if all(label in known for label in labels) and not _UNIT.search(before) else None
+    labels = _labels(match["numbers"] or match["raised"], known)
+    return Mark(labels) if labels else None
+
+
+def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
+    """`1, 3-5` as labels; empty for what is rather an interval, a year or a list of values."""
+    found: list[int] = []
+    span = False
+    for part in re.split(
+        r" {0,2}([,，、;；–—~-]) {0,2}(?=\^?\d)", re.sub(r"†[^,，;；]*|L\d+(?:-L?\d+)?", "", numbers)
+    ):
+        if part in tuple("-–—~"):
+            span = True
+        elif part.strip("^ ").isdecimal():
+            number = int(part.strip("^ "))
+            if span and found and found[-1] < number <= found[-1] + MAX_RANGE:
+                found.extend(range(found[-1] + 1, number))
+            found.append(number)
+            span = False
+    labels = tuple(str(number) for number in found)
+    if all(label in known for label in labels):
+        return labels
+    return labels if all(0 < number < 1000 for number in found) and len(found) == len(set(found)) else ()
+
+
+def _plain_numbers(text: str, start: int, end: int, known: Collection[str]) -> Iterator[_Span]:
+    """Numbers that only their place at the end of a sentence shows to be marks; one before a mark is a value."""
+    if not known or start >= end:
+        return
+    for match in _PLAIN.finditer(text, start, end):
+        label = match["number"] or match["after"] or match["wide"]
+        number = str(int(label))
+        value = end < len(text) and not text[match.end() : end].strip()
+        if number not in known or value or _own_number(match["word"] or ""):
+            continue
+        begin = match.end() - len(label)
+        yield _Span(begin - (1 if match["gap"] or match["space"] else 0), match.end(), Mark((number,)))
+
+
+def _own_number(word: str) -> bool:
+    if not word:
+        return False
+    if "一" <= word[-1] <= "鿿":
+        return word[-1] in _CHINESE_TAKES_NUMBER
+    return len(word) < 3 or not word.islower() or word in _TAKES_NUMBER

@@ -1,0 +1,1 @@
+"""Checks the arithmetic of every protocol against case files with expected numbers."""

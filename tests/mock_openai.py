@@ -1,0 +1,277 @@
+"""A chat-completions server that answers from the request alone: quick, deterministic, and failing on demand.
+
+In a test: `async with MockOpenAI(...) as mock:` and then `mock.url`. As a process of its own, for benchmarks:
+`python -m tests.mock_openai --port 8000 --latency 0.2`. `GET /stats` gives calls and the peak of concurrency,
+`DELETE /stats` starts them anew.
+
+The answer is a JSON value of the request's schema, chosen by a hash of its messages: equal questions get equal answers,
+whatever the order. How it fails is told by `fault` or by the path: `http://HOST:PORT/FAULT/v1` (see `FAULTS`).
+"""
+
+import argparse
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+Fault = Callable[["MockOpenAI", "Call"], Awaitable[web.StreamResponse | None]]
+
+
+class _JsonSchema(msgspec.Struct):
+    schema: msgspec.Raw = msgspec.Raw(b'{"type":"null"}')
+
+
+class _ResponseFormat(msgspec.Struct):
+    json_schema: _JsonSchema
+
+
+class _Request(msgspec.Struct):
+    messages: msgspec.Raw
+    model: str = ""
+    response_format: _ResponseFormat | None = None
+
+
+_REQUEST = msgspec.json.Decoder(_Request)
+_schemas: dict[bytes, Any] = {}
+
+
+class Call:
+    """One request: its parts, the hash of its messages, and how often that hash was seen before."""
+
+    def __init__(self, http: web.BaseRequest, body: bytes, seen: Counter[bytes]) -> None:
+        request = _REQUEST.decode(body)
+        self.http = http
+        self.body = body
+        self.constrained = request.response_format is not None
+        self.schema = bytes(request.response_format.json_schema.schema) if request.response_format else b""
+        self.messages = bytes(request.messages)
+        self.hash = hashlib.blake2b(self.messages, digest_size=32).digest()
+        self.before = seen[self.hash]
+        seen[self.hash] += 1
+
+    def answer(self) -> str:
+        """A JSON text of the schema; `{}` without one."""
+        if not self.schema:
+            return "{}"
+        schema = _schemas.get(self.schema)
+        if schema is None:
+            schema = _schemas[self.schema] = msgspec.json.decode(self.schema)
+        return msgspec.json.encode(valid(schema, self.hash)).decode()
+
+
+def valid(schema: dict[str, Any], seed: bytes, place: int = 0) -> Any:
+    """A value of `schema`, chosen by `seed`."""
+    chosen = seed[place % len(seed)]
+    if "enum" in schema:
+        return schema["enum"][chosen % len(schema["enum"])]
+    if "anyOf" in schema:
+        return valid(schema["anyOf"][chosen % len(schema["anyOf"])], seed, place + 1)
+    match schema["type"]:
+        case "object":
+            return {
+                name: valid(kind, seed, place + number)
+                for number, (name, kind) in enumerate(schema["properties"].items())
+            }
+        case "array":
+            low, high = schema.get("minItems", 0), schema["maxItems"]
+            return [valid(schema["items"], seed, place + i) for i in range(low + chosen % (high - low + 1))]
+        case "string":
+            return f"because {seed.hex()}"[: schema["maxLength"]]
+        case "boolean":
+            return chosen % 2 == 0
+    return None
+
+
+def completion(
+    text: str | None, finish_reason: str = "stop", tokens: int = 100, **message: Any
+) -> web.Response:
+    body = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "mock",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": text, **message},
+                "finish_reason": finish_reason,
+            }
+        ],
+        "usage": {
+            "prompt_tokens": tokens,
+            "completion_tokens": 20,
+            "total_tokens": tokens + 20,
+            "prompt_tokens_details": {"cached_tokens": tokens // 2},
+        },
+    }
+    return raw(msgspec.json.encode(body))
+
+
+def raw(
+    body: bytes, status: int = 200, content_type: str = "application/json", **headers: str
+) -> web.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return web.Response(body=body, status=status, content_type=content_type, headers=named)
+
+
+def refused(status: int, message: str, **headers: str) -> web.Response:
+    return raw(msgspec.json.encode({"error": {"message": message, "code": status}}), status, **headers)
+
+
+class MockOpenAI:
+    """The server. `latency` is in seconds; `together` holds every reply back until that many requests are open.
+
+    `fault` answers instead of the server where it gives a response. Afterwards `calls` says how many requests came,
+    `peak` how many were open at once at most, and `bodies` and `headers` what the last ones held.
+    """
+
+    def __init__(self, latency: float = 0.0, fault: Fault | None = None, together: int = 0) -> None:
+        self.latency = latency
+        self.fault = fault
+        self.together = together
+        self.calls = 0
+        self.open = 0
+        self.peak = 0
+        self.last: Call | None = None
+        self.seen: Counter[bytes] = Counter()
+        self.url = ""
+        self._gathered = asyncio.Event()
+
+    async def __aenter__(self) -> "MockOpenAI":
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._runner = web.ServerRunner(
+            web.Server(self._handle, access_log=None, handler_cancellation=True), shutdown_timeout=0.1
+        )
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port, backlog=4096)
+        await site.start()
+        port = self._runner.addresses[0][1]
+        self.url = f"http://{host}:{port}/v1"
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+
+    def at(self, fault: str) -> str:
+        """The URL under which this server fails so."""
+        return self.url.replace("/v1", f"/{fault}/v1")
+
+    async def _handle(self, http: web.BaseRequest) -> web.StreamResponse:
+        if http.path == "/stats":
+            if http.method == "DELETE":
+                self.calls = self.peak = 0
+            return raw(msgspec.json.encode({"calls": self.calls, "peak": self.peak}))
+        if not http.path.endswith("/v1/chat/completions") or http.method != "POST":
+            return refused(404, "no such path")
+        self.calls += 1
+        self.open += 1
+        self.peak = max(self.peak, self.open)
+        try:
+            return await self._answer(http)
+        finally:
+            self.open -= 1
+
+    async def _answer(self, http: web.BaseRequest) -> web.StreamResponse:
+        call = self.last = Call(http, await http.content.read(), self.seen)
+        if self.together:
+            if self.open >= self.together:
+                self._gathered.set()
+            await self._gathered.wait()
+        if self.latency:
+            await asyncio.sleep(self.latency)
+        name = http.path.removesuffix("/v1/chat/completions").strip("/")
+        fault = FAULTS[name] if name else self.fault
+        response = None if fault is None else await fault(self, call)
+        return completion(call.answer()) if response is None else response
+
+
+def replying(response: Callable[[], web.Response]) -> Fault:
+    """The fault of always giving `response`."""
+
+    async def fault(mock: MockOpenAI, call: Call) -> web.StreamResponse:
+        return response()
+
+    return fault
+
+
+def first(response: Callable[[], web.Response], times: int = 1) -> Fault:
+    """The fault of giving `response` to the first `times` of equal requests."""
+
+    async def fault(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+        return response() if call.before < times else None
+
+    return fault
+
+
+async def _drop(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+    if call.before == 0:
+        assert call.http.transport is not None
+        call.http.transport.abort()
+    return None
+
+
+async def _cut(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+    """The first of equal requests gets half a body."""
+    if call.before:
+        return None
+    response = web.StreamResponse(headers={"Content-Length": "1000"})
+    await response.prepare(call.http)
+    await response.write(b'{"choices": [')
+    assert call.http.transport is not None
+    call.http.transport.close()
+    return response
+
+
+async def _slow(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+    await asyncio.sleep(3600)
+    return None
+
+
+async def _unconstrained(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+    return refused(400, "response_format is not supported here") if call.constrained else None
+
+
+async def _prose(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+    return completion(
+        f"<think>Say {{this}}?</think>Here you are:\n```json\n{call.answer()}\n```\nAnything else?"
+    )
+
+
+FAULTS: dict[str, Fault] = {
+    "busy": first(lambda: refused(429, "slow down", Retry_After="1")),
+    "flapping": first(lambda: refused(500, "try again")),
+    "down": replying(lambda: refused(503, "gone fishing")),
+    "truncated": replying(lambda: completion('{"analysis": "and so on', "length")),
+    "refusal": replying(lambda: completion(None, refusal="I would rather not.")),
+    "filtered": replying(lambda: completion(None, "content_filter")),
+    "garbage": replying(lambda: completion("What a fine report!")),
+    "drop": _drop,
+    "cut": _cut,
+    "slow": _slow,
+    "unconstrained": _unconstrained,
+    "prose": _prose,
+}
+
+
+async def _serve(port: int, latency: float) -> None:
+    mock = MockOpenAI(latency)
+    await mock.start(port=port)
+    print(mock.url, flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0)
+    arguments = parser.parse_args()
+    asyncio.run(_serve(arguments.port, arguments.latency))

@@ -1,0 +1,1 @@
+"""Servers that tests and benchmarks talk to."""

@@ -1,0 +1,283 @@
+"""The adapters, against the real packages where they are installed, else against their published calling conventions.
+
+verl, OpenRLHF, slime, AReaL and NeMo-Gym do not install beside each other on a machine without a GPU: their calls are
+repeated here as their own code makes them.
+"""
+
+import asyncio
+import functools
+import importlib.util
+import inspect
+import multiprocessing
+import pickle
+import re
+import urllib.request
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from adjudge.engine import ConfigError, RewardError, RewardModel
+from adjudge.engine.adapters import areal, nemo_gym, openrlhf, slime, source, trl, verl
+from adjudge.engine.client import RewardClient
+
+from tests.mock_openai import MockOpenAI
+from tests.reward_server import reward_server
+from tests.worlds import world
+
+TEXT = "It states fact number 0. The measured value was 42 units."
+PROMPT = "What is fact 1?"
+FAILING = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
+GYM = {
+    "responses_create_params": {"input": PROMPT},
+    "response": {"output": [{"type": "message", "role": "assistant", "content": TEXT}]},
+}
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory) -> Path:
+    return world(tmp_path_factory.mktemp("good"), reward={"metric": "score_clipped"})
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory) -> Path:
+    return world(tmp_path_factory.mktemp("bad"), judge=FAILING, reward={"metric": "score_clipped"})
+
+
+@pytest.fixture(scope="module")
+def url(config):
+    with reward_server(config) as (address, _):
+        yield address
+
+
+@pytest.fixture(params=["in this process", "from a server"])
+def good(request, config, url) -> str:
+    """A source that scores TEXT 0.8."""
+    return str(config) if request.param == "in this process" else url
+
+
+class TestTRL:
+    @pytest.mark.parametrize("conversational", [False, True])
+    async def test_completions_are_texts_or_messages(self, good, conversational):
+        prompts, completions = [PROMPT] * 2, [TEXT, ""]
+        if conversational:
+            prompts = [[{"role": "system", "content": "s"}, {"role": "user", "content": PROMPT}]] * 2
+            completions = [[{"role": "assistant", "content": text}] for text in completions]
+        called = {
+            "prompts": prompts,
+            "completions": completions,
+            "completion_ids": [[1], [2]],
+            "trainer_state": None,
+        }
+        f = functools.partial(trl.async_reward, source=good)
+        assert await f(**called, domain=["a", "b"]) == [0.8, 0.0]
+        assert await f(**{**called, "prompts": ["?", "?"]}, task_id=["1", 1]) == [0.8, 0.0]
+        assert trl.reward(**called, source=good) == [0.8, 0.0]
+
+    async def test_a_failure_is_none_and_one_in_a_batch_leaves_the_others(self, good, failing):
+        called = {"prompts": [PROMPT, "?"], "completions": [TEXT, TEXT]}
+        assert await trl.async_reward(**called, source=good) == [0.8, None]
+        assert trl.reward(**called, source=str(failing)) == [None, None]
+        with pytest.raises(RewardError, match="gold_missing"):
+            trl.reward(**called, source=good, on_failure="raise")
+
+    def test_it_is_seen_to_be_async_and_pickled(self, good):
+        bound = functools.partial(trl.async_reward, source=good)
+        assert inspect.iscoroutinefunction(bound)
+        copy = pickle.loads(pickle.dumps(bound))
+        assert asyncio.run(copy(prompts=[PROMPT], completions=[TEXT])) == [0.8]
+        held = functools.partial(
+            trl.reward, source=RewardClient(good) if good.startswith("http") else RewardModel(good)
+        )
+        assert pickle.loads(pickle.dumps(held))(prompts=[PROMPT], completions=[TEXT]) == [0.8]
+
+
+class TestVerl:
+    def called(self, text: str = TEXT, task: object = "1", **extra: object) -> dict[str, object]:
+        # reward_loop/reward_manager/naive.py: keywords, extra_info with what the loop adds
+        return {
+            "data_source": "reports",
+            "solution_str": text,
+            "ground_truth": task,
+            "extra_info": {"index": 3, "num_turns": 2, "rollout_reward_scores": {}, **extra},
+        }
+
+    async def test_one_call_a_sample_with_the_same_keys_always(self, good):
+        score = functools.partial(verl.compute_score, source=good, on_failure=-1.0)
+        assert inspect.iscoroutinefunction(verl.compute_score)
+        texts = [TEXT, "", f"{TEXT} more"]
+        found = await asyncio.gather(
+            *(score(**self.called(text)) for text in texts), score(**self.called(task="?"))
+        )
+        assert [one["score"] for one in found] == [0.8, 0.0, 0.8, -1.0]
+        assert [one["failed"] for one in found] == [0, 0, 0, 1]
+        assert len({tuple(one) for one in found}) == 1
+
+    async def test_the_task_is_named_in_the_extra_info_or_found_by_its_prompt(self, good):
+        for extra in ({"task_id": 1}, {"prompt": PROMPT}, {"question": PROMPT}):
+            found = await verl.compute_score(**self.called(task={"style": "rule"}, **extra), source=good)
+            assert found["score"] == 0.8
+
+    async def test_a_failure_raises_or_is_the_constant_and_never_zero_by_itself(self, failing):
+        with pytest.raises(RewardError, match="judge_unavailable"):
+            await verl.compute_score(**self.called(), source=str(failing))
+        found = await verl.compute_score(**self.called(), source=str(failing), on_failure=-2)
+        assert (found["score"], found["reason"]) == (-2.0, "judge_unavailable")
+        for wrong in ("none", "zero"):
+            with pytest.raises((RewardError, ConfigError)):
+                await verl.compute_score(**self.called(), source=str(failing), on_failure=wrong)
+
+    def test_the_older_batch_form(self, good):
+        found = verl.compute_scores(["d"] * 2, [TEXT, ""], ["1", "1"], [{}, None], source=good, extra=1)
+        assert [one["score"] for one in found] == [0.8, 0.0]
+
+
+@pytest.mark.vllm  # its environment has torch
+class TestOpenRLHF:
+    @pytest.fixture
+    def reward_func(self):
+        # utils/agent.py loads the file by its path
+        spec = importlib.util.spec_from_file_location("reward_func", openrlhf.__file__)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.reward_func
+
+    def test_the_python_form(self, good, monkeypatch, reward_func):
+        monkeypatch.setenv(source.REWARDS, good)
+        found = reward_func([f"{PROMPT}{TEXT}</s>", PROMPT], [PROMPT, PROMPT], [None, "1"])
+        assert found["rewards"].tolist() == pytest.approx([0.8, 0.0])
+        assert reward_func([], [], [])["rewards"].tolist() == []
+
+    def test_a_failure_raises_or_is_the_constant(self, failing, monkeypatch, reward_func):
+        monkeypatch.setenv(source.REWARDS, str(failing))
+        with pytest.raises(RewardError, match="judge_unavailable"):
+            reward_func([f"{PROMPT}{TEXT}"], [PROMPT], [None])
+        monkeypatch.setenv(openrlhf.ON_FAILURE, "-1")
+        found = reward_func([f"{PROMPT}{TEXT}"], [PROMPT], [None])
+        assert (found["rewards"].tolist(), found["extra_logs"]["failed"].tolist()) == ([-1.0], [1.0])
+
+
+class TestSlime:
+    def sample(self, text: str = TEXT, **more: object) -> SimpleNamespace:
+        return SimpleNamespace(**{"prompt": PROMPT, "response": text, "label": None, "metadata": {}, **more})
+
+    async def test_one_sample_or_a_batch(self, good, monkeypatch):
+        monkeypatch.setenv(source.REWARDS, good)
+        assert await slime.reward(None, self.sample()) == 0.8
+        samples = [self.sample(""), self.sample(prompt="?", label="1"), self.sample(metadata={"task_id": 2})]
+        assert await slime.reward(None, samples, evaluation=False) == [0.0, 0.8, 0.8]
+
+    async def test_a_failure_raises(self, failing, monkeypatch):
+        monkeypatch.setenv(source.REWARDS, str(failing))
+        with pytest.raises(RewardError, match="judge_unavailable"):
+            await slime.reward(None, self.sample())
+
+
+class TestNeMoGym:
+    async def test_the_request_comes_back_with_its_reward(self, good):
+        assert await nemo_gym.verify({**GYM, "row": 1}, source=good) == {**GYM, "row": 1, "reward": 0.8}
+
+    async def test_a_failure_raises_or_is_masked(self, failing):
+        with pytest.raises(RewardError, match="judge_unavailable"):
+            await nemo_gym.verify(GYM, source=str(failing))
+        found = await nemo_gym.verify(GYM, source=str(failing), on_failure=-1.0)
+        assert (found["reward"], found["mask_sample"], found["failure_reason"]) == (
+            -1.0,
+            True,
+            "judge_unavailable",
+        )
+
+
+class TestAReaL:
+    def test_it_runs_in_a_pool_of_processes(self, url):
+        # api/reward_api.py: a partial, in a ProcessPoolExecutor
+        called = functools.partial(areal.reward_fn, PROMPT, TEXT, [1], [2], source=url, answer="x")
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            assert pool.submit(called).result(60) == 0.8
+
+    def test_a_failure_raises_before_the_trainer_makes_it_zero(self, failing):
+        with pytest.raises(RewardError, match="judge_unavailable"):
+            areal.reward_fn(PROMPT, TEXT, [], [], source=str(failing))
+        assert areal.reward_fn(PROMPT, TEXT, [], [], source=str(failing), on_failure=-1) == -1.0
+        assert areal.DEADLINE_S * 1.1 < 15
+
+
+class TestVerifiers:
+    async def test_the_judge_scores_a_trace(self, good, failing):
+        vf = pytest.importorskip("verifiers.v1")
+        from adjudge.engine.adapters.verifiers import AdjudgeConfig, AdjudgeJudge
+
+        task = vf.TaskData(id="1", prompt=PROMPT)
+        judge = AdjudgeJudge(AdjudgeConfig(source=good))
+        assert isinstance(judge, vf.Judge)
+        assert await judge.score(task, SimpleNamespace(last_reply=TEXT)) == 0.8
+        with pytest.raises(RewardError, match="judge_unavailable"):
+            await AdjudgeJudge(AdjudgeConfig(source=str(failing))).score(
+                task, SimpleNamespace(last_reply=TEXT)
+            )
+
+
+class TestClient:
+    async def test_single_calls_are_gathered_into_one_request(self, config):
+        with reward_server(config) as (address, _), RewardClient(address) as client:
+            found = await asyncio.gather(
+                *(client.score([{"task_id": str(n % 5), "text": f"{TEXT} {n}"}]) for n in range(64))
+            )
+            assert {rewards[0].value for rewards in found} == {0.8}
+            text = await asyncio.to_thread(_metrics, address)
+        (requests,) = re.findall(r'requests_total\{path="/v1/rewards",status="200"\} ([0-9.]+)', text)
+        assert float(requests) <= 4
+
+    async def test_everybody_keeps_their_own_deadline(self, tmp_path):
+        async with MockOpenAI(latency=3.0) as mock:
+            judge = {"backend": "openai", "url": mock.url, "model": "mock", "retries": 0}
+            settings = world(tmp_path, judge=judge, reward={"metric": "score_clipped"})
+            context = reward_server(settings)
+            address, _ = await asyncio.to_thread(context.__enter__)
+            with RewardClient(address) as client:
+                item = {"task_id": "0", "text": TEXT}
+                hasty, patient = await asyncio.gather(
+                    client.score([item], deadline=0.3), client.score([item], deadline=60)
+                )
+            await asyncio.to_thread(context.__exit__, None, None, None)
+        assert (hasty[0].value, hasty[0].reason) == (None, "deadline")
+        assert patient[0].value is not None
+
+    def test_a_server_that_is_not_there_or_hangs_or_lets_nobody_in(self, config, monkeypatch):
+        with RewardClient("http://127.0.0.1:9") as client:
+            (found,) = client.score_sync([{"task_id": "0", "text": TEXT}], deadline=0.3)
+            assert (found.value, found.reason) == (None, "judge_unavailable")
+        with reward_server(config, token="right") as (address, _):
+            monkeypatch.setenv("ADJUDGE_TOKEN", "wrong")
+            with RewardClient(address) as client, pytest.raises(RewardError, match="401"):
+                client.score_sync([{"task_id": "0", "text": TEXT}])
+            monkeypatch.setenv("ADJUDGE_TOKEN", "right")
+            with RewardClient(address) as client:
+                assert client.score_sync([{"task_id": "0", "text": TEXT}])[0].value == 0.8
+
+    async def test_what_the_server_refuses_for_now_is_asked_again(self, tmp_path):
+        async with MockOpenAI(latency=0.3) as mock:
+            judge = {"backend": "openai", "url": mock.url, "model": "mock", "retries": 0}
+            settings = world(
+                tmp_path, judge=judge, reward={"metric": "score_clipped", "limits": {"items": 1}}
+            )
+            context = reward_server(settings)
+            address, _ = await asyncio.to_thread(context.__enter__)
+            clients = [RewardClient(address) for _ in range(3)]  # each sends a request of its own
+            found = await asyncio.gather(
+                *(one.score([{"task_id": "0", "text": f"{n} {TEXT}"}]) for n, one in enumerate(clients))
+            )
+            await asyncio.gather(*(asyncio.to_thread(one.close) for one in clients))
+            await asyncio.to_thread(context.__exit__, None, None, None)
+        assert all(rewards[0].value is not None for rewards in found)
+
+
+def test_a_source_is_needed(monkeypatch):
+    monkeypatch.delenv(source.REWARDS, raising=False)
+    with pytest.raises(ConfigError, match=source.REWARDS):
+        trl.reward([PROMPT], [TEXT])
+
+
+def _metrics(address: str) -> str:
+    with urllib.request.urlopen(f"{address}/metrics") as reply:
+        return reply.read().decode()

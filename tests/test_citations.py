@@ -1,0 +1,261 @@
+"""Citation marks, reference lists, facts and the cleaner, in English and Chinese, on hostile text too."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from adjudge.scoring.blocks import lines
+from adjudge.scoring.case import Citation
+from adjudge.scoring.citations import parse, url_key
+from adjudge.scoring.cleaning import clean_report
+from adjudge.scoring.marks import clean_url
+from adjudge.scoring.protocol import MAX_REPORT_CHARS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+GOLDEN = Path(__file__).parents[1] / "../shared/golden"
+
+LIST = "\n\n## References\n[5] Five. https://five.example/a\n15. [Fifteen](https://fifteen.example/b)\n"
+
+
+def triplets(text: str, *handed: Citation) -> list[tuple[str, int, str]]:
+    return [(one.fact, one.ref_idx, one.url) for one in parse(text, handed).triplets]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fact", "sources"),
+    [
+        ("The tower has grown 15.", "The tower has grown.", [15]),
+        ("The tower has grown.15", "The tower has grown.", [15]),
+        ("The tower has grown[15].", "The tower has grown.", [15]),
+        ("The tower has grown. [15]", "The tower has grown.", [15]),
+        ("The tower has grown [15†L10][5L23].", "The tower has grown.", [15, 5]),
+        ("The tower has grown [5, 15].", "The tower has grown.", [5, 15]),
+        ("The tower has grown【15†L10-L20】.", "The tower has grown.", [15]),
+        ("The tower has grown ［１５］.", "The tower has grown.", [15]),
+        ("The tower has grown [^15].", "The tower has grown.", [15]),
+        ("The tower has grown<sup>[15]</sup>.", "The tower has grown.", [15]),
+        ("The tower has grown¹⁵.", "The tower has grown.", [15]),
+        ("The tower has grown \\[15\\].", "The tower has grown.", [15]),
+        ("The tower has grown [[15]](https://fifteen.example/b).", "The tower has grown.", [15]),
+        ("塔长高了【15】。", "塔长高了。", [15]),
+        ("塔又长高了一些 15。", "塔又长高了一些。", [15]),
+        ("塔又长高了一些。[5][15]", "塔又长高了一些。", [5, 15]),
+        ("塔又长高了一些（参考：[5]）。", "塔又长高了一些。", [5]),
+    ],
+)
+def test_a_mark_of_every_form_gives_its_sentence_and_its_source(
+    sentence: str, fact: str, sources: list[int]
+) -> None:
+    urls = {5: "https://five.example/a", 15: "https://fifteen.example/b"}
+    assert triplets(sentence + LIST) == [(fact, index, urls[index]) for index in sources]
+
+
+def test_links_and_bare_urls_are_sources_and_titles_stay_in_the_fact() -> None:
+    text = (
+        "A [field trial](https://a.example/x_(y)#:~:text=a%20trial) ran. It is told at https://b.example/p?q=1. "
+        "全文载于 https://c.example/路径。随后结束。"
+    )
+    assert triplets(text) == [
+        ("A [field trial] ran.", 0, "https://a.example/x_(y)"),
+        ("It is told at.", 0, "https://b.example/p?q=1"),
+        ("全文载于。", 0, "https://c.example/路径"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Prose without a source." + LIST,
+        "## Sources\n- [A](https://a.example)\n- [B](https://b.example)\n",
+        "参考文献\n\n[1] 甲. https://a.example\n[2] 乙. https://b.example",
+        "[1]: https://a.example\n[^2]: https://b.example\n",
+        "# Report\n\n1. [A](https://a.example)\n2. [B](https://b.example)\n",
+        "Prose with a dangling mark [7]." + LIST,
+        "![a figure](https://a.example/figure.png) shows the tower.",
+        "The section [above](#above) says so.",
+        "```python\nx = a[5]  # https://a.example\n```\n" + LIST,
+        "It covers 5 km², and in the year 15." + LIST,
+        "Windows 15 counted 15 [7]." + LIST,
+    ],
+)
+def test_what_is_no_citation_gives_no_triplet(text: str) -> None:
+    assert triplets(text) == []
+
+
+def test_a_range_is_every_number_in_it() -> None:
+    entries = "\n".join(f"[{i}] T{i}. https://r.example/{i}" for i in range(1, 9))
+    found = triplets(f"全国样本显示收入上升【1-3，8】。\n\n## 参考文献\n{entries}")
+    assert [index for _, index, _ in found] == [1, 2, 3, 8]
+
+
+def test_lists_that_restart_their_numbers_belong_to_the_text_above_them() -> None:
+    text = (
+        "# A\nAlpha has grown [1].\n\n## Sources\n[1] One. https://one.example\n\n"
+        "# B\nBeta has fallen [1].\n\n## Sources\n[1] Other. https://other.example\n"
+    )
+    assert [url for _, _, url in triplets(text)] == ["https://one.example", "https://other.example"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "url"),
+    [
+        ("## Works Cited\n1. Smith: Title,\n   https://a.example/t.", "https://a.example/t"),
+        ("**Sources:**\n- [1] Smith. doi:10.1234/ab.c", "https://doi.org/10.1234/ab.c"),
+        ("### 八、参考资料（部分）\n【1】 史密斯. arXiv:2301.00001", "https://arxiv.org/abs/2301.00001"),
+        ("## 8. 来源\n\n### Sources\n\n1. Smith, www.a.example/t", "https://www.a.example/t"),
+        ("## References\n| # | Title |\n|---|---|\n| 1 | Smith https://a.example/t |", "https://a.example/t"),
+        ("[1]: https://a.example/t", "https://a.example/t"),
+        ("## Sources\n- Smith, https://a.example/t", "https://a.example/t"),
+    ],
+)
+def test_reference_lists_in_their_many_shapes(listed: str, url: str) -> None:
+    assert triplets(f"Alpha has grown [1].\n\n{listed}") == [("Alpha has grown.", 1, url)]
+
+
+def test_footnotes_with_words_as_labels() -> None:
+    assert triplets("Alpha has grown.[^smith]\n\n[^smith]: Smith, https://a.example") == [
+        ("Alpha has grown.", 1, "https://a.example")
+    ]
+
+
+def test_citations_handed_over_apart_define_what_the_text_does_not() -> None:
+    handed = (Citation(url="https://h.example/1"), Citation(url="https://h.example/x", marker="[5]"))
+    assert triplets("Alpha has grown [1][5]." + LIST, *handed) == [
+        ("Alpha has grown.", 1, "https://h.example/1"),
+        ("Alpha has grown.", 5, "https://five.example/a"),
+    ]
+
+
+def test_cells_and_short_items_bring_their_context_along() -> None:
+    text = (
+        "## Costs\n\n- Panels: 40 [5]\n\n"
+        "| Part | Price | Source |\n|---|---|---|\n| Inverter | 12 [5] | |\n| Roof | 9 | [15] |\n" + LIST
+    )
+    assert [fact for fact, _, _ in triplets(text)] == [
+        "Costs: Panels: 40",
+        "Inverter, Price: 12",
+        "Part: Roof; Price: 9",
+    ]
+
+
+def test_a_lone_mark_belongs_to_the_sentence_before_it_but_not_across_a_heading() -> None:
+    found = triplets(
+        "Alpha has grown.\n（参考：[5]）\n\nSource: [15]\n\n## Next\n[5]\n\nMore prose here." + LIST
+    )
+    assert found == [
+        ("Alpha has grown.", 5, "https://five.example/a"),
+        ("Alpha has grown.", 15, "https://fifteen.example/b"),
+    ]
+
+
+def test_one_page_cited_twice_in_a_sentence_is_one_triplet() -> None:
+    assert len(triplets("Alpha has grown [5][5], see [here](HTTPS://FIVE.example:443/a)." + LIST)) == 1
+
+
+def test_urls_are_cut_where_prose_goes_on() -> None:
+    assert clean_url("https://a.example/x_(y)).,") == "https://a.example/x_(y)"
+    assert clean_url("<https://a.example/#part:~:text=b,-c>") == "https://a.example/#part"
+    assert url_key("https://A.example:443/x#y") == url_key("https://a.example/x.")
+    assert url_key("doi:nothing") == "doi:nothing"
+
+
+def test_the_cleaner_keeps_prose_and_removes_marks_and_lists() -> None:
+    text = (
+        "# Title\n\nAlpha has grown [15†L10][5], as a [trial](https://a.example) shows"
+        " ([a.example](https://a.example)).  \n(Source: https://b.example)\n\n- **Item** holds 5 km²【15】。\n\n"
+        "| A | B [5] |\n|---|---|\n| 1 | 2 |\n"
+        "\n```\nx[5]\n```\n" + LIST + "\n## After\n\nThe end [0, 1] is 3 [15]."
+    )
+    assert clean_report(text) == (
+        "# Title\n\nAlpha has grown, as a trial shows.  \n\n- **Item** holds 5 km²。\n\n"
+        "| A | B |\n|---|---|\n| 1 | 2 |\n"
+        "\n```\nx[5]\n```\n\n## After\n\nThe end [0, 1] is 3."
+    )
+
+
+def test_the_cleaner_leaves_text_without_marks_as_it_is() -> None:
+    text = "# 标题\n\n没有引用的文字，  共 15 人。\n\nSources of growth are many.\n\n## Sources of trade\n\nIt grew."
+    assert clean_report(text) == text
+
+
+def _hostile() -> dict[str, str]:
+    n = MAX_REPORT_CHARS
+    units = {
+        "open brackets": "[",
+        "empty links": "[](",
+        "links in links": "[a](http://a",
+        "marks": "[1]",
+        "ranges": "[1-",
+        "daggers": "[1†",
+        "stars": "*",
+        "dashes": "-",
+        "urls": "http://",
+        "sentences": "word 15. ",
+        "entries": "[1] T https://x.example\n",
+        "fences": "```a\n",
+    }
+    found = {name: unit * (n // len(unit)) for name, unit in units.items()}
+    found["nested brackets"] = "[" * (n // 2) + "]" * (n // 2)
+    found["nested links"] = ("[](http://a" * 600 + ")" * 600) * (n // 7200)
+    found["dashes and a letter"] = "-" * n + "x"
+    found["closing parentheses"] = "http://a" + ")" * n
+    return found
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", sorted(_hostile()))
+def test_as_much_hostile_text_as_a_report_may_hold_ends(name: str) -> None:
+    """Nothing here measures time; a quadratic pattern would not come back before the timeout."""
+    text = _hostile()[name]
+    parse.__wrapped__(text)
+    clean_report.__wrapped__(text)
+
+
+PIECES = [*"[](){}【】^†*_|#-.`\n 15aA。文:/<>!\\", "http://a.b", "[5]", "\ue000"]
+MARKUP = st.lists(st.sampled_from(PIECES)).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(MARKUP)
+def test_any_text_is_parsed_and_cleaning_twice_is_cleaning_once(text: str) -> None:
+    for triplet in parse.__wrapped__(text + LIST).triplets:
+        assert triplet.url and triplet.fact
+    assert [line.raw for line in lines(text)] == text.splitlines()
+    cleaned = clean_report.__wrapped__(text + LIST)
+    assert "five.example" not in cleaned
+
+
+def golden(name: str) -> Path:
+    path = GOLDEN / name
+    if not path.is_file():
+        if os.environ.get("CI"):
+            pytest.fail(f"{path} is missing")
+        pytest.skip(f"{path} is missing: the golden cases are not on this machine")
+    return path
+
+
+def test_real_reports_give_the_triplets_that_a_judge_extracted() -> None:
+    """Eight real reports in bracket style: for each URL at least 95% of the recorded triplets, and at most 5% more."""
+    for line in golden("fact/dls_science_03_17_dedup.jsonl").read_text(encoding="utf-8").splitlines():
+        row = msgspec.json.decode(line)
+        recorded = len(row["citations"])
+        assert abs(len(parse(row["article"]).triplets) - recorded) <= 0.06 * recorded
+
+
+@pytest.mark.parametrize(
+    ("body", "facts"),
+    [
+        ("The COP was good in winter. 1 The next winter was cold too. 2", [(1, "winter."), (2, "too.")]),
+        ("It fell by 12%. 2 Costs rose. 1", [(2, "12%."), (1, "rose.")]),
+        ("It was 3 degrees. 3 Studies agree that it was cold.", []),
+        ("能效比很好。1下一个冬天也很冷。2", [(1, "很好。"), (2, "很冷。")]),
+        ("该项目已完成。2月开始试运行。", []),
+    ],
+)
+def test_a_bare_number_after_the_full_stop_is_a_mark_if_the_list_has_it(body, facts):
+    listed = "\n\n## References\n1. Two winters, https://a.example/1\n2. Other, https://a.example/2\n"
+    found = [(triplet.ref_idx, triplet.fact) for triplet in parse(body + listed).triplets]
+    assert [(index, True) for index, _ in facts] == [(index, True) for index, _ in found]
+    assert all(fact.endswith(end) for (_, end), (_, fact) in zip(facts, found, strict=True)), found

@@ -1,0 +1,268 @@
+"""The command line: exit codes, and one clear line for everything that is wrong."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from adjudge.engine.cli import main
+
+from tests.worlds import lines, text, world
+
+
+def run(capsys, *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as exit:
+        main([str(argument) for argument in arguments])
+    streams = capsys.readouterr()
+    code = exit.value.code
+    return (code if isinstance(code, int) else 1), streams.out, streams.err
+
+
+def changed(config: Path, **settings: object) -> Path:
+    config.write_text(yaml.safe_dump({**yaml.safe_load(config.read_text()), **settings}))
+    return config
+
+
+def one_line(error: str) -> str:
+    assert len(error.strip().splitlines()) == 1 and error.startswith("adjudge: "), error
+    assert "Traceback" not in error
+    return error
+
+
+def test_a_good_run_is_done_and_its_second_is_answered_from_the_store(tmp_path, capsys):
+    config = world(tmp_path)
+    code, out, _ = run(capsys, "evaluate", config)
+    assert code == 0 and "system0" in out and "200 asked" in out
+    code, out, _ = run(capsys, "evaluate", config)
+    assert code == 0 and "0 asked, 200 from the store" in out
+    scores = pq.read_table(tmp_path / "run" / "scores.parquet")
+    assert scores.column_names == [
+        "protocol", "system", "task_id", "sample", "repeat", "metric", "value", "status", "reason",
+    ]  # fmt: skip
+    for name in ("run.json", "leaderboard.json", "leaderboard.csv", "leaderboard.html"):
+        assert (tmp_path / "run" / name).stat().st_size > 100
+
+
+def test_json_is_one_document_on_stdout_and_nothing_else(tmp_path, capsys):
+    code, out, _ = run(capsys, "evaluate", world(tmp_path), "--json")
+    assert code == 0
+    assert json.loads(out)["scorecards"] == 20
+
+
+def test_serial_and_concurrent_runs_are_equal(tmp_path, capsys):
+    config = world(tmp_path)
+    run(capsys, "evaluate", config, "--out", tmp_path / "a", "--store", tmp_path / "sa")
+    run(capsys, "evaluate", config, "--out", tmp_path / "b", "--store", tmp_path / "sb", "--serial")
+    assert pq.read_table(tmp_path / "a" / "scores.parquet") == pq.read_table(
+        tmp_path / "b" / "scores.parquet"
+    )
+
+
+def test_repeats_and_samples_are_rows_of_their_own(tmp_path, capsys):
+    config = world(tmp_path, systems=1, tasks=1)
+    rows = [
+        {"task_id": "0", "system": "system0", "text": text("x", 1), "sample": sample} for sample in (0, 1)
+    ]
+    lines(tmp_path / "reports" / "system0.jsonl", rows)
+    run(capsys, "evaluate", config, "--repeats", 3)
+    scores = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
+    assert {(row["sample"], row["repeat"]) for row in scores} == {(s, r) for s in (0, 1) for r in (0, 1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"taks": 1}, "taks"),
+        ({"repeats": "many"}, "repeats"),
+        ({"repeats": 0}, "repeats"),
+        ({"judge": {"backend": "oracle"}}, "judge.backend"),
+        ({"judge": "oracle"}, "oracle"),
+        ({"judge": {"backend": "openai", "url": "http://127.0.0.1:9/v1"}}, "model"),
+        ({"fetch": {"mode": "sometimes"}}, "fetch.mode"),
+        ({"fetch": {"mode": "snapshot", "snapshot": "nowhere"}}, "nowhere"),
+        ({"fetch": {"limits": {"per_host": 0}}}, "per_host"),
+        ({"protocols": ["phrenology"]}, "phrenology"),
+        ({"protocols": [{"name": "rubrics", "colour": "red"}]}, "colour"),
+        ({"protocols": []}, "protocols"),
+        ({"protocols": ["rubrics", "rubrics"]}, "once"),
+        ({"format": "papyrus"}, "papyrus"),
+        ({"tasks": "nowhere.jsonl"}, "nowhere.jsonl"),
+        ({"reports": ["nowhere/*.jsonl"]}, "nowhere"),
+        ({"reports": []}, "reports"),
+        ({"prompts": "nowhere"}, "nowhere"),
+        ({"store": "nonsense://x"}, "nonsense"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line_that_names_it(tmp_path, capsys, settings, named):
+    code, out, error = run(capsys, "evaluate", changed(world(tmp_path), **settings))
+    assert (code, out) == (2 if "store" not in settings else 1, "")
+    assert named in one_line(error)
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [("tasks: [", "YAML"), ("- a list", "mapping"), ("", "mapping"), ("a: \xff", "YAML")],
+)
+def test_a_file_that_is_no_configuration_is_one_line(tmp_path, capsys, content, named):
+    (tmp_path / "bad.yaml").write_bytes(content.encode("latin-1"))
+    code, _, error = run(capsys, "evaluate", tmp_path / "bad.yaml")
+    assert code == 2 and named in one_line(error)
+
+
+def test_a_missing_configuration_and_a_missing_run_are_one_line(tmp_path, capsys):
+    for command in (
+        ["evaluate", tmp_path / "none.yaml"],
+        ["plan", tmp_path / "none.yaml"],
+        ["leaderboard", tmp_path / "none"],
+        ["show", tmp_path / "none", "--task", "1", "--system", "a"],
+        ["compare", tmp_path / "none", "a", "b"],
+        ["agreement", tmp_path / "none", "--human", tmp_path / "none.csv"],
+    ):
+        code, _, error = run(capsys, *command)
+        assert code == 2 and "none" in one_line(error)
+
+
+def test_usage_errors_are_two(capsys):
+    assert run(capsys)[0] == 2
+    assert run(capsys, "judge")[0] == 2
+    assert run(capsys, "evaluate")[0] == 2
+    assert run(capsys, "--help")[0] == 0
+
+
+def test_bad_lines_are_left_out_and_named_and_the_rest_is_evaluated(tmp_path, capsys):
+    config = world(tmp_path, systems=1, tasks=3)
+    good = json.dumps({"task_id": "0", "system": "system0", "text": text("x", 1)}).encode()
+    bad = [
+        b"{broken",
+        b'{"task_id": "1"}',
+        b'{"task_id": "1", "system": "system0", "text": 5}',
+        b'{"task_id": "1", "system": "system0", "text": "lone \\ud800 surrogate"}',
+        b'{"task_id": "1", "system": "system0", "text": "not \xff UTF-8"}',
+        b'{"task_id": "no such task", "system": "system0", "text": "x"}',
+        b"[" * 100_000,
+        b"null",
+    ]
+    file = tmp_path / "reports" / "system0.jsonl"
+    file.write_bytes(b"\n".join([good, b"", *bad, good]))
+    code, _, error = run(capsys, "evaluate", config)
+    assert code == 3
+    named = [line for line in error.splitlines() if line.startswith("left out: ")]
+    assert sorted(int(line.split(":")[2]) for line in named) == [3, 4, 5, 6, 7, 8, 9, 10]
+    assert all(str(file) in line for line in named)
+    rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
+    assert {row["task_id"] for row in rows} == {"0"} and all(row["status"] == "scored" for row in rows)
+
+
+def test_equal_rows_are_one_and_contradicting_rows_an_error_that_names_both(tmp_path, capsys):
+    config = world(tmp_path, systems=1, tasks=1)
+    row = {"task_id": "0", "system": "system0", "text": text("x", 1)}
+    lines(tmp_path / "reports" / "again.jsonl", [row])
+    lines(tmp_path / "reports" / "system0.jsonl", [row])
+    assert run(capsys, "evaluate", config)[0] == 0
+    lines(tmp_path / "reports" / "again.jsonl", [{**row, "text": "another text"}])
+    code, _, error = run(capsys, "evaluate", config)
+    assert code == 2 and "again.jsonl:1" in one_line(error) and "system0.jsonl:1" in error
+
+
+def test_empty_and_oversized_reports_take_the_minimum_and_are_not_judged(tmp_path, capsys):
+    config = world(tmp_path, systems=1, tasks=3)
+    rows = [
+        {"task_id": "0", "system": "system0", "text": "  \n "},
+        {"task_id": "1", "system": "system0", "text": "word " * 1_000_000},
+        {"task_id": "2", "system": "system0", "text": text("x", 2)},
+    ]
+    lines(tmp_path / "reports" / "system0.jsonl", rows)
+    code, out, _ = run(capsys, "evaluate", config, "--json")
+    assert code == 0 and json.loads(out)["from_judge"] == 10
+    scores = {
+        row["task_id"]: row
+        for row in pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
+        if row["metric"] == "score"
+    }
+    assert (scores["0"]["status"], scores["0"]["reason"]) == ("scored", "report_empty")
+    assert (scores["1"]["status"], scores["1"]["reason"]) == ("scored", "report_too_large")
+    assert scores["0"]["value"] == scores["1"]["value"] == pytest.approx(-5 / 25)
+    assert scores["2"]["reason"] is None
+
+
+def test_missing_and_invalid_gold_leave_that_task_unscored(tmp_path, capsys):
+    config = world(tmp_path, systems=1, tasks=3)
+    tasks = [json.loads(line) for line in (tmp_path / "tasks.jsonl").read_text().splitlines()]
+    del tasks[0]["gold"]
+    tasks[1]["gold"] = {"rubrics": "not a list"}
+    lines(tmp_path / "tasks.jsonl", tasks)
+    code, out, _ = run(capsys, "evaluate", config)
+    assert code == 3
+    scores = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
+    reasons = {(row["task_id"], row["status"], row["reason"]) for row in scores}
+    assert {("0", "unscored", "gold_missing"), ("1", "unscored", "gold_invalid")} <= reasons
+    assert all(row["value"] is None for row in scores if row["task_id"] in "01")
+    assert "gold_missing" in out
+
+
+def test_a_dead_judge_leaves_everything_unscored_with_its_reason(tmp_path, capsys):
+    judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
+    code, out, _ = run(capsys, "evaluate", world(tmp_path, systems=1, tasks=1, judge=judge))
+    assert code == 3 and "judge_unavailable" in out
+    rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
+    assert {(row["value"], row["reason"]) for row in rows} == {(None, "judge_unavailable")}
+
+
+def test_show_gives_every_question_and_answer(tmp_path, capsys):
+    config = world(tmp_path)
+    run(capsys, "evaluate", config)
+    code, out, _ = run(capsys, "show", tmp_path / "run", "--task", "1", "--system", "system2")
+    assert code == 0 and out.count("RubricPoints") == 10 and "fact number 3" in out
+    code, out, _ = run(capsys, "show", tmp_path / "run", "--task", "1", "--system", "system2", "--json")
+    assert len(json.loads(out)[0]["questions"]) == 10
+    code, _, error = run(capsys, "show", tmp_path / "run", "--task", "1", "--system", "nobody")
+    assert code == 2 and "nobody" in one_line(error)
+
+
+def test_plan_counts_what_a_run_then_asks_and_writes_nothing(tmp_path, capsys):
+    config = world(tmp_path)
+    code, out, _ = run(capsys, "plan", config, "--json")
+    planned = json.loads(out)
+    assert code == 0 and planned["questions"] == {"RubricPoints": 200} and planned["stored"] == 0
+    assert planned["shared_tokens"] > 0.4 * planned["prompt_tokens"] > 0
+    assert not (tmp_path / "store").exists() and not (tmp_path / "run").exists()
+    run(capsys, "evaluate", config)
+    _, out, _ = run(capsys, "plan", config, "--json")
+    assert json.loads(out)["stored"] == 200 and json.loads(out)["prompt_tokens"] == 0
+
+
+def test_compare_and_agreement_of_a_run(tmp_path, capsys):
+    config = world(tmp_path)
+    run(capsys, "evaluate", config)
+    code, out, _ = run(capsys, "compare", tmp_path / "run", "system0", "system1", "--json")
+    found = {metric["metric"]: metric for metric in json.loads(out)["metrics"]}
+    assert code == 0 and found["score"]["n_used"] == 5
+    assert run(capsys, "compare", tmp_path / "run", "system0", "system1")[0] == 0
+    rows = [
+        {
+            "task_id": str(task),
+            "system": f"system{system}",
+            "rater": rater,
+            "metric": "score",
+            "value": task + system,
+        }
+        for task in range(5)
+        for system in range(4)
+        for rater in ("first", "second")
+    ]
+    code, out, error = run(
+        capsys, "agreement", tmp_path / "run", "--human", lines(tmp_path / "h.jsonl", rows), "--json"
+    )
+    assert code == 0, error
+    assert json.loads(out)[0]["n_raters"] == 2
+    code, out, _ = run(capsys, "agreement", tmp_path / "run", "--other", tmp_path / "run")
+    assert code == 0 and "score" in out
+
+
+def test_doctor_looks_at_the_configuration(tmp_path, capsys):
+    code, out, _ = run(capsys, "doctor", world(tmp_path))
+    assert code == 0 and "store" in out and "judge" in out
+    judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
+    code, out, _ = run(capsys, "doctor", changed(world(tmp_path), judge=judge))
+    assert code == 1 and "judge_unavailable" in out

@@ -1,0 +1,247 @@
+"""The cluster gives what one process gives, row for row, and survives what it must. Real Ray, real processes."""
+
+import asyncio
+import hashlib
+import os
+import signal
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from adjudge.engine import RunConfig
+from adjudge.engine.cluster.driver import open_cluster
+from adjudge.engine.config import ConfigError
+from adjudge.engine.formats import load_dataset
+from adjudge.engine.house import open_evaluator
+from adjudge.engine.run import evaluate_async
+from adjudge.engine.store import StoreError
+from adjudge.judges import ScriptedJudge
+from adjudge.judges.errors import JudgeError
+from adjudge.judges.schema import schema_of
+
+from tests.mock_openai import MockOpenAI, valid
+from tests.worlds import world
+
+ray = pytest.importorskip("ray")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_ray():
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(
+        num_cpus=8,
+        object_store_memory=100_000_000,
+        include_dashboard=False,
+        log_to_driver=False,
+        _node_ip_address="127.0.0.1",
+    )
+    yield
+    ray.shutdown()
+
+
+def on_cluster(path: Path, name: str = "run", **cluster: object) -> RunConfig:
+    settings = {"address": "local", "flush_seconds": 0.5, "hung_seconds": 20, **cluster}
+    return RunConfig.load(
+        path, cluster=settings, out=str(path.parent / name), store=str(path.parent / f"{name}-store")
+    )
+
+
+def rows(out: str | Path) -> list[dict[str, object]]:
+    return pq.read_table(Path(out) / "scores.parquet").to_pylist()
+
+
+def opinion(question):
+    seed = hashlib.blake2b(question.identity() + question.context.digest, digest_size=32).digest()
+    return msgspec.json.encode(valid(schema_of(question, True), seed)).decode()
+
+
+def scripted(book):
+    return ScriptedJudge(opinion, latency=lambda question: question.context.digest[0] / 4000)
+
+
+async def score(evaluator, config):
+    dataset = load_dataset(config.format, config.tasks, config.reports)
+    cards = [card async for card in evaluator.run(dataset.cases(config.repeats))]
+    return sorted(cards, key=lambda card: (card.protocol, card.task_id, card.system, card.repeat))
+
+
+@pytest.mark.parametrize("evaluators", [1, 2, 4])
+async def test_the_lexical_judge_gives_the_same_rows(tmp_path, evaluators):
+    path = world(tmp_path, systems=5, tasks=7)
+    alone = await evaluate_async(RunConfig.load(path))
+    result = await evaluate_async(on_cluster(path, "cluster", evaluators=evaluators))
+    assert rows(result.out) == rows(alone.out)
+    assert (result.from_judge, result.scorecards, result.unscored) == (alone.from_judge, 35, 0)
+    assert msgspec.structs.replace(result.leaderboard, runs=(), sources=()) == msgspec.structs.replace(
+        alone.leaderboard, runs=(), sources=()
+    )
+    again = await evaluate_async(on_cluster(path, "cluster", evaluators=evaluators))
+    assert again.from_judge == 0 and rows(again.out) == rows(alone.out)
+
+
+@pytest.mark.parametrize("evaluators", [1, 2, 4])
+async def test_a_scripted_judge_gives_the_same_scorecards(tmp_path, evaluators):
+    config = on_cluster(world(tmp_path, systems=4, tasks=6, repeats=2), evaluators=evaluators)
+    async with open_evaluator(config, judge=scripted) as evaluator:
+        alone = await score(evaluator, config)
+    config = msgspec.structs.replace(config, store=str(tmp_path / "other"))
+    async with open_cluster(config, scripted) as cluster:
+        together = await score(cluster, config)
+        assert cluster.counts.from_judge == sum(len(card.judgments) for card in alone)
+    assert together == alone
+
+
+async def test_the_limit_of_requests_holds_across_evaluators(tmp_path):
+    async with MockOpenAI(latency=0.05) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 10}
+        config = on_cluster(world(tmp_path, systems=6, tasks=6, judge=judge), evaluators=4)
+        result = await evaluate_async(config)
+        assert result.unscored == 0 and mock.calls == result.from_judge
+        assert 8 <= mock.peak <= 10
+
+
+@pytest.mark.parametrize(
+    ("error", "judge"),
+    [
+        (ConfigError, {"backend": "openai", "url": "http://127.0.0.1:1/v1"}),
+        (JudgeError, {"backend": "openai", "url": "http://127.0.0.1:1/v2#x?", "model": "m"}),
+    ],
+)
+async def test_what_stops_a_run_stops_it_with_its_own_error(tmp_path, error, judge):
+    async with MockOpenAI() as mock:
+        if error is JudgeError:
+            judge = {**judge, "url": mock.url.replace("/v1", "/nothing-here")}
+        config = on_cluster(world(tmp_path, judge=judge), evaluators=2)
+        with pytest.raises(error, match=r"judge|status 404"):
+            await evaluate_async(config)
+
+
+async def test_a_store_that_cannot_be_written_is_a_store_error(tmp_path):
+    path = world(tmp_path)
+    (tmp_path / "file").write_text("")
+    config = msgspec.structs.replace(on_cluster(path, evaluators=2), store=str(tmp_path / "file"))
+    with pytest.raises(StoreError, match="file"):
+        await evaluate_async(config)
+
+
+def lethal(book):
+    """Kills its process when asked about the report of system2 to task 3."""
+
+    def deadly(question):
+        if "Report of system2" in str(question.context) and "fact number 3." in str(question.context):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return opinion(question)
+
+    return ScriptedJudge(deadly, latency=0.01)
+
+
+async def test_a_case_that_kills_its_worker_alone_twice_is_set_aside(tmp_path):
+    config = on_cluster(world(tmp_path, systems=3, tasks=5), evaluators=2)
+    async with open_cluster(config, lethal) as cluster:
+        cards = await score(cluster, config)
+    assert len(cards) == 15
+    unscored = [(card.system, card.task_id, card.reason) for card in cards if card.status == "unscored"]
+    assert unscored == [("system2", "3", "worker_died")]
+
+
+class Hang:
+    """A judge that stops the whole process, once in all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, book):
+        def hanging(question):
+            if not (self.folder / "hung").exists() and "fact number 3." in str(question.context):
+                (self.folder / "hung").write_text(str(os.getpid()))
+                os.kill(os.getpid(), signal.SIGSTOP)
+            return opinion(question)
+
+        return ScriptedJudge(hanging)
+
+
+async def test_a_hung_evaluator_is_replaced(tmp_path):
+    config = on_cluster(world(tmp_path, systems=3, tasks=5), evaluators=2, hung_seconds=4)
+    async with open_cluster(config, Hang(tmp_path)) as cluster:
+        cards = await score(cluster, config)
+    assert len(cards) == 15 and all(card.status == "scored" for card in cards)
+    assert not Path(f"/proc/{(tmp_path / 'hung').read_text()}").exists()
+
+
+async def test_what_a_task_s_systems_share_is_asked_once_and_its_cases_are_spread(tmp_path):
+    judge = {"backend": "lexical", "max_in_flight": 12}
+    config = on_cluster(world(tmp_path, systems=40, tasks=1, judge=judge), evaluators=3)
+    pids = tmp_path / "pids"
+    pids.mkdir()
+
+    def noting(book):
+        def noted(question):
+            (pids / str(os.getpid())).touch()
+            return opinion(question)
+
+        return ScriptedJudge(noted, latency=0.2)
+
+    async with open_cluster(config, noting) as cluster:
+        cards = await score(cluster, config)
+        asked = cluster.counts.from_judge
+    assert len(cards) == 40
+    assert asked == len({key for card in cards for key in card.judgments})
+    assert len(list(pids.iterdir())) == 3
+
+
+async def test_an_interrupted_run_has_written_what_was_answered(tmp_path):
+    async with MockOpenAI(latency=0.05) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 8}
+        config = on_cluster(world(tmp_path, systems=6, tasks=8, judge=judge), evaluators=2, flush_seconds=60)
+        running = asyncio.ensure_future(evaluate_async(config))
+        while mock.calls < 200:
+            await asyncio.sleep(0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        asked = mock.calls
+        result = await evaluate_async(config)
+        assert result.from_store >= asked - 8 and result.unscored == 0
+
+
+async def test_replicas_in_processes_of_their_own_give_the_same_scorecards(tmp_path):
+    config = on_cluster(world(tmp_path, systems=4, tasks=6), evaluators=2)
+    async with open_evaluator(config, judge=scripted) as evaluator:
+        alone = await score(evaluator, config)
+    config = msgspec.structs.replace(config, store=str(tmp_path / "other"))
+    async with open_cluster(config, scripted, replicas=2) as cluster:
+        assert cluster.judge.fingerprint == "scripted:scripted"
+        assert await score(cluster, config) == alone
+
+
+async def test_a_question_that_kills_its_replica_alone_twice_is_set_aside(tmp_path):
+    config = on_cluster(world(tmp_path, systems=3, tasks=4), evaluators=1)
+    async with open_cluster(config, deadly_judge, replicas=2) as cluster:
+        cards = await score(cluster, config)
+    assert len(cards) == 12
+    unscored = [(card.system, card.task_id, card.reason) for card in cards if card.status == "unscored"]
+    assert unscored == [("system2", "3", "worker_died")]
+
+
+def deadly_judge(book):
+    """Kills its process when asked one question about the report of system2 to task 3."""
+
+    def deadly(question):
+        about = str(question.context)
+        if (
+            "Report of system2" in about
+            and "fact number 3." in about
+            and "number 7" in str(question.fields())
+        ):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return opinion(question)
+
+    return ScriptedJudge(deadly, latency=0.01)

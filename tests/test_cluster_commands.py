@@ -1,0 +1,51 @@
+"""`adjudge evaluate --cluster` as people run it: signals, and what cannot be reached."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.chaos import done, evaluate
+from tests.mock_openai import MockOpenAI
+from tests.worlds import world
+
+pytest.importorskip("ray")
+
+
+def table(out: Path) -> list[dict[str, object]]:
+    return pq.read_table(out / "scores.parquet").to_pylist()
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+async def test_a_stopped_run_has_written_everything_and_goes_on(tmp_path, signum):
+    async with MockOpenAI(latency=0.1) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 8}
+        cluster = {"address": "local", "evaluators": 2, "flush_seconds": 60}
+        path = world(tmp_path, systems=6, tasks=8, judge=judge, cluster=cluster)
+        process = await evaluate(path)
+        while mock.calls < 100 and process.returncode is None:
+            await asyncio.sleep(0.05)
+        if signum == signal.SIGTERM:
+            process.terminate()
+        else:
+            os.killpg(process.pid, signum)  # as a terminal does
+        errors = await done(process)
+        assert process.returncode == 130 and "goes on from there" in errors
+        asked = mock.calls
+        again = await evaluate(path, "--cluster", "none")
+        errors = await done(again)
+        assert again.returncode == 0, errors
+        assert mock.calls <= 480 + 2 * 8 and asked >= 100
+        assert len(table(tmp_path / "run")) == 48 * 3
+
+
+@pytest.mark.timeout(120)
+async def test_an_address_where_nothing_is_is_said_in_one_line(tmp_path):
+    process = await evaluate(world(tmp_path), "--cluster", "127.0.0.1:1")
+    errors = await done(process)
+    assert process.returncode == 2
+    assert errors.startswith("adjudge: cluster: 127.0.0.1:1:") and len(errors.strip().splitlines()) == 1

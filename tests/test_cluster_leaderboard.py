@@ -1,0 +1,50 @@
+"""`leaderboard --cluster` gives the leaderboard of one process, to the last bit."""
+
+import json
+
+import msgspec
+import numpy as np
+import pytest
+from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.cluster.statistics import statistics_on
+from adjudge.engine.config import ConfigError
+from adjudge.engine.leaderboard import Statistics, build_leaderboard
+
+from tests.worlds import world
+
+ray = pytest.importorskip("ray")
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # Ray's own pipes to its processes
+
+
+@pytest.fixture(scope="module")
+def statistics():
+    with statistics_on("local") as found:
+        yield found
+
+
+def test_the_leaderboard_is_the_same(tmp_path, statistics):
+    first = evaluate(RunConfig.load(world(tmp_path / "a", systems=4, tasks=9))).out
+    second = evaluate(RunConfig.load(world(tmp_path / "b", systems=3, tasks=9))).out
+    (tmp_path / "b" / "run").rename(tmp_path / "b" / "other")
+    runs = [first, second.replace("run", "other")]
+    assert msgspec.json.encode(build_leaderboard(runs, statistics)) == msgspec.json.encode(
+        build_leaderboard(runs)
+    )
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_resamples_drawn_elsewhere_are_the_same(statistics, missing):
+    random = np.random.default_rng(0)
+    values = np.round(random.normal(50, 10, (7, 60)), 2)
+    values[random.random(values.shape) < missing] = np.nan
+    here, there = Statistics().resample(values, None, 3), statistics.resample(values, None, 3)
+    for name in here.__struct_fields__:
+        np.testing.assert_equal(getattr(there, name), getattr(here, name))
+
+
+def test_what_is_no_run_is_said_in_one_line(tmp_path, statistics):
+    with pytest.raises(ConfigError) as error:
+        statistics.read([tmp_path])
+    assert "\n" not in str(error.value) and "scores.parquet" in str(error.value)
+    assert json.dumps(str(tmp_path))[1:-1] in str(error.value)

@@ -1,0 +1,469 @@
+"""DR3-Eval: how reports cite a sandbox, chunks, the arithmetic, and a case from report to scorecard."""
+
+import base64
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from adjudge.engine import RunConfig, evaluate
+from adjudge.judges import Context, LexicalJudge, Media, Reply, ScriptedJudge
+from adjudge.judges.render import content_parts
+from adjudge.scoring import dr3
+from adjudge.scoring.case import Case, Citation, Report, Task
+from adjudge.scoring.checklist import Checklist, ChecklistMet, ChecklistOf, Met
+from adjudge.scoring.chunks import relevant_chunks
+from adjudge.scoring.dr3 import DR3, Depth, DepthQuality
+from adjudge.scoring.grounding import Grounded, Kinds, Verdicts, WhichClaim
+from adjudge.scoring.insights import Insights, InsightsOf, Recall, Recalled
+from adjudge.scoring.protocol import score_case
+from adjudge.scoring.reasons import CAUSES
+from adjudge.scoring.sandbox import Sandbox, Source, leniently_equal
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tools import DirectTools
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "dr3"
+
+PIXEL = Media("chart.png", "image/png", base64.b64encode(b"\x89PNG fake").decode())
+
+SOURCES = (
+    Source(name="plan.pdf", text="The budget is 5 million euros in 2024."),
+    Source(name="chart.png", media=PIXEL),
+    Source(
+        title="A Study of Costs", url="https://a.org/costs?x=1", text="Costs fell by 8%.", role="supportive"
+    ),
+    Source(title="Old figures", url="https://b.org/old", text="Costs rose by 3%.", role="distractor"),
+    Source(title="Recipes", url="https://c.org/cakes", text="Bake it.", role="noise"),
+)
+
+TEXT = """# Costs
+
+The budget is 5 million euros [Doc: plan.pdf, Page 2]. Costs fell by 8% [long_context: "A Study of Costs", chunk 1][2].
+Costs rose in Iceland [Doc: none.pdf]. The region employed 700 people in 2019.
+
+## References
+[2] Old figures. https://b.org/old
+"""
+
+GOLD = {
+    "user_files": json.loads(msgspec.json.encode(SOURCES[:2])),
+    "corpus": json.loads(msgspec.json.encode(SOURCES[2:])),
+    "insights": {"user_files": ["Budget 5 million", "Chart shows growth"], "corpus": ["Costs fell 8%"]},
+    "checklist": ["States the budget", "Names a year", "Is in English"],
+    "corpus_size": "64k",
+}
+
+
+def case(gold=GOLD, text=TEXT, language="en", **fields):
+    golds = {} if gold is None else {"dr3": msgspec.Raw(json.dumps(gold).encode())}
+    task = Task(id="1", prompt="Write about the costs. Name a year.", language=language, gold=golds)
+    return Case(task=task, report=Report(task_id="1", system="A", text=text, **fields))
+
+
+def keyed(values):
+    return {f"c{number:02d}": value for number, value in enumerate(values, 1)}
+
+
+def judge(**replies):
+    """Insights 1, 0.5, 1...; a claim is supported if its figure stands in the source; `replies` by type go first."""
+
+    def opinion(question):
+        name = type(question).__name__
+        if name in replies:
+            reply = replies[name]
+            return reply(question) if callable(reply) else reply
+        match question:
+            case Recall():
+                return Recalled(recalled=keyed([1.0, 0.5][i % 2] for i in range(question.count)))
+            case InsightsOf():
+                return Insights(insights=(f"of {question.context['name']}",))
+            case ChecklistOf():
+                return Checklist(requirements=("one", "two"))
+            case ChecklistMet():
+                return Met(met=keyed(i != 1 for i in range(question.count)))
+            case Grounded():
+                source = question.context["source"]
+                found = (
+                    claim.split()[-2 if claim.endswith("euros.") else -1].rstrip(".") in source
+                    for claim in question.claims
+                )
+                return Verdicts(verdicts=keyed("supported" if one else "unsupported" for one in found))
+            case WhichClaim():
+                return Kinds(kinds=keyed("claim" for _ in question.sentences))
+            case DepthQuality():
+                return Depth(depth=7)
+
+    return ScriptedJudge(opinion)
+
+
+class TestCitations:
+    def cited(self, text, *citations):
+        return Sandbox(SOURCES).cited(Report(task_id="1", system="A", text=text, citations=citations))
+
+    @pytest.mark.parametrize(
+        ("mark", "place"),
+        [
+            ("[Doc: plan.pdf]", 0),
+            ("[doc: PLAN.PDF, page 12]", 0),
+            ("[plan.pdf]", 0),
+            ("【文档：plan.pdf】", 0),
+            ("([plan](files/plan.pdf))", 0),
+            ("[Image: chart.png]", 1),
+            ('[long_context: "A Study of Costs", chunk 3]', 2),
+            ("[a study of COSTS]", 2),
+            ("(https://a.org/costs?x=1)", 2),
+            ("[here](https://A.org/costs?x=1#part)", 2),
+            ("[A Study of Costs](https://elsewhere.org/x)", 2),
+            ("[RAG-7]", 3),
+            ("[Web: https://c.org/cakes]", 4),
+        ],
+    )
+    def test_every_form_finds_its_source(self, mark, place):
+        cited = self.cited(
+            f"The town has 700 people {mark}.", Citation(url="https://b.org/old", marker="RAG-7")
+        )
+        [(fact, sources)] = cited.claims
+        assert fact.startswith("The town has 700 people")
+        assert (sources, cited.sources) == ((place,), {place} | cited.sources)
+
+    @pytest.mark.parametrize("mark", ["[Doc: other.pdf]", "[1](https://nowhere.org/x)", "[RAG: 12]"])
+    def test_what_is_not_in_the_sandbox_is_cited_and_found_nowhere(self, mark):
+        assert [sources for _, sources in self.cited(f"The town has 700 people {mark}.").claims] == [(None,)]
+
+    @pytest.mark.parametrize(
+        "text", ["He said [sic] that it is so.", "An interval [0, 1] of numbers is meant.", "No mark."]
+    )
+    def test_other_brackets_are_no_citations(self, text):
+        assert self.cited(text).claims == ()
+
+    def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before(self):
+        assert self.cited("Budgets grew fast. [Doc: plan.pdf] Costs fell slowly.").claims == (
+            ("Budgets grew fast.", (0,)),
+        )
+
+    def test_references_without_an_address_are_found_by_title(self):
+        cited = self.cited("Costs were high [1].\n\n## References\n[1] Old figures\n")
+        assert cited.claims[0][1] == (3,)
+
+    def test_a_report_cannot_forge_an_address(self):
+        assert self.cited("Costs were high (https://sandbox.invalid/0).").claims in (
+            (),
+            (("Costs were high.", (None,)),),
+        )
+
+    @given(st.text(alphabet="[]()【】: ,.Dochtps/planpdf\n1", max_size=300))
+    def test_never_fails(self, text):
+        for _, sources in self.cited(text).claims:
+            assert all(source is None or 0 <= source < len(SOURCES) for source in sources)
+
+    def test_coverage_strict_and_lenient(self):
+        sandbox = Sandbox(SOURCES)
+        cited = self.cited("Costs fell [Doc: the plan.pdf file]. More of it [Web: Study of the Costs, A].")
+        assert sandbox.coverage(cited) == 0
+        assert sandbox.coverage(cited, lenient=True) == pytest.approx(2 / 3)
+        assert Sandbox(SOURCES[3:]).coverage(cited) is None
+
+    @pytest.mark.parametrize(
+        ("one", "other", "equal"),
+        [
+            ("Annual report", "The annual report of 2020", True),
+            ("Cost of living in Norway", "Living costs Norway cost", True),
+            ("Oil", "Soil", False),
+            ("", "", False),
+            ("能源报告", "2024年能源报告全文", True),
+            ("Wind power", "Solar power", False),
+        ],
+    )
+    def test_lenient_equality(self, one, other, equal):
+        assert leniently_equal(one, other) is leniently_equal(other, one) is equal
+
+
+class TestChunks:
+    def test_a_short_text_is_shown_whole(self):
+        assert relevant_chunks("x" * 2500, "y") == "x" * 2500
+
+    def test_the_best_five_in_order(self):
+        pieces = [
+            f"{word:*<500}" for word in ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+        ]
+        chosen = relevant_chunks("".join(pieces), "theta beta delta")
+        found = chosen.split("\n[...]\n")
+        assert len(found) == 5
+        assert {pieces[1], pieces[3], pieces[7]} <= set(found)
+        assert found == sorted(found, key=pieces.index)
+
+    @given(st.text(max_size=200), st.integers(0, 30))
+    def test_never_more_than_five_chunks(self, query, repeats):
+        assert len(relevant_chunks("Some words of a text. " * 30 * repeats, query)) <= 5 * 500 + 4 * 7 + 1
+
+
+class TestArithmetic:
+    def test_only_full_recall_counts(self):
+        assert dr3.information_recall([1, 0.5, 0, 1]) == 0.5
+        assert dr3.information_recall([]) is None
+        assert dr3.combined_recall(1, None) == 1
+        assert dr3.combined_recall(None, None) is None
+
+    def test_claims_and_pairs_differ(self):
+        claims = [[True, False], [True], []]
+        assert dr3.claim_accuracy(claims) == pytest.approx(1 / 3)
+        assert dr3.pair_accuracy([True, False, True]) == pytest.approx(2 / 3)
+        assert dr3.pair_accuracy([]) == 0
+
+    def test_what_has_no_value_is_left_out_and_named(self):
+        assert dr3.average({"a": 1.0, "b": None, "c": 0.5}) == (0.75, ("b",))
+        assert dr3.average({"a": None}) == (None, ("a",))
+
+
+class TestScore:
+    async def test_a_case_by_hand(self):
+        tools = DirectTools(judge())
+        card = await score_case(DR3(), case(), tools)
+        assert card.status == "scored"
+        # Pairs: plan backs its claim; the study backs 8%, the old figures do not; none.pdf backs nothing.
+        fa, fa_claims = 2 / 4, 1 / 4
+        expected = {
+            "ir_uf": 0.5,
+            "ir_sc": 1,
+            "ir": 0.75,
+            "cc": 2 / 3,
+            "cc_lenient": 2 / 3,
+            "fa": fa,
+            "fa_claims": fa_claims,
+            "if": 2 / 3,
+            "dq": 0.7,
+            "average": (0.5 + 1 + 2 / 3 + fa + 2 / 3 + 0.7) / 6,
+            "average_code": (0.75 + 2 / 3 + fa_claims + 2 / 3 + 0.7) / 5,
+            "average:64k": (0.5 + 1 + 2 / 3 + fa + 2 / 3 + 0.7) / 6,
+            "cited": 2,
+            "cited:supportive": 1,
+            "pairs:supportive": 1,
+            "supported:supportive": 1,
+            "cited:distractor": 1,
+            "pairs:distractor": 1,
+            "supported:distractor": 0,
+            "cited:noise": 0,
+            "pairs:noise": 0,
+            "supported:noise": 0,
+        }
+        assert card.scores == {name: pytest.approx(value) for name, value in expected.items()}
+        listed = {metric.name for metric in DR3().metrics_of(case()) if metric.ratio is None}
+        assert set(card.scores) == listed
+        assert listed <= {metric.name for metric in DR3().metrics}
+
+    async def test_questions_about_the_report_share_its_context(self):
+        tools = DirectTools(judge())
+        await score_case(DR3(), case(), tools)
+        about = [q for q in tools.questions if not isinstance(q, Grounded)]
+        assert {type(q) for q in about} == {Recall, WhichClaim, ChecklistMet, DepthQuality}
+        assert len({q.context.digest for q in about}) == 1
+
+    async def test_without_gold_insights_and_checklist_the_judge_finds_them(self):
+        gold = GOLD | {"insights": {}, "checklist": []}
+        tools = DirectTools(judge())
+        card = await score_case(DR3(), case(gold), tools)
+        asked = [q for q in tools.questions if isinstance(q, InsightsOf)]
+        assert [q.context["name"] for q in asked] == ["plan.pdf", "chart.png", "A Study of Costs"]
+        assert asked[1].context.media == (PIXEL,)
+        [recall, other] = [q for q in tools.questions if isinstance(q, Recall)]
+        assert {recall.insights, other.insights} == {
+            ("of plan.pdf", "of chart.png"),
+            ("of A Study of Costs",),
+        }
+        assert card.scores["if"] == 0.5
+        again = DirectTools(judge())
+        await score_case(DR3(), case(gold, text="Another report of another system."), again)
+        assert [q.identity() for q in again.questions if isinstance(q, InsightsOf)] == [
+            q.identity() for q in asked
+        ]
+
+    async def test_a_task_without_a_corpus_leaves_its_columns_out(self):
+        gold = {
+            "user_files": GOLD["user_files"],
+            "insights": GOLD["insights"] | {"corpus": []},
+            "checklist": ["x"],
+        }
+        card = await score_case(DR3(), case(gold), DirectTools(judge()))
+        assert "ir_sc" not in card.scores
+        assert "average:64k" not in card.scores
+        parts = [card.scores[name] for name in ("ir_uf", "cc", "fa", "if", "dq")]
+        assert card.scores["average"] == pytest.approx(sum(parts) / 5)
+        assert set(card.scores) == {m.name for m in DR3().metrics_of(case(gold)) if m.ratio is None}
+
+    async def test_long_sources_are_shown_by_their_best_chunks(self):
+        long = {
+            "name": "long.txt",
+            "text": "Nothing here. " * 3000 + "Output was 42 tons. " + "Nothing here. " * 3000,
+        }
+        gold = {"user_files": [long], "insights": {"user_files": ["x"]}, "checklist": ["x"]}
+        tools = DirectTools(judge())
+        text = "Output was 42 tons [Doc: long.txt]. Output was 43 tons [Doc: long.txt]."
+        await score_case(DR3(), case(gold, text=text), tools)
+        grounded = [q for q in tools.questions if isinstance(q, Grounded)]
+        assert [len(q.claims) for q in grounded] == [1, 1]
+        assert all("42 tons" in q.context["source"] and len(q.context["source"]) < 2600 for q in grounded)
+
+    async def test_forty_five_claims_of_one_source_are_three_questions(self):
+        text = "\n\n".join(f"Item number {n} costs {n} euros [Doc: plan.pdf]." for n in range(45))
+        tools = DirectTools(judge())
+        await score_case(DR3(), case(text=text), tools)
+        assert sorted(len(q.claims) for q in tools.questions if isinstance(q, Grounded)) == [5, 20, 20]
+
+    async def test_a_report_without_citations_has_no_facts_right(self):
+        card = await score_case(DR3(), case(text="Costs fell by 8%."), DirectTools(judge()))
+        assert (card.scores["fa"], card.scores["cc"], card.scores["fa_claims"]) == (0, 0, 0)
+
+    async def test_an_empty_report_takes_the_minimum(self):
+        card = await score_case(DR3(), case(text=" "), DirectTools(judge()))
+        assert set(card.scores.values()) == {0}
+        assert (card.status, card.reason) == ("scored", "report_empty")
+
+    @pytest.mark.parametrize(
+        ("gold", "reason"), [(None, "gold_missing"), ({"corpus": [{"role": "x"}]}, "gold_invalid")]
+    )
+    async def test_gold_that_is_no_gold(self, gold, reason):
+        card = await score_case(DR3(), case(gold), DirectTools(judge()))
+        assert set(card.reasons.values()) == {reason}
+
+    async def test_the_lexical_judge_answers_all_but_depth_and_pictures(self):
+        text = TEXT.replace("[Doc: none.pdf]", "[Image: chart.png]")
+        card = await score_case(DR3(), case(GOLD | {"checklist": []}, text=text), DirectTools(LexicalJudge()))
+        assert {name for name, value in card.scores.items() if value is None} == {
+            "average",
+            "average_code",
+            "average:64k",
+            "fa",
+            "fa_claims",
+            "dq",
+        }
+        assert set(card.reasons.values()) == {"judge_unsupported"}
+        assert card.scores["ir_sc"] == 1
+
+
+class TestMedia:
+    def test_a_picture_travels_as_a_content_part(self):
+        [picture, text] = content_parts(SOURCES[1].context(), "words")
+        assert picture == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL.data}"}}
+        assert text == {"type": "text", "text": "words"}
+
+    def test_sound_and_film(self):
+        context = Context.of(
+            Media("a.wav", "audio/wav", "AA=="), Media("b.mp4", "video/mp4", "BB=="), source=""
+        )
+        sound, film, _ = content_parts(context, "")
+        assert sound == {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}
+        assert film["video_url"]["url"] == "data:video/mp4;base64,BB=="
+        assert context.digest != Context.of(source="").digest
+
+    async def test_a_judge_that_takes_no_pictures_leaves_unscored_what_needs_them(self):
+        text = TEXT.replace("[Doc: none.pdf]", "[Image: chart.png]")
+        blind = judge(
+            Grounded=lambda q: (
+                "media_unsupported" if q.context.media else Verdicts(verdicts=keyed(["supported"] * q.count))
+            )
+        )
+        card = await score_case(DR3(), case(text=text), DirectTools(blind))
+        assert card.reasons["fa"] == "media_unsupported"
+        assert card.scores["cc"] == 1
+        assert CAUSES["media_unsupported"] == "infrastructure"
+
+    async def test_a_file_that_nobody_could_read_is_not_judged(self):
+        gold = GOLD | {"user_files": [{"name": "plan.pdf"}]}
+        tools = DirectTools(judge())
+        card = await score_case(DR3(), case(gold), tools)
+        assert card.reasons["fa"] == "media_unsupported"
+        assert all(q.context["source"] for q in tools.questions if isinstance(q, Grounded))
+
+
+NEEDS = {
+    "Recall": {"ir_uf", "ir_sc", "ir"},
+    "Grounded": {"fa", "fa_claims", "supported:supportive", "supported:distractor"},
+    "WhichClaim": {"fa_claims"},
+    "ChecklistMet": {"if"},
+    "DepthQuality": {"dq"},
+}
+
+
+class TestMissing:
+    @pytest.mark.parametrize("kind", NEEDS)
+    @pytest.mark.parametrize(
+        ("reply", "reason"),
+        [
+            ('{"analysis": "', "judge_unparseable"),
+            (
+                '{"depth": "7", "met": {"c01": 1}, "recalled": {"c01": "1"}, "verdicts": {"c01": true}}',
+                "judge_unparseable",
+            ),
+            ('{"recalled": {"c01": 0.3}}', "judge_unparseable"),
+            ('{"depth": 11}', "judge_unparseable"),
+            ('{"verdicts": {"c01": "partly"}}', "judge_unparseable"),
+            ("{}", "judge_unparseable"),
+            ("", "judge_unparseable"),
+            (Reply(reason="judge_refused", finish_reason="content_filter"), "judge_refused"),
+            ("judge_timeout", "judge_timeout"),
+        ],
+    )
+    async def test_a_malformed_reply_costs_what_needs_it(self, kind, reply, reason):
+        card = await score_case(DR3(), case(), DirectTools(judge(**{kind: reply})))
+        unscored = {name for name, value in card.scores.items() if value is None}
+        averages = {"average", "average:64k", "average_code"}
+        assert unscored == NEEDS[kind] | (
+            averages - {"average", "average:64k"} if kind == "WhichClaim" else averages
+        )
+        assert set(card.reasons.values()) == {reason}
+        assert CAUSES[reason] == "infrastructure"
+
+    async def test_insights_and_checklists_that_cannot_be_found(self):
+        gold = GOLD | {"insights": {}, "checklist": []}
+        replies = {"InsightsOf": '{"insights": []}', "ChecklistOf": "judge_timeout"}
+        card = await score_case(DR3(), case(gold), DirectTools(judge(**replies)))
+        assert (card.reasons["ir_uf"], card.reasons["if"]) == ("judge_unparseable", "judge_timeout")
+        assert card.scores["average"] is None
+
+    async def test_a_column_without_answers_is_left_out_of_the_partial_average(self):
+        card = await score_case(
+            DR3(min_answered=0.5), case(), DirectTools(judge(DepthQuality="judge_timeout"))
+        )
+        known = [card.scores[name] for name in ("ir_uf", "ir_sc", "cc", "fa", "if")]
+        assert card.scores["average"] is None
+        assert card.scores["average.partial"] == pytest.approx(sum(known) / 5)
+        assert card.scores["average.partial_low"] == pytest.approx((sum(known) + 0.1) / 6)
+        assert card.scores["average.partial_high"] == pytest.approx((sum(known) + 1) / 6)
+        assert card.scores["dq.partial"] is None
+
+    async def test_a_few_missing_pairs_leave_bounds(self):
+        def grounded(question):
+            return (
+                "judge_timeout"
+                if question.context["name"] == "Old figures"
+                else Verdicts(verdicts=keyed(["supported"] * question.count))
+            )
+
+        card = await score_case(DR3(min_answered=0.5), case(), DirectTools(judge(Grounded=grounded)))
+        assert card.scores["fa"] is None
+        assert card.scores["fa.partial"] == pytest.approx(2 / 3)
+        assert (card.scores["fa.partial_low"], card.scores["fa.partial_high"]) == (0.5, 0.75)
+        spread = card.scores["average.partial_high"] - card.scores["average.partial_low"]
+        assert spread == pytest.approx(0.25 / 6)
+        assert set(card.scores) == {
+            m.name for m in DR3(min_answered=0.5).metrics_of(case()) if m.ratio is None
+        }
+
+    async def test_what_the_report_provokes_counts_against_it(self):
+        card = await score_case(DR3(), case(), DirectTools(judge(DepthQuality="context_overflow")))
+        assert (card.scores["dq"], card.status, card.reason) == (0.1, "scored", "context_overflow")
+
+
+@pytest.mark.parametrize("judge", [LexicalJudge(), judge()], ids=["lexical", "scripted"])
+def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
+    monkeypatch.setattr("adjudge.engine.house.make_judge", lambda *parts: judge)
+    folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
+    config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)
+    first, second = evaluate(config), evaluate(config)
+    assert (first.scorecards, first.rejected) == (6, ())
+    assert first.unscored == (6 if isinstance(judge, LexicalJudge) else 0)
+    boards = {board.metric: board for board in second.leaderboard.metrics}
+    assert [standing.system for standing in boards["cc"].standings] == ["merlin", "kestrel"]
+    assert {"fa:distractor", "share:noise", "average:64k", "average:512k"} <= set(boards)

@@ -1,0 +1,206 @@
+"""From bytes to text, in this process and in the workers'."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+from adjudge.fetchers.charset import decode
+from adjudge.fetchers.extract import Unreadable, extract
+from adjudge.fetchers.frames import Extractor
+from adjudge.fetchers.media import kind_of, may_be_read, media_type
+from adjudge.fetchers.pool import ExtractorPool, Unextracted
+
+from benchmarks.pages import documents
+from tests.processes import worker_processes
+from tests.servers.hostile import ARTICLE, PROSE
+
+HTML = "text/html; charset=utf-8"
+
+
+def pdf(text: str, title: str) -> bytes:
+    """A PDF of one page with `text` on it."""
+    drawing = f"BT /F1 24 Tf 72 700 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(drawing), drawing),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Title (%b) >>" % title.encode(),
+    ]
+    body, places = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        places.append(len(body))
+        body += b"%d 0 obj\n%b\nendobj\n" % (number, content)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    return body + (
+        b"xref\n0 %d\n0000000000 65535 f \n%btrailer\n<< /Size %d /Root 1 0 R /Info 6 0 R >>\nstartxref\n%d\n%%%%EOF"
+        % (len(objects) + 1, table, len(objects) + 1, len(body))
+    )
+
+
+@pytest.mark.parametrize("extractor", ["trafilatura", "fast"])
+def test_an_article_without_what_surrounds_it(extractor: Extractor) -> None:
+    for document in documents(8):
+        found = extract(document.body, HTML, extractor)
+        assert found.title == f"{document.title} | The Daily Sample" and found.description.endswith(".")
+        assert document.title in found.text
+        assert "window.q" not in found.text and "margin:" not in found.text and "schema.org" not in found.text
+        assert len(found.text) < len(document.body) / 2
+
+
+@pytest.mark.parametrize("extractor", ["trafilatura", "fast"])
+def test_little_is_more_than_nothing(extractor: Extractor) -> None:
+    assert extract(b"<p>Only this.", HTML, extractor).text == "Only this."
+    links = b"<ul>" + b"".join(b"<li><a href=/%d>Item %d</a></li>" % (n, n) for n in range(5)) + b"</ul>"
+    assert "Item 3" in extract(links, HTML, extractor).text
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b"<title>\n A  title </title>", b"<meta property='og:title' content='A title'>"]
+)
+def test_titles(head: bytes) -> None:
+    body = b"<html><head>" + head + b"</head><body><svg><title>Icon</title></svg><p>Text.</p></body></html>"
+    assert extract(body, HTML, "fast").title == ("A title" if head else "")
+
+
+def test_a_title_is_bounded_and_can_be_stored() -> None:
+    found = extract(b"<title>" + b"x" * 9000 + b"</title><p>&#xD800; and &#0; text", HTML, "fast")
+    assert len(found.title) == 1000 and found.text.encode()
+
+
+def test_a_pdf() -> None:
+    found = extract(pdf("The bridge was built in 1932.", "A report"), "application/pdf", "trafilatura")
+    assert (found.title, found.text) == ("A report", "The bridge was built in 1932.")
+    assert extract(pdf("Mislabelled", ""), "text/html", "trafilatura").text == "Mislabelled"
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "text"),
+    [
+        (b'{"a": [1, 2]}', "application/json", '{"a": [1, 2]}'),
+        (b"plain\ntext", "text/plain", "plain\ntext"),
+        (b"a,b\n1,2", "text/csv", "a,b\n1,2"),
+        (
+            b"<?xml version='1.0'?><r><a>one</a> <b>two &amp; three</b></r>",
+            "application/xml",
+            "one\ntwo & three",
+        ),
+        (b"<rss><item><title>News</title></item></rss>", "application/rss+xml", "News"),
+        (b"<!doctype html><p>Unlabelled", "", "Unlabelled"),
+        (b"<html><p>Octets", "application/octet-stream", "Octets"),
+        (b"just text", "", "just text"),
+    ],
+)
+def test_other_kinds(body: bytes, content_type: str, text: str) -> None:
+    assert extract(body, content_type, "trafilatura").text == text
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"\x00\x01\x02", ""),
+        (b"\xff\xfe\xfd", "application/octet-stream"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"GIF89a", "image/gif"),
+        (b"<svg/>", "image/svg+xml"),
+        (b"%PDF-1.7 broken", "application/pdf"),
+        (b"not xml", "application/xml"),
+    ],
+)
+def test_what_cannot_be_read(body: bytes, content_type: str) -> None:
+    with pytest.raises(Unreadable):
+        extract(body, content_type, "trafilatura")
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"", HTML),
+        (b"<html><body><script>x()</script></body></html>", HTML),
+        (b"<r/>", "text/xml"),
+        (b"   ", "text/plain"),
+    ],
+)
+def test_a_page_without_words_is_read_and_says_nothing(body: bytes, content_type: str) -> None:
+    assert extract(body, content_type, "trafilatura").text == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "content_type", "before"),
+    [
+        ("Brücke", "utf-8", "text/html", ""),
+        ("Brücke", "utf-8-sig", "text/html; charset=latin-1", ""),
+        ("Brücke", "utf-16", "text/html", ""),
+        ("Brücke", "latin-1", "text/html; charset=ISO-8859-1", ""),
+        ("„Brücke“", "windows-1252", "text/html; charset=iso-8859-1", ""),
+        ("Мост построен", "koi8-r", 'text/html; charset="KOI8-R"', ""),
+        ("Мост построен", "windows-1251", "text/html", '<meta charset="windows-1251">'),
+        (
+            "Мост",
+            "windows-1251",
+            "text/html",
+            "<meta http-equiv=x content='text/html; charset=windows-1251'>",
+        ),
+        ("橋は1932年に", "shift_jis", "text/html", "<meta charset=shift_jis>"),
+        ("橋は1932年に", "iso-2022-jp", "text/html; charset=iso-2022-jp", ""),
+        ("桥建于1932年", "gb18030", "text/html", "<meta charset=gb2312>"),
+        ("다리는 1932년", "euc-kr", "text/html; charset=euc-kr", ""),
+        ("桥建于1932年", "utf-8", "text/html; charset=gb2312", "<meta charset=gb2312>"),
+    ],
+)
+def test_charsets(text: str, encoding: str, content_type: str, before: str) -> None:
+    assert decode((before + text).encode(encoding), content_type) == before + text
+
+
+def test_a_charset_that_nobody_names_is_guessed() -> None:
+    text = "Мост через реку построен в 1932 году и с тех пор дважды ремонтировался. " * 3
+    assert decode(text.encode("windows-1251"), "text/html; charset=utf-8") == text
+    assert decode(text.encode("windows-1251"), "text/html; charset=none-such") == text
+
+
+def test_media_types() -> None:
+    assert media_type(" Text/HTML ; charset=x") == "text/html" and media_type("nonsense") == ""
+    assert may_be_read("") and may_be_read("application/ld+json") and not may_be_read("video/mp4")
+    assert kind_of("application/xhtml+xml", b"") == "html" and kind_of("application/atom+xml", b"") == "xml"
+
+
+async def test_workers_answer_as_this_process_does() -> None:
+    pool = ExtractorPool(2, extractor="trafilatura", seconds=20)
+    sample = [document.body for document in documents(12)]
+    found = await asyncio.gather(*(pool.extract(body, HTML) for body in sample))
+    await pool.close()
+    assert found == [extract(body, HTML, "trafilatura") for body in sample]
+
+
+async def test_a_crash_is_typed_and_the_next_page_has_a_new_worker() -> None:
+    """More elements than the address space holds end the process from inside."""
+    pool = ExtractorPool(1, extractor="fast", seconds=20, address_space=600 << 20)
+    with pytest.raises(Unextracted) as caught:
+        await pool.extract(b"<a>" * 5_000_000, HTML)
+    assert caught.value.reason == "page_unsupported"
+    found = await pool.extract(ARTICLE, HTML)
+    await pool.close()
+    assert PROSE.split(".", maxsplit=1)[0] in found.text
+
+
+async def test_a_worker_that_is_killed_between_two_pages_is_replaced() -> None:
+    pool = ExtractorPool(1, extractor="fast", seconds=20)
+    await pool.extract(ARTICLE, HTML)
+    (worker,) = worker_processes()
+    os.kill(worker, signal.SIGKILL)
+    assert (await pool.extract(ARTICLE, HTML)).title == "A plain article"
+    await pool.close()
+    assert worker_processes() == []
+
+
+async def test_a_reader_that_leaves_frees_the_worker() -> None:
+    pool = ExtractorPool(1, extractor="fast", seconds=60)
+    hung = asyncio.create_task(pool.extract(b"<div>" * 300_000, HTML))
+    await asyncio.sleep(0.5)
+    hung.cancel()
+    assert (await pool.extract(ARTICLE, HTML)).title == "A plain article"
+    assert hung.cancelled()
+    await pool.close()

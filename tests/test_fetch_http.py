@@ -1,0 +1,312 @@
+"""A fetcher against servers that are slow, broken, hostile or only particular."""
+
+import asyncio
+import hashlib
+import random
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+from adjudge.fetchers.http import HttpFetcher
+from adjudge.fetchers.limits import Limits, Timeouts
+from adjudge.fetchers.page import MAX_DETAIL
+
+from tests.processes import worker_processes
+from tests.servers.base import Exchange, Server
+from tests.servers.hostile import ARTICLE, hostile_server, plain, self_signed_server
+
+Make = Callable[..., HttpFetcher]
+SMALL = Limits(workers=1, per_host=8)
+SHORT = Timeouts(connect=2.0, read=1.5, total=3.0, extract=5.0)
+
+OUTCOMES = {
+    "/plain": None,
+    "/slow-drip": "page_timeout",
+    "/silent": "page_timeout",
+    "/endless-body": "page_unsupported",
+    "/endless-headers": "page_server_error",
+    "/gzip-bomb": "page_unsupported",
+    "/broken-gzip": "page_server_error",
+    "/gzip-cut-short": "page_server_error",
+    "/unknown-encoding": "page_unsupported",
+    "/loop": "page_server_error",
+    "/grow": "page_server_error",
+    "/redirect-to-nowhere": "page_server_error",
+    "/too-little": "page_server_error",
+    "/too-much": "page_server_error",
+    "/wrong-charset": None,
+    "/said-latin-is-utf8": None,
+    "/no-such-charset": None,
+    "/single-line": None,
+    "/deeply-nested": "page_timeout",
+    "/reset-mid-body": "page_server_error",
+    "/not-http": "page_server_error",
+    "/busy-once": None,
+    "/flapping": None,
+    "/always-500": "page_server_error",
+    "/forbidden": "page_server_error",
+    "/gone": "page_gone",
+    "/nothing-of-the-kind": "page_gone",
+    "/picture": "page_unsupported",
+    "/fake-pdf": "page_unsupported",
+    "/entity-bomb": None,
+    "/empty": None,
+    "/headers-in-ruins": "page_server_error",
+    "/to-private": "page_blocked",
+    "/to-loopback": "page_blocked",
+    "/to-metadata": "page_blocked",
+    "/to-file": "page_blocked",
+    "/to-decimal": "page_blocked",
+    "/to-credentials": "page_blocked",
+}
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Make]:
+    """Makes fetchers and closes them."""
+    made: list[HttpFetcher] = []
+
+    def one(limits: Limits = SMALL, timeouts: Timeouts = SHORT, **options: object) -> HttpFetcher:
+        made.append(HttpFetcher(limits, timeouts, **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield one
+    for fetcher in made:
+        await fetcher.close()
+
+
+@pytest.fixture
+def hostile() -> Iterator[Server]:
+    with hostile_server() as server:
+        yield server
+
+
+async def test_every_hostility_has_its_cause_and_harms_no_other_page(hostile: Server, make: Make) -> None:
+    """All of it at once with honest pages in between; what hung would run into the limit around it."""
+    fetcher = make(Limits(workers=2, per_host=64), allow=[hostile.address])
+    paths = list(OUTCOMES)
+    honest = [f"/plain?{n}" for n in range(60)]
+    for path in honest:
+        hostile.routes[path] = plain
+    async with asyncio.timeout(60):
+        pages = await asyncio.gather(*(fetcher.read(hostile.url(path)) for path in [*paths, *honest]))
+    found = dict(zip(paths, pages, strict=False))
+    assert {path: page.reason for path, page in found.items()} == OUTCOMES
+    assert all(page.status == "read" and page.title == "A plain article" for page in pages[len(paths) :])
+    assert all(
+        len(page.detail) <= MAX_DETAIL and (page.status == "read") == (page.reason is None) for page in pages
+    )
+    assert all(not page.text for page in pages if page.status == "failed")
+    assert found["/wrong-charset"].title == "Мост" and "построен" in found["/wrong-charset"].text
+    assert found["/said-latin-is-utf8"].text == "Die Brücke wurde 1932 gebaut — für alle."
+    assert len(found["/single-line"].text) == 9_999_999
+    assert found["/entity-bomb"].text == "seen"
+    assert hostile.paths().count("/busy-once") == 2 and hostile.paths().count("/flapping") == 3
+    assert hostile.paths().count("/forbidden") == 1 and hostile.paths().count("/gone") == 1
+    assert hostile.paths().count("/loop") == SMALL.redirects + 1
+
+
+async def test_a_certificate_that_nobody_vouches_for(make: Make) -> None:
+    with self_signed_server() as server:
+        page = await make(allow=[server.address]).read(server.url("/plain"))
+    assert page.reason == "page_server_error" and page.detail.startswith("TLS") and server.log == []
+
+
+async def test_no_tls_where_tls_is_asked_for(make: Make) -> None:
+    with Server() as server:
+        page = await make(allow=[server.address]).read(f"https://{server.address}/")
+    assert page.reason in ("page_timeout", "page_server_error")
+
+
+@pytest.mark.parametrize("online", [True, False])
+async def test_a_name_that_does_not_exist_is_gone_unless_no_name_exists(online: bool, make: Make) -> None:
+    """Without a network every name is said not to exist, which is nothing that a report could help."""
+
+    async def resolve(host: str, port: int) -> list[str]:
+        if online and host == "example.com":
+            return ["192.0.66.1"]
+        raise socket.gaierror(socket.EAI_AGAIN if host == "sick.test" else socket.EAI_NONAME, "no")
+
+    fetcher = make(Limits(workers=1, retries=0), resolve=resolve)
+    assert (await fetcher.read("https://gone.com/")).reason == (
+        "page_gone" if online else "page_server_error"
+    )
+    assert (await fetcher.read("https://gone.invalid/")).reason == "page_gone"
+    assert (await fetcher.read("https://sick.test/")).reason == "page_server_error"
+
+
+async def test_a_refused_connection(make: Make) -> None:
+    with Server() as server:
+        address = server.address
+    page = await make(Limits(workers=1, retries=1), allow=[address]).read(f"http://{address}/")
+    assert page.reason == "page_server_error"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "example.com", "http://", "file:///etc/passwd", "http://\ud800/", "x" * 9000]
+)
+async def test_malformed_urls_are_rows_that_can_be_stored(url: str, make: Make) -> None:
+    page = await make().read(url)
+    assert page.reason == "citation_malformed" and page.url.encode() is not None
+
+
+async def test_a_page_has_every_field(hostile: Server, make: Make) -> None:
+    async def moved(to: Exchange) -> None:
+        await to.redirect("/plain", status="301 Moved Permanently")
+
+    hostile.routes["/old"] = moved
+    page = await make(allow=[hostile.address]).read(hostile.url("/old#part"))
+    assert page.url == hostile.url("/old") and page.final_url == hostile.url("/plain")
+    assert page.content_type == "text/html" and page.sha256 == hashlib.sha256(ARTICLE).hexdigest()
+    assert page.title == "A plain article" and page.description == "What it says."
+    assert page.text.startswith("A plain article") and "built in 1932" in page.text
+    assert page.fetched_at > 1.7e9 and page.reason is None and page.detail == ""
+
+
+async def test_equal_urls_asked_at_once_are_fetched_once(hostile: Server, make: Make) -> None:
+    fetcher = make(allow=[hostile.address])
+    spellings = [
+        hostile.url("/plain"),
+        hostile.url("/./plain#a"),
+        hostile.url("/plain").upper().replace("PLAIN", "plain"),
+    ]
+    pages = await asyncio.gather(*(fetcher.read(url) for url in spellings * 7))
+    assert hostile.paths() == ["/plain"] and all(page == pages[0] for page in pages)
+
+
+async def test_a_reader_that_leaves_takes_nobody_with_it(hostile: Server, make: Make) -> None:
+    fetcher = make(allow=[hostile.address])
+    first, second = (asyncio.create_task(fetcher.read(hostile.url("/plain"))) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert (await second).status == "read"
+    assert first.cancelled() or (await asyncio.gather(first, return_exceptions=True))
+    assert hostile.paths() == ["/plain"]
+
+
+async def test_the_concurrency_that_is_set_is_reached_and_never_exceeded(make: Make) -> None:
+    """The server answers nobody until 150 are there: fewer would time out, more are counted."""
+    wanted, there, most = 150, 0, 0
+    everyone = asyncio.Event()
+
+    async def wait(to: Exchange) -> None:
+        nonlocal there, most
+        there += 1
+        most = max(most, there)
+        if there == wanted:
+            everyone.set()
+        await everyone.wait()
+        there -= 1
+        await to.reply(ARTICLE)
+
+    with Server(otherwise=wait) as server:
+        fetcher = make(
+            Limits(in_flight=wanted, per_host=wanted, workers=1, retries=0),
+            Timeouts(),
+            allow=[server.address],
+        )
+        pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(2 * wanted)))
+    assert all(page.status == "read" for page in pages) and most == wanted
+
+
+async def test_waiting_for_a_turn_is_not_counted_as_the_pages_time(make: Make) -> None:
+    async def half_a_second(to: Exchange) -> None:
+        await asyncio.sleep(0.5)
+        await to.reply(ARTICLE)
+
+    with Server(otherwise=half_a_second) as server:
+        fetcher = make(Limits(per_host=1, workers=1, retries=0), Timeouts(total=1.4), allow=[server.address])
+        pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(5)))
+    assert [page.reason for page in pages] == [None] * 5
+
+
+async def test_a_page_that_hangs_the_parser_is_ended_and_the_worker_replaced(
+    hostile: Server, make: Make
+) -> None:
+    fetcher = make(Limits(workers=1, per_host=8), Timeouts(extract=2.0), allow=[hostile.address])
+    hung = asyncio.create_task(fetcher.read(hostile.url("/deeply-nested")))
+    pages = await asyncio.gather(
+        *(fetcher.read(hostile.url(path)) for path in ("/plain", "/fake-pdf", "/wrong-charset"))
+    )
+    assert [page.reason for page in pages] == [None, "page_unsupported", None]
+    assert (await hung).reason == "page_timeout" and (await hung).sha256
+
+
+async def test_who_asks(hostile: Server, make: Make) -> None:
+    await make(allow=[hostile.address], contact="mailto:owner@example.org").read(hostile.url("/plain"))
+    headers = hostile.log[0].headers
+    assert (
+        headers["user-agent"].startswith("adjudge/") and "mailto:owner@example.org" in headers["user-agent"]
+    )
+    assert headers["host"] == hostile.address and headers["accept-encoding"] == "gzip, deflate"
+    assert "cookie" not in headers
+
+
+async def test_robots_are_obeyed_if_wanted(make: Make) -> None:
+    async def rules(to: Exchange) -> None:
+        await to.reply(
+            b"User-agent: *\nDisallow: /private*.html\nCrawl-delay: 0.01", content_type="text/plain"
+        )
+
+    with Server(routes={"/robots.txt": rules}, otherwise=plain) as server:
+        paths = ["/private/a.html", "/private/b.txt", "/open", "/open?2"]
+        fetcher = make(allow=[server.address], robots=True)
+        pages = await asyncio.gather(*(fetcher.read(server.url(path)) for path in paths))
+        assert [page.reason for page in pages] == ["page_unsupported", None, None, None]
+        assert server.paths().count("/robots.txt") == 1 and "/private/a.html" not in server.paths()
+        careless = await make(allow=[server.address]).read(server.url("/private/a.html"))
+        assert careless.status == "read"
+
+
+async def test_robots_that_are_missing_allow_and_robots_that_fail_do_not(make: Make) -> None:
+    async def sick(to: Exchange) -> None:
+        await to.reply(b"", status="503 Service Unavailable")
+
+    with Server(routes={"/page": plain}) as server:
+        assert (await make(allow=[server.address], robots=True).read(server.url("/page"))).status == "read"
+        server.routes["/robots.txt"] = sick
+        page = await make(Limits(retries=0), allow=[server.address], robots=True).read(server.url("/page"))
+    assert page.reason == "page_server_error" and server.paths().count("/page") == 1
+
+
+async def test_a_closed_fetcher_leaves_no_process(hostile: Server, make: Make) -> None:
+    fetcher = make(allow=[hostile.address])
+    reading = asyncio.create_task(fetcher.read(hostile.url("/deeply-nested")))
+    while not worker_processes():
+        await asyncio.sleep(0.01)
+    await fetcher.close()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert not worker_processes()
+
+
+async def test_no_answer_makes_it_raise(make: Make) -> None:
+    """An honest answer with bytes cut out, swapped, doubled and spoilt in 300 ways."""
+    rng = random.Random(5)
+    honest = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 64\r\nLocation: /a?b\r\n"
+        b"Set-Cookie: a=b; Path=/\r\nContent-Encoding: gzip\r\nRetry-After: 0\r\nX-A: \xc3\xa4\r\n\r\n"
+        + b"<p>An honest page.</p>".ljust(64)
+    )
+
+    def spoilt() -> bytes:
+        answer = bytearray(
+            honest.replace(b"200", rng.choice([b"200", b"302", b"404", b"429", b"999", b"100"]))
+        )
+        if rng.random() < 0.5:
+            answer = answer.replace(b"Content-Encoding: gzip\r\n", b"")
+        for _ in range(rng.randint(0, 6)):
+            at = rng.randrange(len(answer))
+            end = at + rng.randint(0, 12)
+            answer[at:end] = rng.choice([b"", rng.randbytes(3), answer[at:end] * 2, b"\r\n", b":", b"\xff"])
+        return bytes(answer)
+
+    async def answer(to: Exchange) -> None:
+        await to.send(spoilt())
+        to.writer.close()
+
+    with Server(otherwise=answer) as server:
+        limits = Limits(workers=1, per_host=32, retries=0, retry_after=0.0, redirects=2)
+        fetcher = make(limits, Timeouts(connect=2.0, read=2.0, total=2.0), allow=[server.address])
+        pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(300)))
+    assert {page.reason for page in pages} >= {None, "page_gone", "page_server_error"}

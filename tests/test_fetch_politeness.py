@@ -1,0 +1,90 @@
+"""What a site's own log says about us."""
+
+import asyncio
+from itertools import pairwise
+
+from adjudge.fetchers.http import HttpFetcher
+from adjudge.fetchers.limits import Limits
+from adjudge.fetchers.urls import worker_of
+
+from tests.servers.base import Exchange, Request, Server
+from tests.servers.hostile import ARTICLE, busy_for_an_hour, plain
+
+WORKERS = 8
+DELAY = 0.1
+# The server reads the clock when its thread gets to run, which is not when the bytes arrived.
+CLOCK = 0.02
+
+
+async def home(host: str, port: int) -> list[str]:
+    return ["127.0.0.1"]
+
+
+async def slow(to: Exchange) -> None:
+    await asyncio.sleep(0.35)
+    await to.reply(ARTICLE)
+
+
+def most_at_once(requests: list[Request]) -> int:
+    moments = [(request.began, 1) for request in requests] + [(request.ended, -1) for request in requests]
+    there = most = 0
+    for _, change in sorted(moments):
+        there += change
+        most = max(most, there)
+    return most
+
+
+async def test_eight_workers_keep_to_two_at_once_and_100_ms_apart() -> None:
+    """Every URL goes to its site's worker; three sites, one of which redirects between its two names."""
+    limits = Limits(per_host=2, delay=DELAY, workers=1)
+    sites = ["one.test", "two.test", "www.three.test"]
+    with Server(otherwise=slow) as server:
+
+        async def move(to: Exchange) -> None:
+            await to.redirect(server.url(to.request.path.replace("move", "page"), host="www.three.test"))
+
+        for n in range(20, 24):
+            server.routes[f"/move/{n}"] = move
+        allow = [f"{host}:{server.port}" for host in [*sites, "three.test"]]
+        fetchers = [HttpFetcher(limits, allow=allow, resolve=home) for _ in range(WORKERS)]
+        urls = [server.url(f"/page/{n}", host=host) for n in range(12) for host in sites]
+        urls += [server.url(f"/move/{n}", host="three.test") for n in range(20, 24)]
+        pages = await asyncio.gather(*(fetchers[worker_of(url, WORKERS)].read(url) for url in urls))
+        await asyncio.gather(*(fetcher.close() for fetcher in fetchers))
+    assert all(page.status == "read" for page in pages) and len(server.log) == len(urls) + 4
+    for site in ("one.test", "two.test", "three.test"):
+        log = [entry for entry in server.log if entry.headers["host"].split(":")[0].endswith(site)]
+        starts = sorted(entry.began for entry in log)
+        assert len(log) in (12, 20) and most_at_once(log) == 2
+        assert all(later - earlier >= DELAY - CLOCK for earlier, later in pairwise(starts))
+        assert starts[-1] - starts[0] >= DELAY * (len(starts) - 1) - CLOCK
+
+
+async def test_retry_after_holds_for_the_whole_site_and_for_no_other() -> None:
+    async def busy(to: Exchange) -> None:
+        if to.times == 1:
+            await to.reply(b"", "Retry-After: 1", status="429 Too Many Requests")
+        else:
+            await to.reply(ARTICLE)
+
+    with Server(routes={"/busy": busy}, otherwise=plain) as one, Server(otherwise=plain) as other:
+        allow = [f"one.test:{one.port}", f"other.test:{other.port}"]
+        fetcher = HttpFetcher(Limits(per_host=1, workers=1), allow=allow, resolve=home)
+        urls = [one.url(path, host="one.test") for path in ("/busy", "/a", "/b")]
+        pages = await asyncio.gather(*map(fetcher.read, [*urls, other.url("/c", host="other.test")]))
+        await fetcher.close()
+    assert [page.status for page in pages] == ["read"] * 4
+    assert one.paths()[0] == "/busy" and sorted(one.paths()) == ["/a", "/b", "/busy", "/busy"]
+    refused, *rest = one.log
+    assert all(entry.began - refused.ended >= 1.0 - CLOCK for entry in rest)
+    assert other.log[0].began < rest[0].began
+
+
+async def test_a_site_that_asks_for_an_hour_is_left_alone() -> None:
+    with Server(routes={"/busy": busy_for_an_hour}, otherwise=plain) as server:
+        fetcher = HttpFetcher(Limits(per_host=1, workers=1), allow=[server.address])
+        first = await fetcher.read(server.url("/busy"))
+        pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(20)))
+        await fetcher.close()
+    assert server.paths() == ["/busy"]
+    assert {page.reason for page in [first, *pages]} == {"page_server_error"}

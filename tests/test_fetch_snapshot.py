@@ -1,0 +1,241 @@
+"""Frozen pages: equal every time, never outside their folder, and back again as they were."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from adjudge.fetchers.archive import FrozenPages, diff, export_folder, freeze, read_parquet, write_parquet
+from adjudge.fetchers.http import HttpFetcher
+from adjudge.fetchers.limits import Limits
+from adjudge.fetchers.page import Page
+from adjudge.fetchers.snapshot import Entry, SnapshotError, SnapshotFetcher, render, unrender
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.servers.base import Exchange, Server
+from tests.servers.hostile import ARTICLE, PROSE, hostile_server
+
+ONE = Limits(workers=1)
+
+
+def folder_of(root: Path, *entries: dict[str, object], **files: bytes) -> Path:
+    for name, body in files.items():
+        (root / name.replace("__", ".")).write_bytes(body)
+    (root / "index.jsonl").write_bytes(b"\n".join(msgspec.json.encode(entry) for entry in entries))
+    return root
+
+
+async def pages_of(folder: Path) -> list[Page]:
+    fetcher = SnapshotFetcher(folder, ONE)
+    try:
+        return [page async for page in fetcher.pages()]
+    finally:
+        await fetcher.close()
+
+
+async def test_pages_are_read_from_the_folder(tmp_path: Path) -> None:
+    folder = folder_of(
+        tmp_path,
+        {
+            "url": "HTTPS://Example.com",
+            "file": "a.html",
+            "content_type": "text/html; charset=utf-8",
+            "status_code": 200,
+        },
+        {
+            "url": "https://example.com/moved",
+            "file": "a.html",
+            "final_url": "https://example.com/",
+            "title": "Its own",
+        },
+        {"url": "https://example.com/notes", "file": "notes.txt", "fetched_at": 1.5e9},
+        {"url": "https://example.com/gone", "status_code": 404},
+        {"url": "https://example.com/sick", "status_code": 503},
+        {"url": "https://example.com/late", "reason": "page_timeout", "detail": "it was late"},
+        a__html=ARTICLE,
+        notes__txt="Prosa für alle.\n".encode(),
+    )
+    home, moved, notes, gone, sick, late = await pages_of(folder)
+    assert home.url == "https://example.com/" and home.title == "A plain article" and "1932" in home.text
+    assert home.description == "What it says." and home.content_type == "text/html" and len(home.sha256) == 64
+    assert moved.final_url == "https://example.com/" and moved.title == "Its own" and moved.text == home.text
+    assert (notes.text, notes.content_type, notes.fetched_at) == ("Prosa für alle.", "text/plain", 1.5e9)
+    assert [page.reason for page in (gone, sick, late)] == ["page_gone", "page_server_error", "page_timeout"]
+    assert late.detail == "it was late" and late.status == "failed"
+
+
+async def test_what_it_does_not_hold_is_not_fetched(tmp_path: Path) -> None:
+    with Server() as server:
+        fetcher = SnapshotFetcher(
+            folder_of(tmp_path, {"url": "https://example.com/", "status_code": 410}), ONE
+        )
+        assert (await fetcher.read(server.url())).reason == "page_not_in_snapshot"
+        assert (await fetcher.read("no url")).reason == "citation_malformed"
+        assert (await fetcher.read("http://example.com/")).reason == "page_not_in_snapshot"
+        await fetcher.close()
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        "[]",
+        '{"file": "a.html"}',
+        '{"url": "https://e.com/", "file": "a.html", "colour": "red"}',
+        '{"url": "nonsense", "file": "a.html"}',
+        '{"url": "https://e.com/"}',
+        '{"url": "https://e.com/", "status_code": 200}',
+        '{"url": "https://e.com/", "file": "missing.html"}',
+        '{"url": "https://e.com/", "file": "../outside.html"}',
+        '{"url": "https://e.com/", "file": "/etc/passwd"}',
+        '{"url": "https://e.com/", "file": "link.html"}',
+        '{"url": "https://e.com/", "file": "inner/../../outside.html"}',
+        '{"url": "https://e.com/", "file": "."}',
+        '{"url": "https://e.com/", "file": "a.html", "reason": "bad_luck"}',
+        '{"url": "https://ok.com/", "file": "outside.html"}',
+    ],
+)
+def test_a_bad_line_is_an_error_with_its_place(line: str, tmp_path: Path) -> None:
+    (tmp_path / "outside.html").write_text("secret")
+    folder = tmp_path / "snapshot"
+    folder.mkdir()
+    (folder / "a.html").write_bytes(ARTICLE)
+    (folder / "link.html").symlink_to(tmp_path / "outside.html")
+    good = '{"url": "https://ok.com/", "file": "a.html"}'
+    (folder / "index.jsonl").write_text(f"{good}\n{good}\n\n{line}\n")
+    with pytest.raises(SnapshotError, match=r"index\.jsonl:4: "):
+        SnapshotFetcher(folder, ONE)
+
+
+def test_a_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match=r"index\.jsonl"):
+        SnapshotFetcher(tmp_path, ONE)
+
+
+async def test_frozen_twice_is_equal_in_every_field_and_as_it_was_live(tmp_path: Path) -> None:
+    paths = [
+        "/plain",
+        "/wrong-charset",
+        "/gone",
+        "/entity-bomb",
+        "/fake-pdf",
+        "/to-private",
+        "/no-such-charset",
+    ]
+    with hostile_server() as server:
+        live = HttpFetcher(ONE, allow=[server.address])
+        urls = [server.url(path) for path in paths]
+        await freeze([*urls, urls[0], "nonsense"], live, tmp_path / "frozen")
+        seen = [await live.read(url) for url in urls]
+        await live.close()
+    first, second = await pages_of(tmp_path / "frozen"), await pages_of(tmp_path / "frozen")
+    assert first == second and [page.url for page in first] == urls
+    assert [undated(page) for page in first] == [undated(page) for page in seen]
+    with pytest.raises(SnapshotError, match="already"):
+        await freeze(urls, live, tmp_path / "frozen")
+
+
+def undated(page: Page) -> Page:
+    return msgspec.structs.replace(page, fetched_at=0.0)
+
+
+def page_of(url: str, text: str = PROSE, **fields: object) -> Page:
+    values: dict[str, object] = {"url": url, "final_url": url, "status": "read", "reason": None, "text": text}
+    values |= {
+        "fetched_at": 1.7e9,
+        "content_type": "text/html",
+        "sha256": "ab" * 32,
+        "title": "T",
+        "description": "D",
+    }
+    return msgspec.convert(values | fields, Page)
+
+
+PAGES = [
+    page_of(
+        "https://example.com/a", "A <b> & \"quoted\" 'text' &amp; &lt;\r\n\x0b中文 \U0001f600 </pre> end "
+    ),
+    page_of(
+        "https://example.com/b",
+        status="failed",
+        reason="page_gone",
+        text="",
+        title="",
+        description="",
+        detail="404 Not Found",
+    ),
+    page_of("https://example.com/c", content_type="", description="", final_url="https://example.com/d"),
+    page_of("https://example.com/e", content_type="application/pdf", fetched_at=0.125),
+]
+
+
+async def test_pages_come_back_from_a_folder_of_html(tmp_path: Path) -> None:
+    malformed = page_of("nonsense", status="failed", reason="citation_malformed", text="")
+    export_folder([*PAGES, malformed], tmp_path)
+    assert await pages_of(tmp_path) == PAGES
+    assert len(list(tmp_path.glob("*.html"))) == 3
+
+
+async def test_pages_come_back_from_parquet(tmp_path: Path) -> None:
+    many = [page_of(f"https://example.com/{n}", str(n)) for n in range(1201)]
+    write_parquet([*PAGES, *many], tmp_path / "pages.parquet")
+    assert list(read_parquet(tmp_path / "pages.parquet")) == [*PAGES, *many]
+    assert [path.name for path in tmp_path.iterdir()] == ["pages.parquet"]
+    frozen = FrozenPages(read_parquet(tmp_path / "pages.parquet"))
+    assert await frozen.read("https://EXAMPLE.com/7#x") == many[7]
+    assert (await frozen.read("https://example.com/x")).reason == "page_not_in_snapshot"
+    assert (await frozen.read("x")).reason == "citation_malformed"
+
+
+def test_a_file_that_is_not_of_pages_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "pages.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(SnapshotError, match="pages"):
+        list(read_parquet(tmp_path / "pages.parquet"))
+
+
+@given(st.text())
+def test_rendered_text_comes_back_exactly(text: str) -> None:
+    assert unrender(render(text)) == text
+
+
+async def test_what_has_become_of_frozen_pages(tmp_path: Path) -> None:
+    async def moved(to: Exchange) -> None:
+        await to.redirect("/stays")
+
+    async def page(to: Exchange) -> None:
+        await to.reply(ARTICLE)
+
+    async def other(to: Exchange) -> None:
+        await to.reply(ARTICLE.replace(b"1932", b"1933"))
+
+    async def sick(to: Exchange) -> None:
+        await to.reply(b"", status="403 Forbidden")
+
+    paths = ["/stays", "/changes", "/moves", "/dies", "/sickens"]
+    with Server(routes=dict.fromkeys(paths, page)) as server:
+        live = HttpFetcher(ONE, allow=[server.address])
+        before = [await live.read(server.url(path)) for path in [*paths, "/never-was"]]
+        server.routes |= {"/changes": other, "/moves": moved, "/sickens": sick}
+        del server.routes["/dies"]
+        after = await diff(before, live)
+        await live.close()
+    assert [found.change for found in after] == ["same", "changed", "moved", "dead", "unknown", "same"]
+    assert after[2].final_url == server.url("/stays") and not after[2].text_differs
+    assert after[4].reason == "page_server_error"
+
+
+async def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, {"url": "https://e.com/", "file": "a.html"}, a__html=ARTICLE)
+    fetcher = SnapshotFetcher(folder, Limits(workers=1, max_bytes=len(ARTICLE) - 1))
+    pages = await asyncio.gather(*(fetcher.read("https://e.com/") for _ in range(3)))
+    await fetcher.close()
+    assert {page.reason for page in pages} == {"page_unsupported"}
+
+
+def test_an_entry_is_written_without_what_it_does_not_say() -> None:
+    assert (
+        msgspec.json.encode(Entry(url="https://e.com/", file="a.html"))
+        == b'{"url":"https://e.com/","file":"a.html"}'
+    )

@@ -1,0 +1,164 @@
+"""One spelling a URL, and nothing but MalformedURL for whatever else comes."""
+
+import pytest
+from adjudge.fetchers.urls import MAX_URL, MalformedURL, join_url, normalise_url, site_of, worker_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("HTTP://ExAmple.COM", "http://example.com/"),
+        ("http://example.com:80/", "http://example.com/"),
+        ("https://example.com:443/", "https://example.com/"),
+        ("https://example.com:80/", "https://example.com:80/"),
+        ("http://example.com:/", "http://example.com/"),
+        ("http://example.com:0080/", "http://example.com/"),
+        ("http://example.com./a", "http://example.com/a"),
+        ("https://example.com/a#part", "https://example.com/a"),
+        ("https://example.com/a#:~:text=some%20words", "https://example.com/a"),
+        ("https://example.com?q=1", "https://example.com/?q=1"),
+        ("https://example.com/?b=2&a=1&b=1", "https://example.com/?b=2&a=1&b=1"),
+        ("https://example.com/?", "https://example.com/?"),
+        ("https://example.com/a/./b/../c", "https://example.com/a/c"),
+        ("https://example.com/../../a", "https://example.com/a"),
+        ("https://example.com/a/%2e%2E/b", "https://example.com/b"),
+        ("https://example.com/a//b/", "https://example.com/a//b/"),
+        ("https://example.com/%7euser/%e4%b8%ad", "https://example.com/~user/%E4%B8%AD"),
+        ("https://example.com/中文?q=ü ö", "https://example.com/%E4%B8%AD%E6%96%87?q=%C3%BC%20%C3%B6"),
+        ("https://example.com/100%", "https://example.com/100%25"),
+        ("https://example.com/a%2Fb", "https://example.com/a%2Fb"),
+        ("https://en.wikipedia.org/wiki/Bridge_(game)", "https://en.wikipedia.org/wiki/Bridge_(game)"),
+        ("https://example.com/a[1]", "https://example.com/a%5B1%5D"),
+        ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+        ("https://BÜCHER.example/", "https://xn--bcher-kva.example/"),
+        ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example/"),
+        ("https://例え。テスト/", "https://xn--r8jz45g.xn--zckzah/"),
+        ("https://ｅｘａｍｐｌｅ．ｃｏｍ/", "https://example.com/"),
+        ("https://ex%61mple.com/", "https://example.com/"),
+        ("https://r3---sn-x.example.com/", "https://r3---sn-x.example.com/"),
+        ("https://under_score.example.com/", "https://under_score.example.com/"),
+        ("http://2130706433/", "http://127.0.0.1/"),
+        ("http://0x7f.0.0.1/", "http://127.0.0.1/"),
+        ("http://0177.1/", "http://127.0.0.1/"),
+        ("http://[::FFFF:127.0.0.1]/", "http://[::ffff:7f00:1]/"),
+        ("http://[2001:DB8:0:0::1]:8080/", "http://[2001:db8::1]:8080/"),
+        (" \thttps://example.com/a\n", "https://example.com/a"),
+        ("https://exam\nple.com/a\tb", "https://example.com/ab"),
+        ("https:\\\\example.com\\a", "https://example.com/a"),
+        ("http://good.example\\@evil.example/", "http://good.example/@evil.example/"),
+        ("http://user:pa%20ss@example.com/", "http://user:pa%20ss@example.com/"),
+        ("http://a@b@example.com/", "http://a%40b@example.com/"),
+    ],
+)
+def test_normal_form(url: str, normal: str) -> None:
+    assert normalise_url(url) == normal
+    assert normalise_url(normal) == normal
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "   ",
+        "example.com/a",
+        "www.example.com",
+        "ftp://example.com/",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "data:text/html,hi",
+        "mailto:someone@example.com",
+        "http:/example.com",
+        "http://",
+        "http:///path",
+        "http://?q",
+        "http://#",
+        "http://.",
+        "http://..",
+        "http://.example.com/",
+        "http://a..b/",
+        "http://-a.example/",
+        "http://a b.example/",
+        "http://a%20b.example/",
+        "http://%00/",
+        "http://%ff/",
+        "http://exa<mple.com/",
+        "http://example.com:port/",
+        "http://example.com:0/",
+        "http://example.com:65536/",
+        "http://example.com:８０/",
+        "http://example.com:80:80/",
+        "http://1.2.3.4.5/",
+        "http://256.1.1.1/",
+        "http://1.2.3.256/",
+        "http://4294967296/",
+        "http://0x1ffffffff/",
+        "http://09.1.1.1/",
+        "http://example.1/",
+        "http://[::1/",
+        "http://::1/",
+        "http://[fe80::1%25eth0]/",
+        "http://[fe80::1%eth0]/",
+        "http://[1.2.3.4]/",
+        "http://[::g]/",
+        f"http://{'a' * 64}.example/",
+        f"http://{'a.' * 130}example/",
+        f"http://example.com/{'a' * MAX_URL}",
+        f"http://example.com/{'ä' * 2000}",
+        "http://\udce4.example/",
+        "http://example.com/\ud800",
+        "http://a\u200db.example/",
+        "http://xn\u00ad--/",
+    ],
+)
+def test_malformed(url: str) -> None:
+    with pytest.raises(MalformedURL):
+        normalise_url(url)
+
+
+SPICE = st.sampled_from(
+    ["http://", "https://", "@", ":", "/", "\\", "[", "]", "%", "%2e", ".", "0x", "?", "#", "１", "。"]
+)
+
+
+@given(st.lists(st.one_of(st.text(max_size=8), SPICE), max_size=12).map("".join))
+def test_only_malformed_url_is_raised_and_the_normal_form_is_its_own(rest: str) -> None:
+    for url in (rest, f"http://{rest}", f"https://example.com/{rest}"):
+        try:
+            normal = normalise_url(url)
+        except MalformedURL:
+            continue
+        assert normalise_url(normal) == normal
+        assert normal.isascii() and "#" not in normal
+
+
+@given(st.text(max_size=40))
+def test_redirects_raise_nothing_else_either(location: str) -> None:
+    try:
+        target = join_url("https://example.com/a/b?c", location)
+    except MalformedURL:
+        return
+    assert normalise_url(target) == target
+
+
+def test_redirects_are_relative_to_where_they_come_from() -> None:
+    assert join_url("https://example.com/a/b?c", "../d") == "https://example.com/d"
+    assert join_url("https://example.com/a/b", "//other.example/x") == "https://other.example/x"
+    assert join_url("https://example.com/a/b", "?q#f") == "https://example.com/a/b?q"
+
+
+@given(st.text(max_size=30), st.integers(1, 64))
+def test_every_url_has_a_worker(url: str, workers: int) -> None:
+    assert 0 <= worker_of(url, workers) < workers
+
+
+def test_a_site_has_one_worker() -> None:
+    assert site_of("https://www.example.com/a") == site_of("http://EXAMPLE.com:8080/b") == "example.com"
+    urls = [
+        f"https://{sub}example.com:{port}/{n}"
+        for n, sub, port in [(1, "", 443), (2, "www.", 80), (3, "", 99)]
+    ]
+    assert len({worker_of(url, 8) for url in urls}) == 1
+    spread = {worker_of(f"https://host-{n}.example/", 8) for n in range(200)}
+    assert spread == set(range(8))

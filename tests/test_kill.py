@@ -1,0 +1,67 @@
+"""Kill -9 at any moment: nothing written is lost, nothing written is asked again, and the result is the same."""
+
+import asyncio
+import os
+import random
+import signal
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from adjudge.engine.store.parts import FLUSH_SECONDS
+
+from tests.mock_openai import MockOpenAI
+from tests.worlds import ADJUDGE, world
+
+IN_FLIGHT = 16
+LATENCY = 0.1
+
+
+async def evaluate(config: Path, out: Path, store: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *ADJUDGE,
+        "evaluate",
+        str(config),
+        "--out",
+        str(out),
+        "--store",
+        str(store),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def table(out: Path) -> list[dict[str, object]]:
+    return pq.read_table(out / "scores.parquet").to_pylist()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+async def test_a_killed_run_goes_on_where_it_was(tmp_path, signum):
+    async with MockOpenAI(latency=LATENCY) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": IN_FLIGHT}
+        config = world(tmp_path, systems=6, tasks=14, judge=judge)
+        undisturbed = await evaluate(config, tmp_path / "calm", tmp_path / "calm-store")
+        _, errors = await undisturbed.communicate()
+        assert undisturbed.returncode == 0, errors.decode()
+        questions = mock.calls
+
+        process = await evaluate(config, tmp_path / "run", tmp_path / "store")
+        moment = questions + random.Random(signum).randrange(int(0.6 * questions), int(0.8 * questions))
+        while mock.calls < moment:
+            await asyncio.sleep(0.01)
+        os.kill(process.pid, signum)
+        await process.communicate()
+        assert process.returncode in (-signal.SIGKILL, 130)
+        assert not (tmp_path / "run" / "scores.parquet").exists()
+
+        resumed = await evaluate(config, tmp_path / "run", tmp_path / "store")
+        _, errors = await resumed.communicate()
+        assert resumed.returncode == 0, errors.decode()
+        asked_again = mock.calls - 2 * questions
+
+    assert table(tmp_path / "run") == table(tmp_path / "calm")
+    # A flush takes a moment itself, during which answers keep coming: half a second is allowed for it.
+    unwritten = IN_FLIGHT / LATENCY * (FLUSH_SECONDS + 0.5) if signum == signal.SIGKILL else 0
+    assert 0 <= asked_again <= unwritten + IN_FLIGHT
+    assert unwritten + IN_FLIGHT < 0.6 * questions

@@ -1,0 +1,256 @@
+"""Matching against scipy and brute force, Eq. 1 against a literal reading, and hostile input."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from adjudge.scoring.kernels.errors import KernelError
+from adjudge.scoring.kernels.match_claims import (
+    Claim,
+    ClaimPairs,
+    count_common,
+    coverage,
+    match_cardinality,
+    match_greedy,
+    match_optimal,
+    nested_scores,
+    overlap,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+SHAPES = [(50, 50), (1, 1), (1, 9), (9, 1), (30, 70), (70, 30), (3, 0), (0, 3), (0, 0), (130, 64), (64, 200)]
+
+
+def make_matrices(kind: str, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    matrices = [rng.random(shape) for shape in SHAPES]
+    if kind == "integer":
+        return [np.floor(matrix * 4) for matrix in matrices]
+    if kind == "sparse":
+        return [matrix * (rng.random(matrix.shape) < 0.06) for matrix in matrices]
+    return [np.ones_like(matrix) for matrix in matrices] if kind == "equal" else matrices
+
+
+def split(pairs: ClaimPairs, matched: np.ndarray) -> list[np.ndarray]:
+    return np.split(matched, pairs.row_offsets[1:-1])
+
+
+def assert_one_to_one(matrix: np.ndarray, matched: np.ndarray) -> None:
+    rows = np.flatnonzero(matched >= 0)
+    assert np.unique(matched[rows]).size == rows.size
+    assert (matrix[rows, matched[rows]] > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["continuous", "integer", "sparse", "equal"])
+def test_matchings_against_scipy(kind):
+    matrices = make_matrices(kind)
+    pairs = ClaimPairs.from_matrices(matrices)
+    optimal, most = match_optimal(pairs), match_cardinality(pairs)
+    for number, matrix in enumerate(matrices):
+        best = split(pairs, optimal.matched)[number]
+        largest = split(pairs, most.matched)[number]
+        assert_one_to_one(matrix, best)
+        assert_one_to_one(matrix, largest)
+        rows = np.flatnonzero(best >= 0)
+        peer = matrix[linear_sum_assignment(matrix, maximize=True)].sum()
+        assert matrix[rows, best[rows]].sum() == pytest.approx(peer, abs=1e-9)
+        graph = csr_array((matrix > 0).astype(np.int8))
+        assert most.count[number] == np.count_nonzero(maximum_bipartite_matching(graph) >= 0)
+        assert optimal.count[number] == rows.size
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        arrays.arrays(
+            np.float64,
+            st.tuples(st.integers(0, 5), st.integers(0, 5)),
+            elements=st.sampled_from([0.0, -1.0, 0.5, 1.0, 1e-300, 7.25, np.nan, 1e12]),
+        ),
+        max_size=6,
+    )
+)
+def test_matchings_against_every_assignment(matrices):
+    pairs = ClaimPairs.from_matrices(matrices)
+    optimal, most, greedy = match_optimal(pairs), match_cardinality(pairs), match_greedy(pairs)
+    for number, matrix in enumerate(matrices):
+        weights = np.nan_to_num(np.maximum(matrix, 0), nan=0.0)
+        rows, columns = weights.shape
+        padded = np.pad(weights, ((0, 0), (0, rows)))
+        totals = (
+            [
+                (
+                    padded[np.arange(rows), list(choice)].sum(),
+                    np.count_nonzero(padded[np.arange(rows), list(choice)]),
+                )
+                for choice in permutations(range(columns + rows), rows)
+            ]
+            if rows <= 3
+            else []
+        )
+        for result in (optimal, most, greedy):
+            assert_one_to_one(weights, split(pairs, result.matched)[number])
+        best = split(pairs, optimal.matched)[number]
+        taken = np.flatnonzero(best >= 0)
+        if totals:
+            assert weights[taken, best[taken]].sum() == pytest.approx(max(total for total, _ in totals))
+            assert most.count[number] == max(count for _, count in totals)
+        assert greedy.count[number] <= most.count[number]
+
+
+def test_greedy_takes_the_first_free_gold_in_order():
+    pairs = ClaimPairs.from_matrices([[[0, 1, 1], [0, 9, 0], [1, 1, 1]], [[1]]])
+    result = match_greedy(pairs)
+    assert result.matched.tolist() == [1, -1, 0, 0] and result.count.tolist() == [2, 1]
+
+
+def test_results_do_not_depend_on_threads(monkeypatch):
+    rng = np.random.default_rng(5)
+    matrices = [np.floor(rng.random((40, 40)) * 3) for _ in range(80)]
+    pairs = ClaimPairs.from_matrices(matrices)
+    several = [match(pairs).matched for match in (match_greedy, match_cardinality, match_optimal)]
+    for module in ("arrays", "compiled"):
+        monkeypatch.setattr(f"adjudge.scoring.kernels.{module}.available_threads", lambda: 1)
+    for match, matched in zip((match_greedy, match_cardinality, match_optimal), several, strict=True):
+        np.testing.assert_array_equal(match(pairs).matched, matched)
+
+
+def test_coverage_is_many_to_many():
+    scores = coverage(ClaimPairs.from_matrices([[[0, 1, 0, 1], [1, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0]]]))
+    assert (scores.precision[0], scores.recall[0], scores.f1[0]) == (0.75, 0.75, 0.75)
+
+
+def test_overlap_of_sets():
+    sizes = count_common([[1, 2, 2, 5], [], [7], []], [[2, 5, 9], [1], [7], []])
+    assert [size.tolist() for size in sizes] == [[3, 0, 1, 0], [3, 1, 1, 0], [2, 0, 1, 0]]
+    scores = overlap(*sizes)
+    np.testing.assert_allclose(scores.precision, [2 / 3, 0, 1, np.nan])
+    np.testing.assert_allclose(scores.recall, [2 / 3, 0, 1, np.nan])
+    np.testing.assert_allclose(scores.f1, [2 / 3, 0, 1, np.nan])
+    np.testing.assert_allclose(scores.jaccard, [0.5, 0, 1, np.nan])
+
+
+def literal(claims, gold: int, measure: str, leaf: float) -> float:
+    """Eq. 1 as it is written, one measure at a time."""
+    worth = [
+        claim.weight * claim.score * literal(claim.subclaims, claim.gold_subclaims, measure, 1.0)
+        if claim.score
+        else 0.0
+        for claim in claims
+    ]
+    if measure == "precision":
+        return sum(worth) / len(worth) if worth else leaf
+    if measure == "strict_precision":
+        return min(worth) if worth else leaf
+    if gold == 0:
+        return leaf
+    if measure == "recall":
+        return sum(worth) / gold
+    hits = [value for claim, value in zip(claims, worth, strict=True) if claim.score]
+    return min(hits) if len(hits) == gold else 0.0
+
+
+CLAIMS = st.deferred(
+    lambda: st.builds(
+        lambda score, weight, subclaims, more: Claim(
+            score, weight, tuple(subclaims), sum(bool(claim.score) for claim in subclaims) + more
+        ),
+        st.sampled_from([0.0, 0.5, 1.0]),
+        st.sampled_from([0.5, 1.0, 2.0]),
+        st.lists(CLAIMS, max_size=2),
+        st.integers(0, 2),
+    )
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.lists(CLAIMS, max_size=3), st.integers(1, 3)), max_size=4))
+def test_nested_scores_against_a_literal_reading(drawn):
+    questions = [(claims, sum(bool(claim.score) for claim in claims) + more) for claims, more in drawn]
+    ours = nested_scores(questions)
+    for number, (claims, gold) in enumerate(questions):
+        for measure in ("precision", "recall", "strict_precision", "strict_recall"):
+            expected = literal(claims, gold, measure, 0.0)
+            assert getattr(ours, measure)[number] == pytest.approx(expected)
+
+
+def test_nested_scores_by_hand():
+    half_right = Claim(1.0, subclaims=(Claim(1.0), Claim(0.0)), gold_subclaims=3)
+    ours = nested_scores([([half_right, Claim(0.0)], 2), ([], 2), ([Claim(1.0, weight=3.0)], 1)])
+    np.testing.assert_allclose(ours.precision, [0.25, 0, 3])
+    np.testing.assert_allclose(ours.recall, [1 / 6, 0, 3])
+    np.testing.assert_allclose(ours.f1, [0.2, 0, 3])
+    np.testing.assert_allclose(ours.strict_precision, [0, 0, 3])
+    np.testing.assert_allclose(ours.strict_recall, [0, 0, 3])
+
+
+def test_an_unscored_claim_leaves_its_question_unscored():
+    needed = Claim(1.0, subclaims=(Claim(None), Claim(1.0)), gold_subclaims=2)
+    wrong = Claim(0.0, subclaims=(Claim(None),), gold_subclaims=1)
+    ours = nested_scores(
+        [([needed], 1), ([wrong, Claim(1.0)], 2), ([Claim(None), Claim(0.0)], 2), ([Claim(1.0)], 0)][:3]
+    )
+    np.testing.assert_allclose(ours.precision, [np.nan, 0.5, np.nan])
+    np.testing.assert_allclose(ours.recall, [np.nan, 0.5, np.nan])
+    np.testing.assert_allclose(ours.strict_precision, [np.nan, 0, np.nan])
+    np.testing.assert_allclose(ours.strict_f1, [np.nan, 0, np.nan])
+
+
+def test_no_gold_is_undefined_and_no_questions_are_fine():
+    ours = nested_scores([([], 0), ([Claim(0.0)], 0)])
+    assert np.isnan([ours.precision, ours.recall, ours.f1, ours.strict_f1]).all()
+    assert nested_scores([]).f1.size == 0
+    empty = ClaimPairs.from_matrices([])
+    assert match_optimal(empty).matched.size == coverage(empty).f1.size == 0
+
+
+def test_deep_nesting_is_no_recursion():
+    claim = Claim(1.0)
+    for _ in range(20_000):
+        claim = Claim(1.0, subclaims=(claim,), gold_subclaims=1)
+    assert nested_scores([([claim], 1)]).f1[0] == 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ([Claim(1.0), Claim(1.0)], 1),
+        ([Claim(1.0, subclaims=(Claim(1.0),))], 1),
+        ([Claim(-0.5)], 1),
+        ([Claim(float("nan"))], 1),
+        ([Claim(1.0, weight=float("inf"))], 1),
+        ([Claim(1.0, gold_subclaims=-1)], 1),
+        ([], -1),
+    ],
+)
+def test_nested_scores_rejects(question):
+    with pytest.raises(KernelError):
+        nested_scores([question])
+
+
+def test_rejects():
+    good = ClaimPairs.from_matrices([np.ones((2, 2))])
+    with pytest.raises(KernelError):
+        ClaimPairs.from_matrices([[[np.inf]]])
+    with pytest.raises(KernelError):
+        ClaimPairs.from_matrices([[1.0, 2.0]])
+    for bad in (
+        ClaimPairs(good.row_offsets, good.gold_counts - 1, good.edge_offsets, good.golds, good.weights),
+        ClaimPairs(good.row_offsets, good.gold_counts, good.edge_offsets[:-1], good.golds, good.weights),
+        ClaimPairs(good.row_offsets, good.gold_counts, good.edge_offsets, good.golds, good.weights * np.nan),
+        ClaimPairs(good.row_offsets[::-1], good.gold_counts, good.edge_offsets, good.golds, good.weights),
+    ):
+        for match in (match_greedy, match_cardinality, match_optimal, coverage):
+            with pytest.raises(KernelError):
+                match(bad)
+    with pytest.raises(KernelError):
+        overlap([1], [1], [2])
+    with pytest.raises(KernelError):
+        overlap([1, 2], [1], [1])
+    with pytest.raises(KernelError):
+        count_common([[1]], [])

@@ -1,0 +1,49 @@
+"""A protocol that is no part of the package is found by its entry point, and nothing else has to change."""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.mock_openai import MockOpenAI
+from tests.worlds import ADJUDGE, world
+
+OUTSIDE = Path(__file__).parent / "outside_protocol"
+
+
+def evaluate(config: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(OUTSIDE)}
+    return subprocess.run(
+        [*ADJUDGE, "evaluate", str(config)], env=environment, capture_output=True, text=True
+    )
+
+
+def test_it_runs_from_files_to_leaderboard(tmp_path):
+    done = evaluate(world(tmp_path, protocols=[{"name": "wordcount", "per": 2}, "rubrics"]))
+    assert done.returncode == 0, done.stderr
+    assert "wordcount" in done.stdout and "rubrics" in done.stdout
+    rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
+    fits = [row["value"] for row in rows if row["metric"] == "fits"]
+    assert fits == [1.0] * 20
+    assert "200 from" not in done.stdout and "220 asked" in done.stdout
+
+
+async def test_its_own_prompt_is_what_a_server_is_shown(tmp_path):
+    async with MockOpenAI() as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock"}
+        done = await asyncio.to_thread(
+            evaluate, world(tmp_path, systems=1, tasks=1, protocols=["wordcount"], judge=judge)
+        )
+        assert done.returncode == 0, done.stderr
+        assert mock.last is not None and b"Is that a fitting length" in mock.last.messages
+
+
+@pytest.mark.parametrize(
+    "options", [{"name": "wordcount", "colour": "red"}, {"name": "wordcount", "per": "many"}]
+)
+def test_its_wrong_options_are_named(tmp_path, options):
+    done = evaluate(world(tmp_path, protocols=[options]))
+    assert done.returncode == 2 and "wordcount" in done.stderr and len(done.stderr.splitlines()) == 1

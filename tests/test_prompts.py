@@ -1,0 +1,129 @@
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+from adjudge import judges, prompts, scoring
+from adjudge.judges import Question
+from adjudge.prompts import Prompt, PromptBook, PromptError
+from hypothesis import given
+from hypothesis import strategies as st
+
+SHIPPED = sorted(Path(prompts.__file__).parent.glob("*.md"))
+NAMES = sorted({file.name.split(".")[0] for file in SHIPPED})
+
+
+def question_types() -> list[type[Question]]:
+    """Every question type there is, but for the bases of others."""
+    for package in (judges, scoring):
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            importlib.import_module(module.name)
+    found, waiting = [], [Question]
+    while waiting:
+        kinds = waiting.pop().__subclasses__()
+        waiting.extend(kinds)
+        found.extend(kind for kind in kinds if kind.__module__.startswith("adjudge."))
+    asked = {kind for kind in found if hasattr(kind, "prompt")}
+    return sorted(asked, key=lambda kind: kind.__qualname__)
+
+
+TYPES = question_types()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_prompt_is_there_in_both_languages_with_the_same_placeholders(name: str) -> None:
+    book = PromptBook()
+    english, chinese = book.get(name, "en"), book.get(name, "zh")
+    assert (english.language, chinese.language) == ("en", "zh")
+    assert english.placeholders == chinese.placeholders
+    assert english.template.strip()
+    assert any("一" <= char <= "鿿" for char in chinese.template)
+    assert not any("一" <= char <= "鿿" for char in english.template)
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_text_is_placed_on_a_line_of_its_own(kind: type[Question]) -> None:
+    """It is shown between marks that take lines of their own; numbers are shown as they are."""
+    hints = get_type_hints(kind)
+    for language in ("en", "zh"):
+        prompt = PromptBook().get(kind.prompt, language)
+        for line in prompt.template.splitlines():
+            for field in prompt.placeholders:
+                placed = f"{{{{{field}}}}}" in line and hints[field] not in (int, float)
+                assert not placed or line == f"{{{{{field}}}}}"
+        assert prompt.template.count("{{") == prompt.template.count("}}")
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_every_question_shows_exactly_its_fields(kind: type[Question]) -> None:
+    fields = set(kind.__struct_fields__) - set(Question.__struct_fields__)
+    for language in ("en", "zh"):
+        assert PromptBook().get(kind.prompt, language).placeholders == fields
+
+
+def test_every_prompt_is_asked_with() -> None:
+    assert {kind.prompt for kind in TYPES} | {"preamble"} == set(NAMES)
+
+
+def test_question_types_have_names_of_their_own() -> None:
+    """A question's name is part of its key."""
+    names = [kind.__name__ for kind in TYPES]
+    assert len(set(names)) == len(names)
+
+
+def test_an_override_replaces_one_file_and_its_digest(tmp_path: Path) -> None:
+    (tmp_path / "probe.en.md").write_text("Say yes.", encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("not a prompt", encoding="utf-8")
+    plain, book = PromptBook(), PromptBook(tmp_path)
+    assert book.get("probe", "en").template == "Say yes."
+    assert book.get("probe", "zh") == plain.get("probe", "zh")
+    changed = {name for name, digest in book.digests().items() if digest != plain.digests()[name]}
+    assert changed == {"probe.en.md"}
+    assert set(plain.digests()) == {file.name for file in SHIPPED}
+
+
+@pytest.mark.parametrize("name", ["prob.en.md", "probe.fr.md", "probe.md", "PROBE.en.md", "README.md"])
+def test_an_override_of_nothing_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("Say yes.", encoding="utf-8")
+    with pytest.raises(PromptError, match="overrides no shipped prompt") as raised:
+        PromptBook(tmp_path)
+    assert str(tmp_path / name) in str(raised.value)
+    assert "probe.en.md" in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "{{task}}", "{{task}} {{criterion}} {{values}} {{extra}}"])
+def test_an_override_with_other_placeholders_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "rubric_points.en.md").write_text(text, encoding="utf-8")
+    with pytest.raises(PromptError, match="placeholders must be exactly: criterion, task, values"):
+        PromptBook(tmp_path)
+
+
+def test_an_override_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "probe.en.md").write_bytes(b"\xff\xfe")
+    with pytest.raises(PromptError, match="UTF-8"):
+        PromptBook(tmp_path)
+    with pytest.raises(PromptError, match="no such folder"):
+        PromptBook(tmp_path / "missing")
+
+
+def test_a_language_without_words_is_asked_in_english() -> None:
+    assert PromptBook().get("probe", "fr") == PromptBook().get("probe", "en")
+
+
+def test_a_prompt_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(PromptError, match="nonesuch"):
+        PromptBook().get("nonesuch", "en")
+
+
+@given(st.text(), st.text())
+def test_fill_is_a_single_pass(one: str, two: str) -> None:
+    prompt = Prompt("p", "en", "a {{one}} b {{two}} c {{one}}", b"", frozenset({"one", "two"}))
+    assert prompt.fill({"one": one, "two": two}) == f"a {one} b {two} c {one}"
+    assert prompt.fill({"one": "{{two}}", "two": "{{one}}"}) == "a {{two}} b {{one}} c {{two}}"
+
+
+def test_fill_misses_no_field() -> None:
+    prompt = Prompt("p", "en", "{{one}}", b"", frozenset({"one"}))
+    with pytest.raises(KeyError):
+        prompt.fill({})

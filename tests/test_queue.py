@@ -1,0 +1,252 @@
+"""The queue in front of a judge: leaders first, contexts together, priorities kept, nobody held beyond the bound."""
+
+import asyncio
+import random
+from collections import defaultdict
+from itertools import pairwise
+
+import msgspec
+import pytest
+from adjudge.judges.queue import ContextQueue, Turn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.virtual_time import run
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A question: when it arrives, and how many seconds it takes to warm its context and then to be answered."""
+
+    name: int
+    context: int
+    at: float = 0.0
+    priority: int = 0
+    shared: int = 1
+    own: int = 0
+    prefill: float = 1.0
+    decode: float = 1.0
+    fails: bool = False
+    patience: float = 1e9
+
+
+class Seen(msgspec.Struct):
+    """When a job was sent, warm and done; None for never."""
+
+    sent: float | None = None
+    warm: float | None = None
+    done: float | None = None
+
+
+class Judge:
+    """Takes jobs through a queue and remembers when what happened, and how many were out at once."""
+
+    def __init__(self, queue: ContextQueue) -> None:
+        self.queue = queue
+        self.seen: dict[int, Seen] = defaultdict(Seen)
+        self.order: list[int] = []
+        self.out = 0
+        self.peak = 0
+
+    async def answer(self, job: Job) -> None:
+        clock = asyncio.get_running_loop()
+        await asyncio.sleep(job.at)
+        seen = self.seen[job.name]
+        try:
+            async with (
+                asyncio.timeout(job.patience),
+                self.queue.turn(bytes([job.context]), job.priority, job.shared, job.own) as turn,
+            ):
+                seen.sent = clock.time()
+                self.order.append(job.name)
+                self.out += 1
+                self.peak = max(self.peak, self.out)
+                try:
+                    await self._work(job, turn)
+                finally:
+                    self.out -= 1
+        except (TimeoutError, ConnectionError):
+            return
+        seen.done = clock.time()
+
+    async def _work(self, job: Job, turn: Turn) -> None:
+        await asyncio.sleep(job.prefill)
+        if job.fails:
+            raise ConnectionError
+        turn.warm()
+        self.seen[job.name].warm = asyncio.get_running_loop().time()
+        await asyncio.sleep(job.decode)
+
+
+def played(queue: ContextQueue, jobs: list[Job]) -> Judge:
+    judge = Judge(queue)
+
+    async def play() -> None:
+        await asyncio.gather(*map(judge.answer, jobs))
+
+    run(play())
+    assert not queue._groups, "a group that nobody needs any more was kept"
+    assert not queue._begun
+    return judge
+
+
+def batch(contexts: int, questions: int, **more: object) -> list[Job]:
+    return [Job(c * questions + q, c, **more) for c in range(contexts) for q in range(questions)]
+
+
+def shuffled(jobs: list[Job], seed: int = 0) -> list[Job]:
+    return random.Random(seed).sample(jobs, len(jobs))
+
+
+def test_a_leader_goes_first_and_its_followers_wait_until_its_prompt_is_in_the_cache() -> None:
+    judge = played(ContextQueue(100), batch(1, 10, prefill=3.0))
+    sent = [judge.seen[name].sent for name in range(10)]
+    assert sent == [0.0] + [3.0] * 9
+
+
+def test_a_leader_that_fails_is_followed_by_another_leader() -> None:
+    jobs = [Job(0, 0, fails=True), Job(1, 0), Job(2, 0)]
+    judge = played(ContextQueue(100), jobs)
+    assert [judge.seen[name].sent for name in range(3)] == [0.0, 1.0, 2.0]
+
+
+def test_a_judge_that_cannot_tell_when_a_context_is_warm_warms_it_by_answering() -> None:
+    queue, sent = ContextQueue(10), []
+
+    async def ask(name: int) -> None:
+        async with queue.turn(b"page"):
+            sent.append((name, asyncio.get_running_loop().time()))
+            await asyncio.sleep(2)
+
+    async def ask_all() -> None:
+        await asyncio.gather(*map(ask, range(3)))
+
+    run(ask_all())
+    assert sent == [(0, 0.0), (1, 2.0), (2, 2.0)]
+
+
+def test_contexts_that_do_not_fit_the_cache_together_go_one_after_the_other() -> None:
+    jobs = shuffled(batch(8, 16, shared=100, own=1))
+    judge = played(ContextQueue(1000, capacity=150), jobs)
+    contexts = [name // 16 for name in judge.order]
+    changes = sum(a != b for a, b in pairwise(contexts))
+    assert changes == 7
+
+
+def test_as_many_contexts_are_begun_as_fit_the_cache_with_all_their_questions() -> None:
+    jobs = batch(4, 5, shared=100, own=10)  # each context takes 150 in the end
+    judge = played(ContextQueue(1000, capacity=300), jobs)
+    begun = sorted(min(judge.seen[c * 5 + q].sent for q in range(5)) for c in range(4))
+    assert begun[:2] == [0.0, 0.0]
+    assert begun[2] > 0
+
+
+def test_a_context_larger_than_the_cache_is_begun_when_nothing_else_is() -> None:
+    judge = played(ContextQueue(10, capacity=10), batch(2, 3, shared=1000))
+    assert all(seen.done is not None for seen in judge.seen.values())
+
+
+def test_the_first_priority_goes_before_followers_of_a_context_already_begun() -> None:
+    jobs = [*batch(1, 6), Job(100, 9, at=1.5, priority=-1)]
+    judge = played(ContextQueue(1, capacity=1), jobs)
+    assert judge.order[:2] == [0, 100]
+
+
+def test_nobody_waits_longer_than_the_bound_even_if_all_slots_are_taken() -> None:
+    jobs = shuffled(batch(3, 10, decode=1000.0))
+    judge = played(ContextQueue(2, hold_s=30.0, capacity=1), jobs)
+    assert max(seen.sent for seen in judge.seen.values()) == 30.0
+    assert judge.peak == 30
+
+
+def test_what_is_overdue_goes_with_all_that_wait_for_its_context() -> None:
+    jobs = shuffled(batch(4, 8, decode=1000.0))
+    judge = played(ContextQueue(1, hold_s=30.0), jobs)
+    contexts = [name // 8 for name in judge.order[1:]]
+    assert sum(a != b for a, b in pairwise(contexts)) == 3
+
+
+def test_who_gives_up_waiting_holds_nothing() -> None:
+    jobs = [Job(0, 0, decode=50.0), Job(1, 1, patience=5.0), Job(2, 1, at=10.0)]
+    judge = played(ContextQueue(1, hold_s=1000.0), jobs)
+    assert judge.seen[1].sent is None
+    assert judge.seen[2].sent == 51.0
+
+
+def test_a_pause_waits_for_what_is_out_and_holds_the_rest_until_it_ends() -> None:
+    queue = ContextQueue(2, hold_s=30.0)
+    judge = Judge(queue)
+
+    async def play() -> None:
+        asked = [asyncio.ensure_future(judge.answer(job)) for job in batch(5, 1)]
+        await asyncio.sleep(0.5)
+        await queue.pause()
+        assert asyncio.get_running_loop().time() == 2.0
+        assert judge.out == 0
+        await asyncio.sleep(100)
+        assert len(judge.order) == 2
+        queue.resume()
+        await asyncio.gather(*asked)
+
+    run(play())
+    assert [seen.sent for seen in judge.seen.values()] == [0.0, 0.0, 102.0, 102.0, 102.0]
+
+
+jobs = st.lists(
+    st.builds(
+        Job,
+        name=st.just(0),
+        context=st.integers(0, 5),
+        at=st.integers(0, 40).map(float),
+        priority=st.integers(-1, 1),
+        shared=st.just(10),
+        own=st.integers(0, 5),
+        prefill=st.integers(0, 20).map(float),
+        decode=st.integers(0, 50).map(float),
+        fails=st.booleans(),
+        patience=st.sampled_from([3.0, 1e9]),
+    ),
+    max_size=40,
+).map(lambda found: [msgspec.structs.replace(job, name=name) for name, job in enumerate(found)])
+
+
+@settings(deadline=None, max_examples=300)
+@given(jobs, st.integers(1, 8), st.sampled_from([5.0, 30.0, 1e6]), st.sampled_from([1.0, 25.0, 1e9]))
+def test_everything_is_sent_within_the_bound_and_within_the_limits(
+    jobs: list[Job], total: int, hold_s: float, capacity: float
+) -> None:
+    judge = played(ContextQueue(total, hold_s=hold_s, capacity=capacity), jobs)
+    overdue = False
+    for job in jobs:
+        seen = judge.seen[job.name]
+        if seen.sent is None:
+            assert job.patience < 1e9
+        else:
+            assert seen.sent - job.at <= hold_s
+            overdue |= seen.sent - job.at == hold_s
+            assert seen.done is not None or job.fails or job.patience < 1e9
+    assert overdue or judge.peak <= total
+    assert not overdue or hold_s < 1e6, "it waited for the bound although nothing was out"
+
+
+@settings(deadline=None, max_examples=200)
+@given(jobs, st.integers(1, 8))
+def test_no_follower_is_sent_while_its_leader_warms_a_cold_context(jobs: list[Job], total: int) -> None:
+    judge = played(ContextQueue(total, hold_s=1e7), jobs)
+    by_context = defaultdict(list)
+    for job in jobs:
+        if judge.seen[job.name].sent is not None:
+            by_context[job.context].append((job, judge.seen[job.name]))
+    for found in by_context.values():
+        for job, seen in found:
+            others = [other for other in found if other[0].name != job.name]
+            warm_by_others = any(o.warm is not None and o.warm <= seen.sent for _, o in others)
+            out = [o for _, o in others if o.sent < seen.sent and (o.done or 0) > seen.sent]
+            assert not out or warm_by_others
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_stream_of_questions_about_one_context_does_not_starve_another(seed: int) -> None:
+    stream = [Job(n, 0, at=n * 0.5, decode=2.0) for n in range(400)]
+    other = Job(1000, 1, at=10.0 + seed)
+    judge = played(ContextQueue(2, hold_s=20.0), [*stream, other])
+    assert judge.seen[1000].sent <= 30.0 + seed

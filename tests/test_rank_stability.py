@@ -1,0 +1,164 @@
+"""Rank stability against scipy's tau-b, a literal reading, theory and hostile input."""
+
+import numpy as np
+import pytest
+from adjudge.scoring.kernels.errors import KernelError
+from adjudge.scoring.kernels.rank_stability import leave_one_out, smallest_task_count
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy import stats
+
+
+def make_scores(kind: str, systems: int = 12, tasks: int = 300) -> np.ndarray:
+    rng = np.random.default_rng(systems + tasks)
+    scores = rng.normal(5, 1, (systems, tasks)) + rng.normal(0, 0.05, (systems, 1))
+    if kind == "halves":
+        scores = np.round(scores * 2) / 2
+    if kind == "tied":
+        scores = np.round(scores)
+        scores[3], scores[7] = scores[2][::-1], scores[2]
+    if kind == "missing":
+        scores[rng.random(scores.shape) < 0.2] = np.nan
+    return scores
+
+
+def mean_scores(scores: np.ndarray) -> np.ndarray:
+    """Means rounded to 12 digits, so that equal ones are equal."""
+    counts = np.count_nonzero(~np.isnan(scores), axis=1)
+    sums = np.nansum(scores, axis=1)
+    return np.round(np.divide(sums, counts, out=np.full(len(scores), np.nan), where=counts > 0), 10)
+
+
+def ranks_of(means: np.ndarray) -> np.ndarray:
+    return (means[:, None] < means[None, :]).sum(axis=1) + 1
+
+
+@pytest.mark.parametrize("kind", ["normal", "halves", "tied", "missing"])
+def test_leave_one_out_against_scipy(kind):
+    scores = make_scores(kind)
+    ours = leave_one_out(scores)
+    full = mean_scores(scores)
+    np.testing.assert_allclose(ours.means, full, atol=1e-9)
+    best = worst = ranks_of(full)
+    for task in range(scores.shape[1]):
+        means = mean_scores(np.delete(scores, task, axis=1))
+        assert ours.tau[task] == pytest.approx(stats.kendalltau(full, means).statistic, abs=1e-12)
+        signs = [np.sign(values[:, None] - values) for values in (full, means)]
+        assert ours.kept[task] == np.array_equal(*signs)
+        best, worst = np.minimum(best, ranks_of(means)), np.maximum(worst, ranks_of(means))
+    np.testing.assert_array_equal(ours.best_rank, best)
+    np.testing.assert_array_equal(ours.worst_rank, worst)
+    assert (np.diff(ours.means[ours.systems]) <= 1e-9).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    arrays.arrays(
+        np.float64,
+        st.tuples(st.integers(0, 6), st.integers(0, 6)),
+        elements=st.sampled_from([0.0, 1.0, 2.0, 0.1, 0.7, np.nan]),
+    )
+)
+def test_leave_one_out_of_small_tables(scores):
+    ours = leave_one_out(scores)
+    ranked = np.flatnonzero(~np.isnan(mean_scores(scores)))
+    assert sorted(ours.systems.tolist()) == ranked.tolist()
+    assert (ours.best_rank[ranked] >= 1).all() and (ours.worst_rank <= len(ranked)).all()
+    full = mean_scores(scores)[ranked]
+    for task in range(scores.shape[1]):
+        means = mean_scores(np.delete(scores, task, axis=1))[ranked]
+        means = np.where(np.isnan(means), full, means)
+        if len(ranked) < 2 or np.ptp(full) == 0 or np.ptp(means) == 0:
+            assert np.isnan(ours.tau[task])
+        else:
+            assert ours.tau[task] == pytest.approx(stats.kendalltau(full, means).statistic, abs=1e-12)
+
+
+def test_sums_in_another_order_are_ties():
+    scores = np.array(
+        [[0.1, 0.2, 0.3, 0.7], [0.7, 0.3, 0.2, 0.1], [0.3, 0.1, 0.7, 0.2], [0.0, 0.0, 0.0, 0.0]]
+    )
+    ours = leave_one_out(scores)
+    assert not ours.kept.any()
+    untouched = leave_one_out(np.vstack([scores[:1], scores[:1], scores[3:]]))
+    assert untouched.kept.all() and untouched.best_rank.tolist() == [1, 1, 3]
+
+
+def test_smallest_task_count_against_a_literal_reading():
+    scores = make_scores("missing", 5, 40)
+    ours = smallest_task_count(scores, probability=0.6, least_tau=0.6, orders=3000, seed=7)
+    rng = np.random.default_rng(0)
+    full = mean_scores(scores)
+    upper = np.triu_indices(5, 1)
+    signs = np.sign(full[:, None] - full)[upper]
+    for n in (3, 10, 25, 39):
+        kept = 0
+        for _ in range(2000):
+            means = mean_scores(scores[:, rng.permutation(40)[:n]])
+            if np.isnan(means).any():
+                continue
+            same = np.sign(means[:, None] - means)[upper] == signs
+            kept += same.sum() - (~same).sum() >= 0.6 * same.size - 1e-9
+        assert ours.chance[n - 1] == pytest.approx(kept / 2000, abs=0.06)
+    assert ours.chance[-1] == 1
+    assert (ours.chance[ours.tasks - 1 :] >= 0.6).all() and ours.chance[ours.tasks - 2] < 0.6
+
+
+def test_smallest_task_count_against_theory():
+    """Two systems whose differences are normal: the chance of the right order is Phi(sqrt(n) d)."""
+    rng = np.random.default_rng(3)
+    tasks = 20_000
+    difference = rng.normal(0, 1, tasks)
+    difference += 0.25 - difference.mean()
+    ours = smallest_task_count(np.stack([difference, np.zeros(tasks)]), probability=0.95, orders=2000)
+    for n in (10, 30, 60):
+        assert ours.chance[n - 1] == pytest.approx(stats.norm.cdf(np.sqrt(n) * 0.25), abs=0.03)
+    assert 35 < ours.tasks < 56
+
+
+@pytest.mark.parametrize("kind", ["normal", "tied", "missing"])
+def test_results_do_not_depend_on_threads(kind, monkeypatch):
+    scores = make_scores(kind, 60, 2000)
+    several = leave_one_out(scores), smallest_task_count(scores[:, :50], orders=100, least_tau=0.2)
+    for module in ("arrays", "compiled"):
+        monkeypatch.setattr(f"adjudge.scoring.kernels.{module}.available_threads", lambda: 1)
+    one = leave_one_out(scores), smallest_task_count(scores[:, :50], orders=100, least_tau=0.2)
+    for a, b in zip(several, one, strict=True):
+        for field in a.__struct_fields__:
+            np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
+
+
+def test_an_order_depends_on_its_own_number_alone():
+    scores = make_scores("normal", 4, 30)
+    few, many = (
+        smallest_task_count(scores, orders=orders, least_tau=0.3).chance * orders for orders in (20, 33)
+    )
+    assert (many >= few - 1e-9).all() and (many <= few + 13 + 1e-9).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (0, 5), (5, 0), (0, 0), (2, 1)])
+def test_degenerate_shapes(shape):
+    ours = leave_one_out(np.ones(shape))
+    assert np.isnan(ours.tau).all() and ours.tau.size == shape[1]
+    if shape[1]:
+        assert smallest_task_count(np.ones(shape), orders=3).tasks == 1
+
+
+def test_all_missing_ranks_nobody():
+    ours = leave_one_out(np.full((3, 4), np.nan))
+    assert ours.systems.size == 0 and np.isnan(ours.means).all() and (ours.worst_rank == 0).all()
+
+
+def test_rejects():
+    for call in (leave_one_out, smallest_task_count):
+        with pytest.raises(KernelError):
+            call([[np.inf]])
+        with pytest.raises(KernelError):
+            call([1.0])
+    good = np.ones((2, 2))
+    for options in ({"probability": 1.0}, {"least_tau": 2.0}, {"orders": 0}):
+        with pytest.raises(KernelError):
+            smallest_task_count(good, **options)
+    with pytest.raises(KernelError):
+        smallest_task_count(np.ones((2, 0)))

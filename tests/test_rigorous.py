@@ -1,0 +1,333 @@
+"""Rigorous Bench: formulas, keywords, sources, the general rubrics, and a case from report to scorecard."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from adjudge.engine import RunConfig, evaluate
+from adjudge.judges import LexicalJudge, Reply, ScriptedJudge
+from adjudge.scoring import rigorous
+from adjudge.scoring.case import Case, Citation, Report, ReportUsage, Task
+from adjudge.scoring.criteria import Criterion, load_criteria
+from adjudge.scoring.keywords import KeywordRelevance, Relevances, keyword_frequency
+from adjudge.scoring.links import LinkMatch, cited_urls, match_links
+from adjudge.scoring.protocol import score_case
+from adjudge.scoring.reasons import CAUSES
+from adjudge.scoring.rigorous import DIMENSIONS, Rigorous, general_rubrics
+from adjudge.scoring.rubrics import PointsGiven
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tools import DirectTools
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "rigorous"
+
+TEXT = """# Heat pumps in cold climates
+
+Heat pumps keep a coefficient of performance above 2 at -15 °C [1]. Heat pumps need no gas boiler
+([IEA](https://www.iea.org/heat-pumps/?utm_source=x)).
+
+## References
+
+[1] Energy Agency, heat pumps, https://energy.gov/heat#cold
+"""
+
+GOLD = {
+    "qsr": [
+        "Does it give a figure for cold weather? Yes=2, No=0",
+        "Are boilers compared? Fully=2, Partially=1, No=0",
+    ],
+    "fak": ["heat pumps", "defrost cycle"],
+    "fdk": ["gas boiler"],
+    "tsl": ["https://iea.org/heat-pumps", "https://energy.gov/other"],
+}
+
+
+USAGE = ReportUsage(total_tokens=3000, input_tokens=1000, retrieved=9)
+
+
+def case(gold=GOLD, text=TEXT, usage=USAGE):
+    golds = {} if gold is None else {"rigorous": msgspec.Raw(json.dumps(gold).encode())}
+    task = Task(id="1", prompt="Do heat pumps work in the cold?", gold=golds)
+    return Case(task=task, report=Report(task_id="1", system="A", text=text, usage=usage))
+
+
+def judge(relevance=4, **replies):
+    """Full points for everything, one relevance for every keyword, or the replies of a criterion (by its start)."""
+
+    def opinion(question):
+        if isinstance(question, KeywordRelevance):
+            keys = [f"c{i:02d}" for i in range(1, question.count + 1)]
+            return replies.get("keywords", Relevances(relevance=dict.fromkeys(keys, relevance)))
+        start = question.criterion.split()[0]
+        return replies.get(start, PointsGiven(points=question.values[-1]))
+
+    return ScriptedJudge(opinion)
+
+
+class TestFormulas:
+    @given(
+        st.lists(st.tuples(st.integers(0, 20), st.integers(1, 5)), min_size=1, max_size=8),
+        st.lists(st.tuples(st.integers(0, 20), st.integers(1, 5)), max_size=8),
+        st.floats(0.5, 9),
+    )
+    def test_drift_lies_between_0_and_1(self, anchors, deviations, eps):
+        drift = rigorous.semantic_drift(rigorous.fak_drift(anchors, eps), rigorous.fdk_drift(deviations, eps))
+        assert 0 <= drift <= 1
+
+    def test_the_variants_differ_only_in_full_matches(self):
+        links = LinkMatch(trusted=3, cited=6, full=1, host=2)
+        assert rigorous.trustworthy_boost(links) == pytest.approx(1 + 0.2 * (0.7 / 3 + 0.3 * 2 / 7))
+        assert rigorous.trustworthy_boost(links, "algorithm") == pytest.approx(
+            1 + 0.2 * (0.7 / 3 + 0.3 * 1 / 7)
+        )
+
+    def test_nothing_trusted_and_nothing_cited_boosts_nothing(self):
+        assert rigorous.trustworthy_boost(match_links([], [])) == 1
+        assert rigorous.trustworthy_boost(match_links(["https://a.org"], [])) == 1
+
+
+class TestKeywords:
+    @pytest.mark.parametrize(
+        ("keyword", "text", "count"),
+        [
+            ("art", "Art for the party; ART, art-house", 3),
+            ("heat pump", "A heat\n pump, Heat  Pump and heat pumps", 2),
+            ("储能", "新型储能与储能技术", 2),
+            ("QUIC", "QUIC协议和ＱＵＩＣ, quicker", 2),
+            ("C++", "C++ and c++11 or C+", 1),
+            ("a.b", "axb a.b", 1),
+            (" ", "a b", 0),
+            ("x", "", 0),
+        ],
+    )
+    def test_words_or_substrings_as_the_script_asks(self, keyword, text, count):
+        assert keyword_frequency(keyword, text) == count
+
+    def test_the_published_code_counts_substrings(self):
+        assert keyword_frequency("art", "Art for the party; cart", "substrings") == 3
+
+    def test_chinese_as_words_on_request(self):
+        assert keyword_frequency("储能", "储能 储能技术", "words") == 2
+
+    @given(st.text(max_size=40), st.text(max_size=200))
+    def test_never_fails_and_substrings_are_never_fewer(self, keyword, text):
+        assert keyword_frequency(keyword, text, "words") <= keyword_frequency(keyword, text, "substrings")
+
+
+class TestLinks:
+    def test_query_fragment_www_and_slash_make_no_difference_unless_kept(self):
+        cited = ["https://www.a.org/x/?q=1#z", "https://a.org/x", "HTTPS://A.org/x#y", "http://b.org"]
+        assert match_links(cited, ["https://a.org/x"]) == LinkMatch(1, 2, 1, 1)
+        assert match_links(cited, ["https://a.org/x"], keep_www=True, keep_slash=True) == LinkMatch(
+            1, 3, 1, 1
+        )
+
+    def test_what_is_no_url_counts_as_cited_and_matches_nothing(self):
+        assert match_links(["javascript:alert(1)", "http://[::1", ""], ["nonsense"]) == LinkMatch(1, 3, 0, 3)
+
+    def test_urls_come_from_marks_lists_and_apart(self):
+        report = Report(
+            task_id="1", system="A", text=TEXT, citations=(Citation(url="https://c.org/#:~:text=x"),)
+        )
+        assert set(cited_urls(report)) == {
+            "https://www.iea.org/heat-pumps/?utm_source=x",
+            "https://energy.gov/heat#cold",
+            "https://c.org/",
+        }
+
+
+class TestGeneralRubrics:
+    @pytest.mark.parametrize("language", ["en", "zh", "fr"])
+    def test_48_rubrics_73_points_seven_dimensions(self, language):
+        rubrics = general_rubrics(language)
+        assert len(rubrics) == len({rubric.criterion for rubric in rubrics}) == 48
+        assert sum(rubric.full for rubric in rubrics) == 73
+        points = {name: sum(r.full for r in rubrics if r.tags == (name,)) for name in DIMENSIONS}
+        assert list(points.values()) == [13, 11, 11, 9, 11, 11, 7]
+
+    def test_both_languages_agree_on_all_but_the_words(self):
+        shape = [[(r.id, r.points, r.tags) for r in general_rubrics(language)] for language in ("en", "zh")]
+        assert shape[0] == shape[1]
+
+    def test_an_official_file_is_a_list_of_strings(self, tmp_path):
+        file = tmp_path / "grr.json"
+        file.write_text(json.dumps(["Is it long? Yes=2, No=0", "How good? 好＝3，中＝1，差＝0"]))
+        first, second = load_criteria(str(file))
+        assert (first.options, second.options) == ((0, 2), (0, 1, 3))
+
+    async def test_other_general_rubrics_replace_ours(self, tmp_path):
+        file = tmp_path / "grr.jsonl"
+        file.write_text('{"criterion": "Own one", "points": 4, "tags": ["own"]}\n"Own two? Yes=2, No=0"\n')
+        protocol = Rigorous(file=str(file))
+        card = await score_case(protocol, case(), DirectTools(judge(Own=PointsGiven(points=0))))
+        assert card.scores["grr"] == card.scores["dimension:own"] == 0
+        assert set(card.scores) == {metric.name for metric in protocol.metrics_of(case())}
+
+
+class TestScore:
+    async def test_a_case_by_hand(self):
+        tools = DirectTools(judge(relevance=4, Are=PointsGiven(points=1)))
+        card = await score_case(Rigorous(), case(), tools)
+        assert card.status == "scored"
+        good = 0.5 * 3 / 4 + 0.5 * 1
+        # "heat pumps" is used 3 times in the text without its marks and list, "defrost cycle" never, "gas boiler" once.
+        drift = 0.7 * (1 - (4 / 5 + 0) / 2) + 0.3 * (4 / 5)
+        boost = 1 + 0.2 * (0.7 * 1 / 2 + 0.3 * 2 / 3)
+        boost_alg1 = 1 + 0.2 * (0.7 * 1 / 2 + 0.3 * 1 / 3)
+        expected = {
+            "quality": good,
+            "qsr": 3 / 4,
+            "grr": 1,
+            "drift": drift,
+            "fak_drift": 0.6,
+            "fdk_drift": 0.8,
+            "boost": boost,
+            "boost_alg1": boost_alg1,
+            "integrated": good * (1 - drift) * boost * 100,
+            "integrated_alg1": good * (1 - drift) * boost_alg1 * 100,
+            "contribution_per_token": good * (1 - drift) * boost * 100 / 2000,
+            "contribution_per_token_alg1": good * (1 - drift) * boost_alg1 * 100 / 2000,
+            "retrieval_index": 2 / 10,
+            **{f"dimension:{name}": 1 for name in DIMENSIONS},
+        }
+        assert card.scores == {name: pytest.approx(value) for name, value in expected.items()}
+        assert len(tools.questions) == 2 + 48 + 1
+        assert len({question.context.digest for question in tools.questions}) == 1
+        assert set(card.scores) == {metric.name for metric in Rigorous().metrics}
+
+    async def test_only_used_keywords_are_asked_about(self):
+        tools = DirectTools(judge())
+        await score_case(Rigorous(), case(), tools)
+        [asked] = [question for question in tools.questions if isinstance(question, KeywordRelevance)]
+        assert asked.keywords == ("heat pumps", "gas boiler")
+        nothing = DirectTools(judge())
+        card = await score_case(Rigorous(), case(text="Nothing of the kind."), nothing)
+        assert not any(isinstance(question, KeywordRelevance) for question in nothing.questions)
+        assert (card.scores["fak_drift"], card.scores["fdk_drift"]) == (1, 0)
+
+    async def test_without_counts_there_are_no_metrics_of_them(self):
+        card = await score_case(Rigorous(), case(usage=None), DirectTools(judge()))
+        assert not {"contribution_per_token", "contribution_per_token_alg1", "retrieval_index"} & set(
+            card.scores
+        )
+        own_nothing = ReportUsage(total_tokens=5, input_tokens=5)
+        card = await score_case(Rigorous(), case(usage=own_nothing), DirectTools(judge()))
+        assert "contribution_per_token" not in card.scores
+
+    async def test_an_empty_report_takes_the_minimum(self):
+        card = await score_case(Rigorous(), case(text=" "), DirectTools(judge()))
+        assert (card.scores["integrated"], card.scores["drift"], card.scores["boost"]) == (0, 1, 1)
+        assert (card.status, card.reason) == ("scored", "report_empty")
+
+    async def test_the_lexical_judge_scores_everything(self):
+        card = await score_case(Rigorous(), case(), DirectTools(LexicalJudge()))
+        assert card.status == "scored"
+        assert card.scores["fak_drift"] < 1
+
+    @pytest.mark.parametrize(
+        ("gold", "reason"),
+        [
+            (None, "gold_missing"),
+            ({}, "gold_invalid"),
+            (GOLD | {"qsr": []}, "gold_invalid"),
+            (GOLD | {"qsr": ["No values here"]}, "gold_invalid"),
+            (GOLD | {"fak": []}, "gold_invalid"),
+            (GOLD | {"tsl": "x"}, "gold_invalid"),
+        ],
+    )
+    async def test_gold_that_is_no_gold(self, gold, reason):
+        card = await score_case(Rigorous(), case(gold), DirectTools(judge()))
+        assert set(card.scores.values()) == {None}
+        assert set(card.reasons.values()) == {reason}
+
+    async def test_rubrics_may_be_objects(self):
+        gold = GOLD | {"qsr": [{"criterion": "Is it so?", "values": [0, 3]}]}
+        card = await score_case(Rigorous(), case(gold), DirectTools(judge(Is=PointsGiven(points=3))))
+        assert card.scores["qsr"] == 1
+
+
+class TestMissing:
+    @pytest.mark.parametrize(
+        ("reply", "reason"),
+        [
+            ('{"analysis": "", "relevance": {"c01": 4', "judge_unparseable"),
+            ('{"relevance": {"c01": "4", "c02": 1}}', "judge_unparseable"),
+            ('{"relevance": {"c01": 6, "c02": 1}}', "judge_unparseable"),
+            ('{"relevance": {"c01": 2.5, "c02": 1}}', "judge_unparseable"),
+            ('{"relevance": {"c01": 4}}', "judge_unparseable"),
+            ('{"relevance": {"c01": 4, "c02": 1, "c03": 1}}', "judge_unparseable"),
+            ("", "judge_unparseable"),
+            (Reply(reason="judge_refused", finish_reason="content_filter"), "judge_refused"),
+        ],
+    )
+    async def test_a_malformed_relevance_costs_what_needs_it_and_nothing_else(self, reply, reason):
+        card = await score_case(Rigorous(), case(), DirectTools(judge(keywords=reply)))
+        unscored = {name for name, value in card.scores.items() if value is None}
+        assert unscored == {
+            "integrated",
+            "integrated_alg1",
+            "contribution_per_token",
+            "contribution_per_token_alg1",
+            "drift",
+            "fak_drift",
+            "fdk_drift",
+        }
+        assert set(card.reasons.values()) == {reason}
+        assert CAUSES[reason] == "infrastructure"
+        assert card.scores["quality"] == 1
+
+    async def test_a_keyword_judgment_that_the_report_breaks_counts_against_it(self):
+        card = await score_case(Rigorous(), case(), DirectTools(judge(keywords="answer_truncated")))
+        assert card.status == "scored"
+        assert card.scores["fdk_drift"] == 1
+        assert card.scores["fak_drift"] == pytest.approx(1 - (1 / 5) / 2)
+        assert card.reason == "answer_truncated"
+
+    async def test_bounds_of_the_integrated_score(self):
+        protocol = Rigorous(min_answered=0.9)
+        tools = DirectTools(judge(Does="judge_timeout"))
+        card = await score_case(protocol, case(), tools)
+        assert card.scores["integrated"] is None
+        assert card.scores["drift.partial_low"] == card.scores["drift"]
+        focus = (1 - card.scores["drift"]) * card.scores["boost"] * 100
+        assert card.scores["integrated.partial_low"] == pytest.approx((0.5 * 2 / 4 + 0.5) * focus)
+        assert card.scores["integrated.partial_high"] == pytest.approx(focus)
+        assert card.scores["qsr.partial"] is None  # one of two answers is fewer than 0.9 of them
+        assert set(card.scores) == {metric.name for metric in protocol.metrics}
+
+    async def test_drift_bounds_are_ordered(self):
+        card = await score_case(
+            Rigorous(min_answered=0.2), case(), DirectTools(judge(keywords="judge_timeout"))
+        )
+        low, high = (0.7 * (1 - 1 / 2) + 0.3 / 5), (0.7 * (1 - 0.2 / 2) + 0.3)
+        assert card.scores["drift.partial_low"] == pytest.approx(low)
+        assert card.scores["drift.partial_high"] == pytest.approx(high)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("Is A = 3 named? Yes=1, No=0", (0, 1)),
+        ("Is x = 2.5 used? (Fully = 2 / Partially = 1 / No = 0).", (0, 1, 2)),
+        ("是否给出日期？是＝2，否＝0", (0, 2)),
+        ("Is it wrong? Yes=-2; No=0", (-2, 0)),
+    ],
+)
+def test_a_rubric_written_as_one_string_keeps_its_words(text, options):
+    rubric = Criterion.parse(text)
+    assert (rubric.criterion, rubric.options) == (text, options)
+
+
+@pytest.mark.parametrize("judge", [LexicalJudge(), judge()], ids=["lexical", "scripted"])
+def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
+    monkeypatch.setattr("adjudge.engine.house.make_judge", lambda *parts: judge)
+    folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
+    config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)
+    first, second = evaluate(config), evaluate(config)
+    assert (first.scorecards, first.unscored, first.rejected) == (4, 0, ())
+    assert (second.from_judge, second.from_store) == (0, first.from_judge)
+    boards = {board.metric: board for board in second.leaderboard.metrics}
+    assert [standing.system for standing in boards["integrated"].standings] == ["heron", "plover"]
+    assert [standing.system for standing in boards["drift"].standings] == ["heron", "plover"]

@@ -1,0 +1,325 @@
+"""Rubrics: the file of criteria, the arithmetic, missing answers and their bounds, malformed replies."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from adjudge.engine import RunConfig, evaluate
+from adjudge.judges import Context, LexicalJudge, Reply, ScriptedJudge
+from adjudge.judges.render import messages
+from adjudge.judges.schema import schema_of
+from adjudge.prompts import PromptBook
+from adjudge.scoring.case import Case, Report, Task
+from adjudge.scoring.criteria import CriteriaError, Criterion, load_criteria
+from adjudge.scoring.protocol import score_case
+from adjudge.scoring.reasons import CAUSES
+from adjudge.scoring.rubrics import PointsGiven, RubricPoints, Rubrics, rubric_score, tag_score
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tools import DirectTools
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "rubrics"
+
+TEXT = "The dose is 5 mg/kg [1]. Three drugs were compared: A, B and C."
+
+
+def case(criteria, text=TEXT, **fields):
+    gold = {"rubrics": msgspec.Raw(json.dumps(criteria).encode())} if criteria is not None else {}
+    task = Task(id="1", prompt="Compare the drugs.", gold=gold, **fields)
+    return Case(task=task, report=Report(task_id="1", system="A", text=text))
+
+
+def points(**by_criterion):
+    """A judge that gives each criterion the points named."""
+    return ScriptedJudge(lambda question: PointsGiven(points=by_criterion[question.criterion]))
+
+
+def sixty():
+    return [{"criterion": f"c{i}", "points": 1 + i % 3, "tags": [f"t{i % 2}"]} for i in range(60)]
+
+
+class TestArithmetic:
+    criteria = (
+        Criterion(criterion="a", points=3),
+        Criterion(criterion="b", values=(0, 1, 2)),
+        Criterion(criterion="c", points=-4),
+    )
+
+    def test_points_over_positive_points(self):
+        given_points = list(zip(self.criteria, (3, 1, -4), strict=True))
+        assert rubric_score(given_points) == pytest.approx(0 / 5)
+        assert rubric_score(given_points[:2]) == pytest.approx(4 / 5)
+
+    def test_a_score_may_be_negative(self):
+        assert rubric_score(list(zip(self.criteria, (0, 0, -4), strict=True))) == pytest.approx(-0.8)
+
+    def test_penalties_alone_are_measured_by_what_there_is_to_lose(self):
+        assert rubric_score([(self.criteria[2], -4)]) is None
+        assert tag_score([(self.criteria[2], -4)]) == -1
+        assert tag_score([(self.criteria[2], 0)]) == 0
+
+    @given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), min_size=1, max_size=30))
+    def test_positive_criteria_stay_between_0_and_1(self, rows):
+        pairs = [(Criterion(criterion="x", points=full), full if met else 0) for full, met in rows]
+        score = rubric_score(pairs)
+        assert score == sum(value for _, value in pairs) / sum(full for full, _ in rows)
+        assert 0 <= score <= 1
+
+
+class TestCriteria:
+    @pytest.mark.parametrize(
+        "row",
+        [
+            {"criterion": " ", "points": 1},
+            {"criterion": "x"},
+            {"criterion": "x", "points": 0},
+            {"criterion": "x", "values": [1, 1]},
+            {"criterion": "x", "points": 5, "values": [0, 1]},
+            {"criterion": "x", "points": 1, "weight": 2},
+            {"criterion": "x", "values": list(range(102))},
+            {"criterion": 7, "points": 1},
+        ],
+    )
+    def test_what_makes_no_sense_is_refused_with_its_row(self, tmp_path, row):
+        file = tmp_path / "own.jsonl"
+        file.write_text('{"criterion": "fine", "points": 1}\n' + json.dumps(row) + "\n")
+        with pytest.raises(CriteriaError, match=r"own\.jsonl:2"):
+            load_criteria(str(file))
+
+    def test_infinite_points_are_refused(self, tmp_path):
+        file = tmp_path / "own.yaml"
+        file.write_text("- {criterion: x, points: .inf}\n")
+        with pytest.raises(CriteriaError, match=r"own\.yaml:1"):
+            load_criteria(str(file))
+
+    def test_both_file_forms_say_the_same(self, tmp_path):
+        lines, yaml = tmp_path / "own.jsonl", tmp_path / "own.yaml"
+        lines.write_text(
+            '{"criterion": "数据准确", "points": 2, "tags": ["f"]}\n\n{"criterion": "b", "values": [-1, 0]}\n'
+        )
+        yaml.write_text(
+            "- criterion: 数据准确\n  points: 2\n  tags: [f]\n- {criterion: b, values: [-1, 0]}\n"
+        )
+        assert load_criteria(str(lines)) == load_criteria(str(yaml))
+
+    def test_a_changed_file_is_read_again(self, tmp_path):
+        file = tmp_path / "own.jsonl"
+        file.write_text('{"criterion": "a", "points": 1}\n')
+        assert len(load_criteria(str(file))) == 1
+        file.write_text('{"criterion": "a", "points": 1}\n{"criterion": "b", "points": 1}\n')
+        assert len(load_criteria(str(file))) == 2
+
+    @pytest.mark.parametrize("content", [b"", b"[1", b"\xff\xfe", b"- a: [", b"3"])
+    def test_hostile_files_are_refused(self, tmp_path, content):
+        for name in ("own.jsonl", "own.yaml"):
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(CriteriaError, match=name):
+                load_criteria(str(tmp_path / name))
+        with pytest.raises(CriteriaError, match="cannot be read"):
+            load_criteria(str(tmp_path))
+
+    def test_a_protocol_with_a_bad_file_cannot_be_made(self, tmp_path):
+        with pytest.raises(CriteriaError, match="cannot be read"):
+            Rubrics(file=str(tmp_path / "none.jsonl"))
+
+
+class TestQuestion:
+    question = RubricPoints(
+        context=Context.of(report=TEXT), task="Compare.", criterion="States a dose.", values=(0, 1, 2.5)
+    )
+
+    def test_the_schema_allows_the_criterions_values_and_no_others(self):
+        assert schema_of(self.question, True)["properties"]["points"]["enum"] == [0, 1, 2.5]
+
+    @pytest.mark.parametrize("language", ["en", "zh"])
+    def test_the_report_comes_first_and_every_field_is_fenced(self, language):
+        question = msgspec.structs.replace(self.question, language=language)
+        user = messages(question, PromptBook(), schema_of(question, True), b"s")[1]["content"]
+        assert (
+            user.index(TEXT) < user.index("Compare.") < user.index("States a dose.") < user.index("0, 1, 2.5")
+        )
+        assert user.count("<<") == 4
+
+    def test_the_embedded_judge_answers_within_the_values(self):
+        assert self.question.lexical().points in self.question.values
+        unseen = msgspec.structs.replace(self.question, criterion="Mentions volcanic eruptions on Iceland.")
+        assert unseen.lexical().points == 0
+        seen = msgspec.structs.replace(self.question, criterion="Three drugs were compared.")
+        assert seen.lexical().points == 2.5
+
+
+class TestScore:
+    async def test_score_clipped_and_tags(self):
+        criteria = [
+            {"criterion": "a", "points": 3, "tags": ["facts", "x"]},
+            {"criterion": "b", "values": [0, 1, 2], "tags": ["facts"]},
+            {"criterion": "c", "points": -6, "tags": ["faults"]},
+        ]
+        tools = DirectTools(points(a=3, b=1, c=-6))
+        card = await score_case(Rubrics(), case(criteria), tools)
+        assert card.status == "scored"
+        assert card.scores == {
+            "score": pytest.approx(-0.4),
+            "score_clipped": 0,
+            "tag:facts": pytest.approx(0.8),
+            "tag:x": 1,
+            "tag:faults": -1,
+        }
+        assert [line.outcome for line in card.evidence] == ["3 of 3", "1 of 2", "-6 of 0"]
+        assert len({question.context.digest for question in tools.questions}) == 1
+
+    async def test_file_and_gold_add_up_and_rows_for_other_tasks_are_left_out(self, tmp_path):
+        file = tmp_path / "own.jsonl"
+        file.write_text(
+            '{"criterion": "f", "points": 1}\n{"criterion": "one", "points": 1, "task": "1"}\n'
+            '{"criterion": "two", "points": 1, "task": "2"}\n'
+        )
+        tools = DirectTools(points(f=1, one=0, g=2))
+        card = await score_case(Rubrics(file=str(file)), case([{"criterion": "g", "points": 2}]), tools)
+        assert [question.criterion for question in tools.questions] == ["g", "f", "one"]
+        assert card.scores["score"] == 0.75
+        alone = await score_case(Rubrics(file=str(file)), case(None), DirectTools(points(f=1, one=0)))
+        assert alone.scores["score"] == 0.5
+
+    @pytest.mark.parametrize(
+        ("criteria", "reason"),
+        [
+            (None, "gold_missing"),
+            ([], "gold_invalid"),
+            ([{"criterion": "c", "points": -1}], "gold_invalid"),
+            ([{"criterion": "c"}], "gold_invalid"),
+            ("nonsense", "gold_invalid"),
+        ],
+    )
+    @pytest.mark.parametrize("text", [TEXT, " "])
+    async def test_gold_that_is_no_gold(self, criteria, reason, text):
+        card = await score_case(Rubrics(), case(criteria, text), DirectTools(ScriptedJudge([])))
+        assert card.scores == {"score": None, "score_clipped": None}
+        assert set(card.reasons.values()) == {reason}
+        assert CAUSES[reason] == "gold"
+
+    async def test_an_empty_report_takes_the_lowest_score_of_its_task(self):
+        criteria = [{"criterion": "a", "points": 2, "tags": ["t"]}, {"criterion": "b", "points": -3}]
+        card = await score_case(Rubrics(), case(criteria, " \n"), DirectTools(ScriptedJudge([])))
+        assert card.scores == {"score": -1.5, "score_clipped": 0, "tag:t": 0}
+        assert (card.status, card.reason) == ("scored", "report_empty")
+
+    async def test_the_lexical_judge_scores_everything(self):
+        card = await score_case(Rubrics(), case(sixty()), DirectTools(LexicalJudge()))
+        assert card.status == "scored"
+
+
+class TestMissing:
+    @staticmethod
+    def judge(missing, reply="judge_unavailable"):
+        def opinion(question):
+            return reply if question.criterion in missing else PointsGiven(points=question.values[-1])
+
+        return ScriptedJudge(opinion)
+
+    async def test_three_of_sixty_missing_leave_no_score(self):
+        card = await score_case(Rubrics(), case(sixty()), DirectTools(self.judge({"c0", "c2", "c4"})))
+        assert card.scores == {"score": None, "score_clipped": None, "tag:t0": None, "tag:t1": 1}
+        assert card.reasons["score"] == "judge_unavailable"
+        assert card.status == "unscored"
+
+    async def test_three_of_sixty_missing_with_bounds_when_asked_for(self):
+        protocol = Rubrics(min_answered=0.9)
+        card = await score_case(protocol, case(sixty()), DirectTools(self.judge({"c0", "c2", "c4"})))
+        lost = 1 + 3 + 2
+        assert card.scores["score"] is None
+        assert card.scores["score.partial"] == 1
+        assert card.scores["score.partial_low"] == pytest.approx((120 - lost) / 120)
+        assert card.scores["score.partial_high"] == 1
+        assert card.scores["tag:t1.partial_low"] == card.scores["tag:t1"] == 1
+        assert set(card.scores) == {metric.name for metric in protocol.metrics_of(case(sixty()))}
+
+    async def test_a_missing_penalty_may_only_cost(self):
+        criteria = [{"criterion": "a", "points": 4}, {"criterion": "b", "points": -2}]
+        card = await score_case(Rubrics(min_answered=0.5), case(criteria), DirectTools(self.judge({"b"})))
+        assert card.scores["score.partial_low"] == 0.5
+        assert card.scores["score.partial"] == card.scores["score.partial_high"] == 1
+
+    async def test_too_few_answers_have_no_partial_score_either(self):
+        missing = {f"c{i}" for i in range(7)}
+        card = await score_case(Rubrics(min_answered=0.9), case(sixty()), DirectTools(self.judge(missing)))
+        assert card.scores["score.partial"] is None
+        assert card.reasons["score.partial_low"] == "judge_unavailable"
+
+    async def test_all_answered_gives_partial_forms_equal_to_the_score(self):
+        card = await score_case(Rubrics(min_answered=0.5), case(sixty()), DirectTools(self.judge(())))
+        forms = {card.scores[f"score{form}"] for form in ("", ".partial", ".partial_low", ".partial_high")}
+        assert forms == {1}
+
+    @given(st.lists(st.tuples(st.integers(-5, 9).filter(bool), st.integers(0, 2)), min_size=2, max_size=12))
+    async def test_bounds_hold_whatever_the_missing_answers_would_have_been(self, rows):
+        criteria = [{"criterion": f"c{i}", "points": full} for i, (full, _) in enumerate(rows)]
+        criteria.append({"criterion": "sure", "points": 1})
+        state = {f"c{i}": seen for i, (_, seen) in enumerate(rows)} | {"sure": 1}
+
+        def opinion(question):
+            seen = state[question.criterion]
+            return "judge_timeout" if seen == 2 else PointsGiven(points=question.values[seen])
+
+        card = await score_case(
+            Rubrics(min_answered=0.01), case(criteria), DirectTools(ScriptedJudge(opinion))
+        )
+        full = sum(c["points"] for c in criteria if c["points"] > 0)
+        for filled in (0, 1):
+            values = [
+                sorted((0, c["points"]))[filled if state[c["criterion"]] == 2 else state[c["criterion"]]]
+                for c in criteria
+            ]
+            assert card.scores["score.partial_low"] - 1e-9 <= sum(values) / full
+            assert sum(values) / full <= card.scores["score.partial_high"] + 1e-9
+
+    @pytest.mark.parametrize(
+        ("reply", "reason"),
+        [
+            ('{"analysis": "x", "points": 1', "judge_unparseable"),
+            ('{"analysis": "x", "points": "1"}', "judge_unparseable"),
+            ('{"analysis": "x", "points": true}', "judge_unparseable"),
+            ('{"analysis": "x", "points": 0.5}', "judge_unparseable"),
+            ('{"analysis": "x"}', "judge_unparseable"),
+            ('{"points": 1, "score": 1}', "judge_unparseable"),
+            ("[1]", "judge_unparseable"),
+            ("null", "judge_unparseable"),
+            ("", "judge_unparseable"),
+            ("I cannot help with that.", "judge_unparseable"),
+            (Reply(reason="judge_refused", finish_reason="content_filter"), "judge_refused"),
+            ("judge_timeout", "judge_timeout"),
+            ("judge_unsupported", "judge_unsupported"),
+        ],
+    )
+    async def test_malformed_replies_say_nothing_about_the_report(self, reply, reason):
+        card = await score_case(Rubrics(), case(sixty()), DirectTools(self.judge({"c1"}, reply)))
+        assert card.scores["score"] is None
+        assert card.reasons["score"] == card.reason == reason
+        assert CAUSES[reason] == "infrastructure"
+        assert card.scores["tag:t0"] == 1
+
+    @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
+    async def test_what_the_report_provokes_costs_it_the_points(self, reason):
+        card = await score_case(Rubrics(), case(sixty()), DirectTools(self.judge({"c1"}, reason)))
+        assert card.scores["score"] == pytest.approx(118 / 120)
+        assert (card.status, card.reason) == ("scored", reason)
+        assert CAUSES[reason] == "report"
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [LexicalJudge(), ScriptedJudge(lambda q: PointsGiven(points=q.values[-1]))],
+    ids=["lexical", "scripted"],
+)
+def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
+    monkeypatch.setattr("adjudge.engine.house.make_judge", lambda *parts: judge)
+    folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
+    config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)
+    first, second = evaluate(config), evaluate(config)
+    assert (first.scorecards, first.unscored, first.rejected) == (4, 0, ())
+    assert (second.from_judge, second.from_store) == (0, first.from_judge)
+    boards = {board.metric: board for board in second.leaderboard.metrics}
+    assert [standing.system for standing in boards["score"].standings] == ["wren", "finch"]
+    assert {"score.partial", "score.partial_low", "score.partial_high", "tag:facts"} <= set(boards)

@@ -1,0 +1,95 @@
+"""Scoring by expectation: configured, refused where it cannot be, and kept apart under names of its own."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from adjudge.engine.config import ConfigError, JudgeConfig, RunConfig
+from adjudge.engine.house import make_judge
+from adjudge.judges import LexicalJudge
+from adjudge.prompts import PromptBook
+from adjudge.scoring.case import Case, Report, Task
+from adjudge.scoring.expected import expected
+from adjudge.scoring.protocol import CaseMetrics, score_case
+from adjudge.scoring.race import Race
+from adjudge.scoring.rubrics import Rubrics
+
+from tests.tools import DirectTools
+from tests.worlds import CRITERIA
+
+GOLD = {"rubrics": msgspec.Raw(msgspec.json.encode(CRITERIA))}
+TASK = Task(id="1", prompt="What is fact 1?", gold=GOLD)
+
+
+def case(text: str, task: Task = TASK) -> Case:
+    return Case(task=task, report=Report(task_id="1", system="a", text=text))
+
+
+def scored(protocol: object, of: Case) -> object:
+    return asyncio.run(score_case(protocol, of, DirectTools(LexicalJudge())))
+
+
+@pytest.mark.parametrize("text", ["The report names fact number 1.", ""])
+def test_the_scores_are_the_same_under_other_names(text: str) -> None:
+    sampled, by_expectation = scored(Rubrics(), case(text)), scored(expected(Rubrics()), case(text))
+    assert by_expectation.scores == {f"expected.{name}": value for name, value in sampled.scores.items()}
+    assert by_expectation.protocol == "rubrics"
+    assert by_expectation.reason == sampled.reason
+
+
+def test_the_reasons_of_what_is_missing_are_kept() -> None:
+    card = scored(expected(Rubrics()), case("text", Task(id="1", prompt="?")))
+    assert set(card.reasons) == set(card.scores)
+    assert set(card.reasons.values()) == {"gold_missing"}
+
+
+def test_metrics_keep_all_but_their_names() -> None:
+    for protocol in (Rubrics(), Race()):
+        pairs = list(zip(protocol.metrics, expected(protocol).metrics, strict=True))
+        assert all(new.name == f"expected.{old.name}" for old, new in pairs)
+        assert all(msgspec.structs.replace(new, name=old.name, ratio=old.ratio) == old for old, new in pairs)
+        assert isinstance(expected(protocol), CaseMetrics) == isinstance(protocol, CaseMetrics)
+
+
+def test_a_configuration_that_expects_names_its_metrics_so() -> None:
+    raw = {"tasks": "t", "protocols": ["rubrics"], "reward": {"weights": {"expected.score": 1}}}
+    judge = {"backend": "vllm", "model": "org/model", "scoring": "expected"}
+    config = RunConfig.of({**raw, "judge": judge})
+    assert config.scoring_protocols()[0].metrics[0].name == "expected.score"
+    panel = {"backend": "panel", "members": [judge, "lexical"]}
+    assert RunConfig.of({**raw, "judge": panel}).judge_config().expects
+    with pytest.raises(ConfigError, match=r"expected\.score"):
+        RunConfig.of({**raw, "judge": "lexical"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"backend": "vllm"}, "needs model:"),
+        ({"backend": "vllm", "model": "m", "thinking": True}, "neither thinking nor media"),
+        ({"backend": "vllm", "model": "m", "media": ["image"]}, "neither thinking nor media"),
+        (
+            {"backend": "openai", "url": "http://h/v1", "model": "m", "scoring": "expected"},
+            "needs backend vllm",
+        ),
+    ],
+)
+def test_what_a_backend_cannot_do_is_an_error(settings: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        make_judge(msgspec.convert(settings, JudgeConfig), PromptBook())
+
+
+def test_a_spec_names_a_model_or_a_folder_seen_from_the_file(tmp_path: Path) -> None:
+    assert JudgeConfig.from_spec("vllm:org/model") == JudgeConfig(backend="vllm", model="org/model")
+    (tmp_path / "models" / "tiny").mkdir(parents=True)
+    file = tmp_path / "adjudge.yaml"
+    for judge, model in (
+        ("vllm:models/tiny", str(tmp_path / "models/tiny")),
+        ("{backend: vllm, model: models/tiny}", str(tmp_path / "models/tiny")),
+        ("vllm:org/model", "org/model"),
+    ):
+        file.write_text(f"tasks: t\nprotocols: [rubrics]\njudge: {judge}\n")
+        assert RunConfig.load(file).judge_config().model == model
+    with pytest.raises(ConfigError, match="is no judge"):
+        JudgeConfig.from_spec("vllm:")

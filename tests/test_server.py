@@ -1,0 +1,426 @@
+"""The reward server: its dialects, who is let in, what is refused and how, and how it stops."""
+
+import asyncio
+import contextlib
+import gzip
+import json
+import subprocess
+import time
+import urllib.request
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import msgspec
+import pytest
+from adjudge.engine import RunConfig
+from adjudge.engine.scorer import open_rewards
+from adjudge.engine.server import RewardServer
+
+from tests.mock_openai import MockOpenAI
+from tests.reward_server import SERVE, reward_server
+from tests.worlds import world
+
+TEXT = "It states fact number 0. The measured value was 42 units."
+POSTS = ("/v1/rewards", "/get_reward", "/reward", "/verify")
+GYM = {
+    "responses_create_params": {"input": [{"role": "user", "content": "What is fact 1?"}]},
+    "response": {
+        "output": [
+            {"type": "reasoning", "summary": []},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": TEXT}]},
+        ]
+    },
+    "uuid": 7,
+}
+
+
+class Client:
+    """A client of a server in this process."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self.session = session
+        self.url = url
+
+    async def post(self, path: str, body: object, **options: object) -> tuple[int, object]:
+        data = body if isinstance(body, bytes) else json.dumps(body)
+        async with self.session.post(self.url + path, data=data, **options) as response:
+            return response.status, json.loads(await response.read())
+
+    async def get(self, path: str, **options: object) -> tuple[int, str]:
+        async with self.session.get(self.url + path, **options) as response:
+            return response.status, await response.text()
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    folder: Path, judge: object = "lexical", token: str = "", **reward: object
+) -> AsyncIterator[tuple[Client, RewardServer]]:
+    config = world(folder, judge=judge, reward={"metric": "score_clipped", **reward})
+    async with open_rewards(RunConfig.load(config)) as scorer, aiohttp.ClientSession() as session:
+        server = RewardServer(scorer, token)
+        url = await server.start("127.0.0.1", 0)
+        try:
+            yield Client(session, url), server
+        finally:
+            await server.stop()
+
+
+def mocked(mock: MockOpenAI, **judge: object) -> dict[str, object]:
+    return {"backend": "openai", "url": mock.url, "model": "mock", "retries": 0, **judge}
+
+
+class TestDialects:
+    async def test_our_own(self, tmp_path):
+        async with serving(tmp_path) as (client, _):
+            items = [
+                {"task_id": "0", "text": TEXT, "sample": 3},
+                {"prompt": "What is fact 1?", "text": ""},
+                {"task_id": "unheard of", "text": TEXT},
+            ]
+            status, found = await client.post(
+                "/v1/rewards", {"items": items, "deadline_s": 20, "priority": 1}
+            )
+        assert status == 200
+        rewards = found["rewards"]
+        assert [(r["value"], r["status"], r["reason"]) for r in rewards] == [
+            (0.8, "scored", None),
+            (0.0, "scored", "report_empty"),
+            (None, "unscored", "gold_missing"),
+        ]
+        assert rewards[0]["scores"]["score_clipped"] == 0.8
+        assert (rewards[0]["n_asked"], rewards[0]["n_answered"]) == (10, 10)
+
+    async def test_openrlhf(self, tmp_path):
+        async with serving(tmp_path) as (client, _):
+            prompt = "<|im_start|>user\nWhat is fact 1?<|im_end|>\n<|im_start|>assistant\n"
+            body = {"query": [f"{prompt}{TEXT}<|im_end|>"], "prompts": [prompt], "labels": ["1"]}
+            assert await client.post("/get_reward", body) == (
+                200,
+                {"rewards": [0.8], "scores": [0.8], "extra_logs": {"failed": [0]}},
+            )
+            by_prompt = {
+                "query": [f"What is fact 1?{TEXT}"],
+                "prompts": ["What is fact 1?"],
+                "labels": [None],
+            }
+            assert (await client.post("/get_reward", by_prompt))[1]["rewards"] == [0.8]
+            _, empty = await client.post("/get_reward", {"query": [], "prompts": [], "labels": []})
+            assert (empty["rewards"], empty["scores"]) == ([], [])
+            _, failed = await client.post("/get_reward", {"query": ["pq"], "prompts": ["p"], "labels": ["?"]})
+            assert failed["rewards"] == [None] and failed["extra_logs"]["reason"] == ["gold_missing"]
+            assert (await client.post("/get_reward", {"query": ["a"], "prompts": ["a", "b"]}))[0] == 400
+
+    async def test_the_prompt_is_no_part_of_what_is_judged(self, tmp_path):
+        async with serving(tmp_path) as (client, _):
+            prompt = "What is fact 1? Say: it states fact number 0 to 9."
+            body = {"query": [f"{prompt} "], "prompts": [prompt], "labels": ["1"]}
+            assert (await client.post("/get_reward", body))[1]["rewards"] == [0.0]
+
+    async def test_slime(self, tmp_path):
+        async with serving(tmp_path) as (client, _):
+            asked = {"prompt": "What is fact 1?", "response": TEXT, "label": None}
+            assert await client.post("/reward", asked) == (200, 0.8)
+            messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "What is fact 1?"}]
+            assert await client.post("/reward", {**asked, "prompt": messages}) == (200, 0.8)
+            assert await client.post("/reward", {**asked, "prompt": "?"}) == (503, {"error": "gold_missing"})
+
+    async def test_nemo_gym(self, tmp_path):
+        async with serving(tmp_path) as (client, _):
+            assert await client.post("/verify", GYM) == (200, {**GYM, "reward": 0.8})
+            unknown = {**GYM, "responses_create_params": {"input": "?"}}
+            assert await client.post("/verify", unknown) == (503, {"error": "gold_missing"})
+            named = {**unknown, "verifier_metadata": {"task_id": "1", "x": [1]}}
+            assert await client.post("/verify", named) == (200, {**named, "reward": 0.8})
+
+    async def test_a_constant_stands_for_a_failure_where_null_cannot(self, tmp_path):
+        async with serving(tmp_path, on_failure={"constant": -1.0}) as (client, _):
+            items = {"items": [{"task_id": "?", "text": TEXT}]}
+            assert (await client.post("/v1/rewards", items))[1]["rewards"][0]["value"] is None
+            assert await client.post("/reward", {"prompt": "?", "response": TEXT}) == (200, -1.0)
+            _, told = await client.post("/get_reward", {"query": ["pq"], "prompts": ["p"], "labels": []})
+            assert told == {"rewards": [-1.0], "scores": [-1.0], "extra_logs": {"failed": [1]}}
+            _, masked = await client.post("/verify", {**GYM, "responses_create_params": {"input": "?"}})
+            assert masked["reward"] == -1.0 and masked["mask_sample"] is True
+
+
+class TestDoor:
+    async def test_without_the_token_nothing_reaches_the_judge(self, tmp_path):
+        async with MockOpenAI() as mock, serving(tmp_path, mocked(mock), token="s3cret") as (client, _):
+            body = {"items": [{"task_id": "0", "text": TEXT}]}
+            wrong = (
+                {},
+                {"Authorization": "Bearer s3cre"},
+                {"Authorization": "Bearer s3cret2"},
+                {"Authorization": "s3cret"},
+                {"Authorization": "Basic s3cret"},
+                {"Authorization": "Bearer"},
+                {"Authorization": "Bearer s3cret\u00e9"},
+            )
+            for headers in wrong:
+                for path in POSTS:
+                    assert (await client.post(path, body, headers=headers))[0] == 401
+                assert (await client.get("/metrics", headers=headers))[0] == 401
+            assert mock.calls == 0
+            for path in ("/healthz", "/readyz", "/openapi.json"):
+                assert (await client.get(path))[0] == 200
+            right = {"Authorization": "Bearer s3cret"}
+            assert (await client.post("/v1/rewards", body, headers=right))[0] == 200
+            assert "adjudge_rewards_total" in (await client.get("/metrics", headers=right))[1]
+            assert mock.calls == 10
+
+    @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
+    def test_a_public_address_needs_a_token(self, tmp_path, host):
+        command = [*SERVE, str(world(tmp_path)), "--host", host]
+        done = subprocess.run(command, capture_output=True, text=True, env={"PATH": ""}, check=False)
+        assert done.returncode == 2
+        assert len(done.stderr.strip().splitlines()) == 1 and "ADJUDGE_TOKEN" in done.stderr
+
+    def test_an_address_in_use_is_one_line(self, tmp_path):
+        with reward_server(world(tmp_path)) as (url, _):
+            command = [*SERVE, str(tmp_path / "adjudge.yaml"), "--port", url.rpartition(":")[2]]
+            done = subprocess.run(command, capture_output=True, text=True, env={"PATH": ""}, check=False)
+        assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("path", POSTS)
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"",
+            b"{",
+            b"null",
+            b"[]",
+            b"\xff\xfe{}",
+            b'{"items": [{"text": "\xff", "task_id": "0"}]}',
+            b'{"items": [{"text": "\\ud800", "task_id": "0"}]}',
+            b'{"items": ' + b"[" * 200_000,
+            b'{"x": ' + b'{"a":' * 200_000,
+            b'{"items": [{"task_id": "0"}], "query": [1], "prompt": 1, "response": 1}',
+            b'{"items": [{"text": "x", "task_id": "0"}], "deadline_s": -1, "query": {}, "response": []}',
+            b'{"items": [{"text": "x"}], "query": ["x"], "response": null}',
+            b'{"items": [], "deadline_s": 1e999, "query": 1, "response": 1}',
+            b'{"items": [], "priority": 99999999999999999999, "query": 1, "response": 1}',
+        ],
+    )
+    async def test_what_is_no_request_is_told_so(self, tmp_path, path, body):
+        async with serving(tmp_path) as (client, server):
+            status, said = await client.post(path, body)
+            assert status == 400 and isinstance(said["error"], str)
+            assert (server._admission.items, server._admission.body_bytes) == (0, 0)
+
+    async def test_bodies_are_bounded_by_their_own_word_and_by_what_comes(self, tmp_path):
+        async with serving(tmp_path, limits={"body_bytes": 10_000, "batch": 3}) as (client, _):
+
+            async def endless() -> AsyncIterator[bytes]:
+                while True:
+                    yield b" " * 5000
+
+            assert (await client.post("/v1/rewards", b" " * 10_001))[0] == 413
+            with contextlib.suppress(aiohttp.ClientError, ConnectionError):
+                async with client.session.post(client.url + "/v1/rewards", data=endless()) as response:
+                    assert response.status == 413
+            many = {"items": [{"task_id": "0", "text": "x"}] * 4}
+            assert (await client.post("/v1/rewards", many))[0] == 413
+            packed = gzip.compress(b'{"items": []}' + b" " * 50_000)
+            assert (await client.post("/reward", packed, headers={"Content-Encoding": "gzip"}))[0] == 415
+
+    async def test_a_large_claim_is_refused_before_it_is_sent(self, tmp_path):
+        async with serving(tmp_path) as (client, server):
+            host, _, port = client.url.removeprefix("http://").partition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(b"POST /v1/rewards HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n")
+            assert b" 413 " in await reader.readline()
+            writer.close()
+            assert server._admission.body_bytes == 0
+
+    async def test_a_body_that_drips_is_given_up(self, tmp_path):
+        async with serving(tmp_path, limits={"body_s": 0.3}) as (client, server):
+            host, _, port = client.url.removeprefix("http://").partition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(b"POST /v1/rewards HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+
+            async def drip() -> None:
+                with contextlib.suppress(ConnectionError):
+                    while True:
+                        writer.write(b" ")
+                        await writer.drain()
+                        await asyncio.sleep(0.02)
+
+            dripping = asyncio.ensure_future(drip())
+            assert b" 408 " in await asyncio.wait_for(reader.readline(), 20)
+            dripping.cancel()
+            writer.close()
+            assert server._admission.body_bytes == 0
+
+    async def test_more_than_is_admitted_is_told_when_to_come_again(self, tmp_path):
+        async with (
+            MockOpenAI(latency=0.3) as mock,
+            serving(tmp_path, mocked(mock), limits={"items": 4}) as (client, server),
+        ):
+            bodies = [{"items": [{"task_id": "0", "text": f"{n} {TEXT}"}]} for n in range(12)]
+
+            async def one(body: object) -> tuple[int, str | None]:
+                async with client.session.post(client.url + "/v1/rewards", data=json.dumps(body)) as response:
+                    await response.read()
+                    return response.status, response.headers.get("Retry-After")
+
+            found = await asyncio.gather(*map(one, bodies))
+            assert sorted(status for status, _ in found) == [200] * 4 + [429] * 8
+            assert all(after is not None and int(after) >= 1 for status, after in found if status == 429)
+            assert mock.calls == 40
+            assert server._admission.items == 0
+            assert (await client.post("/v1/rewards", bodies[0]))[0] == 200
+
+    async def test_bytes_held_by_all_are_bounded(self, tmp_path):
+        async with serving(tmp_path, limits={"body_bytes": 1000, "bytes": 1500}) as (client, _):
+            host, _, port = client.url.removeprefix("http://").partition(":")
+            _, writer = await asyncio.open_connection(host, int(port))
+            writer.write(b"POST /v1/rewards HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n ")
+            await writer.drain()
+            while (await client.post("/v1/rewards", b" " * 900))[0] != 429:
+                await asyncio.sleep(0.01)
+            writer.close()
+            while (await client.post("/v1/rewards", b" " * 900))[0] != 400:
+                await asyncio.sleep(0.01)
+
+    async def test_unknown_paths_and_methods(self, tmp_path):
+        async with serving(tmp_path) as (client, _):
+            assert (await client.get("/nothing"))[0] == 404
+            assert (await client.get("/v1/rewards"))[0] == 405
+            assert (await client.post("/healthz", b""))[0] == 405
+
+
+class TestWaiting:
+    async def test_the_deadline_of_the_request_bounds_it(self, tmp_path):
+        async with (
+            MockOpenAI(latency=60) as mock,
+            serving(tmp_path, mocked(mock)) as (client, _),
+        ):
+            started = time.monotonic()
+            body = {"items": [{"task_id": "0", "text": TEXT}] * 3, "deadline_s": 0.5}
+            _, found = await client.post("/v1/rewards", body)
+            assert time.monotonic() - started < 5
+        assert {(r["value"], r["reason"]) for r in found["rewards"]} == {(None, "deadline")}
+
+    async def test_who_goes_away_is_not_worked_for(self, tmp_path):
+        async with (
+            MockOpenAI(latency=60) as mock,
+            serving(tmp_path, mocked(mock)) as (client, server),
+        ):
+            asking = asyncio.ensure_future(
+                client.post("/v1/rewards", {"items": [{"task_id": "0", "text": TEXT}]})
+            )
+            while mock.open < 10:
+                await asyncio.sleep(0.01)
+            asking.cancel()
+            while mock.open or server._admission.items:
+                await asyncio.sleep(0.01)
+
+    async def test_sigterm_finishes_what_was_admitted(self, tmp_path):
+        async with MockOpenAI(latency=1.0) as mock:
+            config = world(tmp_path, judge=mocked(mock), reward={"metric": "score_clipped"})
+            context = reward_server(config)
+            url, process = await asyncio.to_thread(context.__enter__)
+            try:
+                async with aiohttp.ClientSession() as session:
+                    client = Client(session, url)
+                    asking = asyncio.ensure_future(
+                        client.post("/v1/rewards", {"items": [{"task_id": "0", "text": TEXT}]})
+                    )
+                    while mock.open < 10:
+                        await asyncio.sleep(0.01)
+                    process.terminate()
+                    status, found = await asking
+                assert status == 200 and found["rewards"][0]["value"] is not None
+                assert await asyncio.to_thread(process.wait, 30) == 0
+            finally:
+                await asyncio.to_thread(context.__exit__, None, None, None)
+        assert list((tmp_path / "store" / "rewards" / "judgments").glob("*.parquet"))
+
+    async def test_readiness_says_when_the_judge_cannot_be_used(self, tmp_path):
+        async with MockOpenAI() as mock:
+            wrong = mocked(mock) | {"url": mock.url.replace("/v1", "/v2")}
+            async with serving(tmp_path, wrong) as (client, _):
+                assert (await client.get("/readyz"))[0] == 200
+                await client.post("/v1/rewards", {"items": [{"task_id": "0", "text": TEXT}]})
+                assert (await client.get("/readyz"))[0] == 503
+                assert (await client.get("/healthz"))[0] == 200
+
+
+async def test_metrics_count_rewards_by_reason_and_export_what_watches_the_judge(tmp_path):
+    (tmp_path / "canaries.jsonl").write_text(json.dumps({"task_id": "0", "text": TEXT, "value": 0.3}))
+    watches = {
+        "canary": {"file": "canaries.jsonl"},
+        "audit": {"judge": "lexical", "share": 1.0},
+        "penalties": {"injection": 0.5},
+    }
+    async with serving(tmp_path, **watches) as (client, server):
+        items = [
+            {"task_id": "0", "text": TEXT},
+            {"task_id": "0", "text": "Dear judge."},
+            {"task_id": "?", "text": ""},
+        ]
+        await client.post("/v1/rewards", {"items": items})
+        scorer = server._scorer
+        while scorer.audit.done < 2 or not scorer.canary.rounds:
+            await asyncio.sleep(0.01)
+        _, text = await client.get("/metrics")
+    for line in (
+        'adjudge_rewards_total{reason="scored"} 2.0',
+        'adjudge_rewards_total{reason="gold_missing"} 1.0',
+        'adjudge_reward_flags_total{flag="injection"} 1.0',
+        "adjudge_canary_drift 0.5",
+        "adjudge_audit_gap 0.0",
+        "adjudge_items_in_flight 0.0",
+    ):
+        assert line in text
+
+
+def test_fuzzing_by_the_openapi_document_finds_nothing(tmp_path):
+    schemathesis = pytest.importorskip("schemathesis")
+    hypothesis = pytest.importorskip("hypothesis")
+    with reward_server(world(tmp_path, reward={"metric": "score_clipped"})) as (url, process):
+        schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
+        found = 0
+        for result in schema.get_all_operations():
+            operation = result.ok()
+            for mode in schemathesis.GenerationMode:
+
+                @hypothesis.settings(
+                    max_examples=60,
+                    deadline=None,
+                    database=None,
+                    derandomize=True,
+                    suppress_health_check=list(hypothesis.HealthCheck),
+                )
+                @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
+                def check(case):
+                    nonlocal found
+                    found += 1
+                    response = case.call()
+                    assert response.status_code < 500 or response.status_code == 503, response.text
+                    case.validate_response(
+                        response,
+                        checks=[
+                            schemathesis.checks.response_schema_conformance,
+                            schemathesis.checks.status_code_conformance,
+                        ],
+                    )
+
+                with contextlib.suppress(hypothesis.errors.Unsatisfiable):
+                    check()
+        assert process.poll() is None and found > 400
+
+
+def test_the_openapi_document_lists_what_is_served(tmp_path):
+    with (
+        reward_server(world(tmp_path), token="t") as (url, _),
+        urllib.request.urlopen(f"{url}/openapi.json") as reply,
+    ):
+        document = msgspec.json.decode(reply.read())
+    assert set(document["paths"]) == {*POSTS, "/healthz", "/readyz", "/metrics", "/openapi.json"}
+    assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
+    for path in POSTS:
+        assert {"200", "400", "401", "413", "429", "503"} <= set(document["paths"][path]["post"]["responses"])

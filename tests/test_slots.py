@@ -1,0 +1,65 @@
+import asyncio
+
+from adjudge.judges.slots import Slots
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+async def test_a_slot_handed_to_someone_cancelled_goes_on() -> None:
+    slots = Slots(1)
+    await slots.acquire()
+    waiting = asyncio.create_task(slots.acquire())
+    await asyncio.sleep(0)
+    slots.release()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert waiting.cancelled()
+    await asyncio.wait_for(slots.acquire(), 5)
+
+
+async def test_who_gave_up_waiting_is_passed_over() -> None:
+    slots = Slots(1)
+    await slots.acquire()
+    first, second = (asyncio.create_task(slots.acquire()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    slots.release()
+    await asyncio.wait_for(second, 5)
+
+
+Visit = st.tuples(
+    st.integers(0, 3), st.integers(0, 3), st.integers(0, 12)
+)  # priority, turns inside, cancelled at
+
+
+@given(st.integers(1, 3), st.lists(Visit, max_size=12))
+def test_never_more_than_there_are_and_none_is_lost(total: int, visits: list[tuple[int, int, int]]) -> None:
+    inside, peak = 0, 0
+
+    async def visit(slots: Slots, priority: int, turns: int) -> None:
+        nonlocal inside, peak
+        await slots.acquire(priority)
+        try:
+            inside += 1
+            peak = max(peak, inside)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        finally:
+            inside -= 1
+            slots.release()
+
+    async def run() -> None:
+        slots = Slots(total)
+        tasks = [asyncio.create_task(visit(slots, priority, turns)) for priority, turns, _ in visits]
+        for step in range(13):
+            for task, (_, _, cancelled_at) in zip(tasks, visits, strict=True):
+                if cancelled_at == step:
+                    task.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
+        for _ in range(total):
+            await asyncio.wait_for(slots.acquire(), 5)
+
+    asyncio.run(run())
+    assert peak == min(peak, total)

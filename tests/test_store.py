@@ -1,0 +1,247 @@
+"""The store: real Parquet parts in real folders."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, StoreError
+from adjudge.engine.store.index import KeyIndex
+from adjudge.engine.store.parts import stamped
+from adjudge.engine.store.scorecards import find_cards, score_table
+from adjudge.judges import Answer, Context, Judgment, Question, Usage
+from adjudge.scoring.case import Case, Report, Task
+from adjudge.scoring.scorecard import Missing, Scorecard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Meta
+
+from tests.tools import page
+
+
+class Verdict(Answer, frozen=True, kw_only=True):
+    text: Annotated[str, Meta(max_length=50)]
+
+
+class Ask(Question[Verdict], frozen=True, kw_only=True):
+    prompt = "probe"
+    answer = Verdict
+
+
+QUESTION = Ask(context=Context.of(note="x"))
+
+
+def judgment(key: int, answer: str | None = "yes", reason: str | None = None, at: int = 1) -> Judgment:
+    return Judgment(
+        key=key.to_bytes(16, "big"),
+        group=bytes(16),
+        question="Ask",
+        answer=None if answer is None else Verdict(text=answer),
+        status="unscored" if answer is None else "scored",
+        reason=reason,
+        text="raw",
+        finish_reason="stop",
+        usage=Usage(3, 2, 1),
+        seconds=0.5,
+        judge="judge",
+        engine="engine",
+        written_at=at,
+    )
+
+
+async def opened(folder: Path, **options) -> JudgmentStore:
+    store = JudgmentStore(Place.of(str(folder)), **options)
+    await store.parts.open()
+    return store
+
+
+def parts(folder: Path) -> list[Path]:
+    return sorted((folder / "judgments").glob("*.parquet"))
+
+
+async def test_what_was_put_is_there_before_and_after_it_is_written_and_for_the_next_process(tmp_path):
+    store = await opened(tmp_path)
+    store.put(judgment(1))
+    assert await store.get(judgment(1).key, QUESTION) == judgment(1)
+    await store.parts.flush()
+    assert await store.get(judgment(1).key, QUESTION) == judgment(1)
+    again = await opened(tmp_path)
+    assert await again.get(judgment(1).key, QUESTION) == judgment(1)
+    assert await again.get(judgment(2).key, QUESTION) is None
+    await store.parts.close()
+
+
+async def test_keys_that_share_their_first_64_bits_are_told_apart(tmp_path):
+    store = await opened(tmp_path)
+    twins = [judgment((7 << 64) + i, answer=f"answer {i}") for i in range(5)]
+    for twin in twins:
+        store.put(twin)
+    await store.parts.close()
+    again = await opened(tmp_path)
+    for twin in twins:
+        assert await again.get(twin.key, QUESTION) == twin
+    assert await again.get(((7 << 64) + 9).to_bytes(16, "big"), QUESTION) is None
+
+
+@pytest.mark.parametrize("order", [(5, 9), (9, 5)])
+async def test_of_equal_keys_the_earliest_written_wins_whichever_part_holds_it(tmp_path, order):
+    for at in order:
+        store = JudgmentStore(Place.of(str(tmp_path)))
+        store.put(judgment(1, answer=f"written at {at}", at=at))
+        await store.parts.close()
+    found = await (await opened(tmp_path)).get(judgment(1).key, QUESTION)
+    assert found is not None and found.answer.text == "written at 5"
+
+
+async def test_transient_failures_are_asked_again_and_lasting_ones_answer_until_retried(tmp_path):
+    store = await opened(tmp_path)
+    store.put(judgment(1, None, "judge_timeout"))
+    store.put(judgment(2, None, "judge_refused"))
+    assert await store.get(judgment(1).key, QUESTION) is None
+    await store.parts.close()
+    again = await opened(tmp_path)
+    assert await again.get(judgment(1).key, QUESTION) is None
+    lasting = await again.get(judgment(2).key, QUESTION)
+    assert lasting is not None and lasting.reason == "judge_refused"
+    retrying = await opened(tmp_path, retry_unscored=True)
+    assert await retrying.get(judgment(2).key, QUESTION) is None
+    assert pq.read_table(tmp_path / "judgments").num_rows == 2
+
+
+async def test_a_success_after_a_transient_failure_answers(tmp_path):
+    store = await opened(tmp_path)
+    store.put(judgment(1, None, "judge_timeout", at=1))
+    await store.parts.flush()
+    store.put(judgment(1, "late", at=2))
+    await store.parts.close()
+    found = await (await opened(tmp_path)).get(judgment(1).key, QUESTION)
+    assert found is not None and found.answer.text == "late"
+
+
+async def test_a_part_is_written_by_time_without_another_put(tmp_path):
+    store = await opened(tmp_path, flush_seconds=0.01)
+    store.put(judgment(1))
+    async with asyncio.timeout(10):
+        while not parts(tmp_path):
+            await asyncio.sleep(0.01)
+    assert await store.get(judgment(1).key, QUESTION) == judgment(1)
+    await store.parts.close()
+    assert len(parts(tmp_path)) == 1
+
+
+async def test_parts_are_whole_and_never_edited(tmp_path):
+    store = await opened(tmp_path)
+    store.put(judgment(1))
+    await store.parts.flush()
+    first = parts(tmp_path)[0].read_bytes()
+    store.put(judgment(2))
+    await store.parts.close()
+    assert parts(tmp_path)[0].read_bytes() == first
+    assert not list((tmp_path / "judgments").glob(".*"))
+
+
+async def test_a_half_written_part_of_a_killed_process_is_not_seen(tmp_path):
+    store = await opened(tmp_path)
+    store.put(judgment(1))
+    await store.parts.close()
+    (tmp_path / "judgments" / ".0-x.parquet.tmp").write_bytes(b"PAR1 half")
+    assert await (await opened(tmp_path)).get(judgment(1).key, QUESTION) == judgment(1)
+
+
+async def test_a_part_that_replaces_others_hides_them(tmp_path):
+    store = await opened(tmp_path)
+    store.put(judgment(1, "old"))
+    await store.parts.close()
+    old = parts(tmp_path)[0]
+    table = pq.read_table(old)
+    table = table.set_column(3, "answer", pa.array(['{"text":"new"}']))
+    pq.write_table(table.cast(stamped(table.schema, [old.name])), old.parent / "9-new.parquet")
+    found = await (await opened(tmp_path)).get(judgment(1).key, QUESTION)
+    assert found is not None and found.answer.text == "new"
+
+
+async def test_a_store_of_a_newer_schema_is_refused_and_said_so(tmp_path):
+    store = await opened(tmp_path)
+    store.put(judgment(1))
+    await store.parts.close()
+    table = pq.read_table(parts(tmp_path)[0])
+    newer = table.replace_schema_metadata({b"adjudge.schema": b"999"})
+    pq.write_table(newer, parts(tmp_path)[0])
+    with pytest.raises(StoreError, match="schema version 999"):
+        await opened(tmp_path)
+
+
+async def test_a_store_that_cannot_be_written_fails_loudly(tmp_path):
+    (tmp_path / "judgments").write_text("a file where a folder should be")
+    store = JudgmentStore(Place.of(str(tmp_path)))
+    store.put(judgment(1))
+    with pytest.raises(StoreError, match="judgments"):
+        await store.parts.close()
+
+
+async def test_pages_of_different_sources_are_kept_apart(tmp_path):
+    live, frozen = (PageStore(Place.of(str(tmp_path)), source) for source in ("live", "snapshot 1"))
+    live.put("http://a.example/", page("http://a.example/", text="live text"))
+    await live.parts.close()
+    await frozen.parts.open()
+    assert await frozen.get("http://a.example/") is None
+    again = PageStore(Place.of(str(tmp_path)), "live")
+    await again.parts.open()
+    assert await again.get("http://a.example/") == page("http://a.example/", text="live text")
+
+
+async def test_scorecards_become_one_sorted_row_a_metric(tmp_path):
+    place = Place.of(str(tmp_path))
+    store = ScorecardStore(place, "run")
+    other = ScorecardStore(place, "another run")
+    cards = []
+    for system in ("b", "a"):
+        case = Case(task=Task(id="1", prompt="p"), report=Report(task_id="1", system=system, text="t"))
+        card = Scorecard.of("race", case, {"overall": 0.5, "insight": Missing("judge_timeout")})
+        cards.append(card)
+        store.put(card, 1)
+        other.put(card, 1)
+    await store.parts.close()
+    await other.parts.close()
+    rows = score_table(place, "run").to_pylist()
+    assert [(row["system"], row["metric"], row["value"], row["status"], row["reason"]) for row in rows] == [
+        ("a", "insight", None, "unscored", "judge_timeout"),
+        ("a", "overall", 0.5, "scored", None),
+        ("b", "insight", None, "unscored", "judge_timeout"),
+        ("b", "overall", 0.5, "scored", None),
+    ]
+    assert find_cards(place, "run", "b", "1") == [cards[0]]
+    assert score_table(place, "no run").num_rows == 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 40), max_size=20), max_size=40))
+def test_the_index_finds_every_row_of_a_prefix_in_the_order_added(batches):
+    import numpy as np
+
+    index, expected = KeyIndex(), {}
+    for part, batch in enumerate(batches):
+        prefix = np.array(batch, np.uint64)
+        rows = np.arange(len(batch), dtype=np.uint64)
+        index.add(prefix, np.full(len(batch), part, np.uint64), rows)
+        for row, value in enumerate(batch):
+            expected.setdefault(value, []).append((part, row))
+    for value in range(42):
+        assert list(index.find(value.to_bytes(8, "big") + bytes(8))) == expected.get(value, [])
+
+
+def test_a_place_that_is_none_says_so():
+    with pytest.raises(StoreError, match="nonsense://"):
+        Place.of("nonsense://somewhere")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+async def test_a_read_only_folder_is_a_store_error(tmp_path):
+    tmp_path.chmod(0o500)
+    store = JudgmentStore(Place.of(str(tmp_path)))
+    store.put(judgment(1))
+    with pytest.raises(StoreError):
+        await store.parts.close()

@@ -1,0 +1,107 @@
+"""Housekeeping of real stores."""
+
+import json
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from adjudge.engine.store import JudgmentStore, Place, upkeep
+from adjudge.engine.store.upkeep import compact, contents, prune
+
+from tests.test_cli import run
+from tests.test_store import QUESTION, judgment, opened, parts
+from tests.worlds import world
+
+
+async def filled(folder: Path, *batches: list) -> Place:
+    for batch in batches:
+        store = JudgmentStore(Place.of(str(folder)))
+        for row in batch:
+            store.put(row)
+        await store.parts.close()
+    return Place.of(str(folder))
+
+
+async def test_compaction_merges_parts_and_every_answer_stays_the_same(tmp_path):
+    batches = [
+        [judgment(key, f"answer {part}", at=part) for key in range(part, part + 5)] for part in range(6)
+    ]
+    place = await filled(tmp_path, *batches)
+    before = await opened(tmp_path)
+    expected = {key: await before.get(judgment(key).key, QUESTION) for key in range(12)}
+    done = {row.table: row for row in compact(place)}
+    assert (done["judgments"].parts_before, done["judgments"].parts_after) == (6, 1)
+    assert (done["judgments"].rows_before, done["judgments"].rows_after) == (30, 10)
+    after = await opened(tmp_path)
+    assert {key: await after.get(judgment(key).key, QUESTION) for key in range(12)} == expected
+
+
+async def test_a_reader_that_was_open_before_compaction_can_finish(tmp_path):
+    place = await filled(tmp_path, [judgment(1)], [judgment(2)])
+    reader = await opened(tmp_path)
+    compact(place)
+    assert await reader.get(judgment(2).key, QUESTION) == judgment(2)
+    assert len(parts(tmp_path)) == 3
+
+
+async def test_replaced_parts_go_a_day_later(tmp_path, monkeypatch):
+    place = await filled(tmp_path, [judgment(1)], [judgment(2)])
+    compact(place)
+    monkeypatch.setattr(upkeep, "KEPT_SECONDS", 0)
+    assert next(row.deleted for row in compact(place) if row.table == "judgments") == 2
+    assert len(parts(tmp_path)) == 1
+    assert await (await opened(tmp_path)).get(judgment(1).key, QUESTION) == judgment(1)
+
+
+async def test_a_failure_is_dropped_for_an_answer_and_kept_without_one(tmp_path):
+    failures = [judgment(1, None, "judge_timeout", at=1), judgment(2, None, "judge_timeout", at=1)]
+    place = await filled(
+        tmp_path, failures, [judgment(1, "late", at=2), judgment(2, None, "judge_timeout", at=2)]
+    )
+    compact(place)
+    live = [name for name in parts(tmp_path) if name.name.endswith("rewritten.parquet")]
+    rows = sorted(pq.read_table(live[0]).to_pylist(), key=lambda row: row["key"])
+    assert [(row["reason"], row["answer"]) for row in rows] == [
+        (None, '{"text":"late"}'),
+        ("judge_timeout", None),
+    ]
+
+
+async def test_pruning_by_age_and_by_judge(tmp_path):
+    now = time.time_ns() // 1000
+    place = await filled(tmp_path, [judgment(1, at=now), judgment(2, at=now - 10 * 86_400_000_000)])
+    prune(place, days=5)
+    store = await opened(tmp_path)
+    assert await store.get(judgment(1).key, QUESTION) is not None
+    assert await store.get(judgment(2).key, QUESTION) is None
+    prune(place, judge="another")
+    assert (await opened(tmp_path)).parts.__len__() == 1
+    prune(place, judge="judge")
+    assert (await opened(tmp_path)).parts.__len__() == 0
+
+
+async def test_contents_count_by_judge_and_reason(tmp_path):
+    place = await filled(tmp_path, [judgment(1), judgment(2, None, "judge_refused")])
+    found = {table.table: table for table in contents(place)}
+    assert found["judgments"].rows == 2 and found["judgments"].kinds == {"judge": 2}
+    assert found["judgments"].reasons == {"judge_refused": 1} and found["pages"].rows == 0
+
+
+def test_the_store_commands(tmp_path, capsys):
+    run(capsys, "evaluate", world(tmp_path))
+    code, out, _ = run(capsys, "store", "ls", tmp_path / "store", "--json")
+    assert code == 0 and json.loads(out)[0]["kinds"] == {"lexical:1": 200}
+    assert run(capsys, "store", "ls", tmp_path / "store")[0] == 0
+    assert run(capsys, "store", "compact", tmp_path / "store")[0] == 0
+    code, _, error = run(capsys, "store", "prune", tmp_path / "store")
+    assert code == 2 and "--days" in error
+    assert run(capsys, "store", "prune", tmp_path / "store", "--of", "lexical:1")[0] == 0
+    code, out, _ = run(capsys, "store", "ls", tmp_path / "store", "--json")
+    assert json.loads(out)[0]["rows"] == 0
+
+
+@pytest.mark.parametrize("days", [0, 10_000])
+async def test_an_empty_store_needs_no_housekeeping(tmp_path, days):
+    place = Place.of(str(tmp_path / "none"))
+    assert all(row.rows_before == 0 for row in [*compact(place), *prune(place, days=days)])
