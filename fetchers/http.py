@@ -31,7 +31,9 @@ __all__ = ["Fetched", "HttpFetcher"]
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*):", re.I)
 _MAX_HEADER = 64 << 10
+# aiohttp may leave a read timer running on a connection that waits for reuse: it must not have fired by then.
 _KEEP_ALIVE = 4.0
+_KEEP_ALIVE_OF_READ = 0.5
 _BACKOFF = 0.5
 
 
@@ -209,7 +211,7 @@ class HttpFetcher:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=self._limits.in_flight,
-                    keepalive_timeout=_KEEP_ALIVE,
+                    keepalive_timeout=min(_KEEP_ALIVE, _KEEP_ALIVE_OF_READ * self._timeouts.read),
                     resolver=self._guard.resolver,
                     ttl_dns_cache=300,
                     socket_factory=self._guard.socket,

@@ -6,13 +6,15 @@ from pathlib import Path
 def worker_processes() -> list[int]:
     """Process ids of this process's extraction workers, those that are dead but not yet waited for included."""
     tasks = Path("/proc/self/task").iterdir()
-    children = {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
-    return sorted(pid for pid in children if _is_worker(pid))
+    children = {int(pid) for task in tasks for pid in _read(task / "children").split()}
+    return sorted(
+        pid for pid in children if b"adjudge.fetchers.worker" in _read(Path(f"/proc/{pid}/cmdline"))
+    )
 
 
-def _is_worker(pid: int) -> bool:
+def _read(file: Path) -> bytes:
+    """What `file` holds; nothing if its thread or process has ended meanwhile."""
     try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
-        return False
-    return b"adjudge.fetchers.worker" in command
+        return file.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""

@@ -4,13 +4,16 @@ import asyncio
 import hashlib
 import os
 import signal
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pyarrow.parquet as pq
 import pytest
 from adjudge.engine import RunConfig
 from adjudge.engine.cluster.driver import open_cluster
+from adjudge.engine.cluster.remote import Remote
 from adjudge.engine.config import ConfigError
 from adjudge.engine.formats import load_dataset
 from adjudge.engine.house import open_evaluator
@@ -195,6 +198,29 @@ async def test_what_a_task_s_systems_share_is_asked_once_and_its_cases_are_sprea
     assert len(cards) == 40
     assert asked == len({key for card in cards for key in card.judgments})
     assert len(list(pids.iterdir())) == 3
+
+
+async def test_a_call_that_is_cancelled_as_its_answer_comes_is_cancelled():
+    answers = []
+
+    class Method:
+        def remote(self):
+            return self
+
+        def future(self):
+            answers.append(Future())
+            return answers[-1]
+
+    remote = Remote.__new__(Remote)
+    remote.name, remote.actor = "evaluator 0", SimpleNamespace(deliveries=Method())
+    task = asyncio.create_task(remote.call("deliveries", within=20))
+    while not answers:
+        await asyncio.sleep(0)
+    answers[0].set_result(b"")
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_an_interrupted_run_has_written_what_was_answered(tmp_path):

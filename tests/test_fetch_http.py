@@ -83,12 +83,13 @@ def hostile() -> Iterator[Server]:
 
 async def test_every_hostility_has_its_cause_and_harms_no_other_page(hostile: Server, make: Make) -> None:
     """All of it at once with honest pages in between; what hung would run into the limit around it."""
-    fetcher = make(Limits(workers=2, per_host=64), allow=[hostile.address])
+    patient = Timeouts(connect=5.0, read=4.0, total=8.0, extract=12.0)
+    fetcher = make(Limits(workers=2, per_host=64), patient, allow=[hostile.address])
     paths = list(OUTCOMES)
     honest = [f"/plain?{n}" for n in range(60)]
     for path in honest:
         hostile.routes[path] = plain
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         pages = await asyncio.gather(*(fetcher.read(hostile.url(path)) for path in [*paths, *honest]))
     found = dict(zip(paths, pages, strict=False))
     assert {path: page.reason for path, page in found.items()} == OUTCOMES
@@ -104,6 +105,23 @@ async def test_every_hostility_has_its_cause_and_harms_no_other_page(hostile: Se
     assert hostile.paths().count("/busy-once") == 2 and hostile.paths().count("/flapping") == 3
     assert hostile.paths().count("/forbidden") == 1 and hostile.paths().count("/gone") == 1
     assert hostile.paths().count("/loop") == SMALL.redirects + 1
+
+
+async def test_a_connection_that_waited_for_reuse_does_not_fail_the_next_page(
+    hostile: Server, make: Make
+) -> None:
+    """A body that ends while the client pauses may leave a read timer running on the connection."""
+
+    async def at_once(to: Exchange) -> None:
+        await to.reply(b"<p>" + b"word " * int(to.request.path.rpartition("/")[2]))
+
+    brief = Timeouts(connect=2.0, read=0.6, total=5.0, extract=20.0)
+    fetcher = make(allow=[hostile.address], timeouts=brief)
+    for n, words in enumerate((20, 30_000, 50_000, 100_000, 40_000)):
+        hostile.routes[f"/{words}"], hostile.routes[f"/plain-{n}"] = at_once, plain
+        assert (await fetcher.read(hostile.url(f"/{words}"))).status == "read"
+        await asyncio.sleep(0.7)
+        assert (await fetcher.read(hostile.url(f"/plain-{n}"))).reason is None
 
 
 async def test_a_certificate_that_nobody_vouches_for(make: Make) -> None:

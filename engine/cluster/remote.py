@@ -34,7 +34,8 @@ class Remote:
         """What the actor's `method` gives. Raises RayActorError, and Hung after `within` seconds."""
         reference = getattr(self.actor, method).remote(*arguments)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(reference.future()), within)
+            async with asyncio.timeout(within):  # Python 3.11's wait_for can lose a cancellation
+                return await asyncio.wrap_future(reference.future())
         except TimeoutError as error:
             raise Hung(self.name) from error
 
@@ -52,8 +53,8 @@ class Remote:
         there = NodeAffinitySchedulingStrategy(self.opened.node, soft=False)
         kill = ray.remote(_kill).options(num_cpus=0, max_retries=0, scheduling_strategy=there)
         with suppress(RayError, TimeoutError):
-            future = kill.remote(self.opened.process).future()
-            await asyncio.wait_for(asyncio.wrap_future(future), _KILL_SECONDS)
+            async with asyncio.timeout(_KILL_SECONDS):
+                await asyncio.wrap_future(kill.remote(self.opened.process).future())
 
 
 def _kill(process: int) -> None:
