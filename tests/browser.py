@@ -1,0 +1,134 @@
+"""Pages in a real, headless Chromium that can reach nothing but this machine.
+
+Use the fixture `browser` and, since one browser serves the whole session, its event loop:
+
+    pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+    async def test_it(browser: Browser) -> None:
+        async with visiting(browser, path.as_uri()) as page:
+            await page.keyboard.press("Tab")
+            assert await violations(page) == []
+            await picture(page, "it-1280")
+"""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+import pytest
+import pytest_asyncio
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, ConsoleMessage, Page, Route
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PICTURES = Path(__file__).parents[1] / ".screenshots"
+PATIENCE = 60_000  # milliseconds until an action or an expectation fails
+# No service of the browser's own, and no name resolved: what a page asks of others fails and is seen.
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> "AsyncIterator[Browser]":
+    """Chromium with an empty profile. Skips where there is none; in CI that fails."""
+    executable = next(filter(None, map(shutil.which, NAMES)), None)
+    if executable is None:
+        missing = "no Chromium: `make chromium` installs Debian's, as root"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        # A new, empty user data folder is playwright's own doing.
+        found = await playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+        yield found
+        await found.close()
+
+
+@asynccontextmanager
+async def visiting(
+    browser: "Browser", url: str, *, width: int = 1280, scheme: Literal["light", "dark"] = "light"
+) -> "AsyncIterator[Page]":
+    """The loaded page `url` in a window `width` pixels wide.
+
+    At its end the test fails if the console had an error, a script raised, or anything was asked of another origin
+    than the page's (of a file: of anything but files).
+    """
+    context = await browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    context.set_default_timeout(PATIENCE)
+    wrong: list[str] = []
+
+    async def ask(route: "Route") -> None:
+        if _origin(route.request.url) in (_origin(url), "data://", "blob://"):
+            await route.continue_()
+        else:
+            wrong.append(f"asked {route.request.url}")
+            await route.abort()
+
+    def say(message: "ConsoleMessage") -> None:
+        if message.type in ("error", "warning"):
+            wrong.append(f"console: {message.text}")
+
+    try:
+        await context.route("**/*", ask)
+        page = await context.new_page()
+        page.on("console", say)
+        page.on("pageerror", lambda error: wrong.append(f"raised {error}"))
+        await page.goto(url)
+        yield page
+    finally:
+        await context.close()
+    assert not wrong, "; ".join(wrong)
+
+
+def _origin(url: str) -> str:
+    """Scheme, host and port."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+async def violations(page: "Page") -> list[str]:
+    """What axe-core finds serious or critical, a line an element."""
+    from axe_playwright_python.async_playwright import Axe
+
+    found = (await Axe().run(page)).response["violations"]
+    return [
+        f"{one['id']} ({one['impact']}): {' '.join(map(str, node['target']))}: {node['failureSummary']}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
+async def picture(page: "Page", name: str) -> Path:
+    """A screenshot of the whole page, to be looked at: `.screenshots/NAME.png`."""
+    PICTURES.mkdir(exist_ok=True)
+    path = PICTURES / f"{name}.png"
+    await page.screenshot(path=path, full_page=True)
+    assert path.stat().st_size > 5_000
+    return path
+
+
+async def overflow(page: "Page") -> int:
+    """How many pixels the page is wider than its window: 0 if nothing sticks out."""
+    width: int = await page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    return width

@@ -1,0 +1,5 @@
+"""Fixtures that tests of several modules share."""
+
+from tests.browser import browser
+
+__all__ = ["browser"]
