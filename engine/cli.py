@@ -24,6 +24,7 @@ from adjudge.engine.run import evaluate
 from adjudge.engine.server import serve
 from adjudge.engine.store import Place, StoreError
 from adjudge.engine.store.upkeep import compact, contents, prune
+from adjudge.engine.viewer import view
 from adjudge.fetchers.pool import PoolError
 from adjudge.judges.errors import JudgeError
 from adjudge.prompts import PromptBook
@@ -100,6 +101,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("run_folder", metavar="RUN", help="folder of a run")
     command.add_argument("--task", required=True, metavar="ID")
     command.add_argument("--system", required=True, metavar="NAME")
+
+    command = _add(commands, "view", _view, "show a run in a local web page, down to every question and page")
+    command.add_argument("run_folder", metavar="RUN", help="folder of a run")
+    command.add_argument("--other", metavar="RUN", help="another run or judge, to see where they differ")
+    command.add_argument("--port", type=int, default=8301, metavar="N", help="0 for any that is free")
 
     command = _add(commands, "fetch", _fetch, "read a file of URLs into a store, one JSON line each")
     command.add_argument("file", metavar="FILE", help="one URL a line")
@@ -237,6 +243,11 @@ def _built(options: argparse.Namespace) -> Leaderboard:
 
 def _show(options: argparse.Namespace) -> int:
     _print(options, find_evidence(options.run_folder, options.task, options.system), show.evidence)
+    return DONE
+
+
+def _view(options: argparse.Namespace) -> int:
+    view(options.run_folder, options.other, options.port, options.json)
     return DONE
 
 

@@ -1,0 +1,221 @@
+"""`adjudge view`: the pages over HTTP, on this machine only.
+
+Reports, pages and judges' replies are hostile: everything is escaped, a content policy allows the viewer's own script
+and style and nothing else, and a request under another name than this machine's is refused, so that no web page can
+read a run by having its own name resolve to here. Nothing is ever written.
+"""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import msgspec
+from adjudge.engine.config import ConfigError
+from adjudge.engine.markup import tag
+from adjudge.engine.page import asset, page_policy
+from adjudge.engine.store import StoreError
+from adjudge.engine.viewer.differences import difference_page, differences_page
+from adjudge.engine.viewer.finds import search_page
+from adjudge.engine.viewer.frame import Frame
+from adjudge.engine.viewer.opened import OpenRun
+from adjudge.engine.viewer.overview import home, system_page, task_page, tasks_page
+from adjudge.engine.viewer.query import (
+    BadQuery,
+    DifferencesQuery,
+    EvidenceQuery,
+    ListQuery,
+    NotThere,
+    PageQuery,
+    QuestionQuery,
+    QuestionsQuery,
+    ReportQuery,
+    SearchQuery,
+    SystemQuery,
+    TaskQuery,
+    read,
+)
+from adjudge.engine.viewer.questions import page_page, question_page, questions_page
+from adjudge.engine.viewer.report import evidence_page, report_page
+from aiohttp import web
+from yarl import URL
+
+__all__ = ["Viewer", "view"]
+
+HOST = "127.0.0.1"
+NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+AT_ONCE = 4
+_TYPES = {"leaderboard.css": "text/css", "viewer.css": "text/css", "viewer.js": "text/javascript"}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "private, no-cache",
+}
+_log = logging.getLogger(__name__)
+
+Q = TypeVar("Q")
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def view(run: str, other: str | None, port: int, json: bool = False) -> None:
+    """Serve the run folder `run`, beside `other` if given, until SIGTERM or SIGINT.
+
+    Raises ConfigError for a folder that is no run, and a port that cannot be bound.
+    """
+    asyncio.run(_view(run, other, port, json))
+
+
+async def _view(run: str, other: str | None, port: int, json: bool) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    viewer = Viewer(OpenRun(run), None if other is None else OpenRun(other))
+    url = await viewer.start(port)
+    sys.stdout.write(f"{msgspec.json.encode({'url': url}).decode() if json else url}\n")
+    sys.stdout.flush()
+    try:
+        await stop.wait()
+    finally:
+        await viewer.stop()
+
+
+class Viewer:
+    """The HTTP side of a run, and of another one beside it."""
+
+    def __init__(self, run: OpenRun, other: OpenRun | None = None) -> None:
+        self._runs = [run] if other is None else [run, other]
+        self._room = asyncio.Semaphore(AT_ONCE)
+        app = web.Application(middlewares=[self._guard])
+        app.add_routes(self._routes("/", run, other, "other/"))
+        if other is not None:
+            app.add_routes(self._routes("/other/", other, run, "../"))
+        self._runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=1.0
+        )
+
+    async def start(self, port: int) -> str:
+        """Listen on loopback; the viewer's URL. Raises ConfigError if the port cannot be bound."""
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, HOST, port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ConfigError(f"view: {HOST} port {port} cannot be bound: {error.strerror}") from error
+        for run in self._runs:
+            run.begin()
+        return f"http://{HOST}:{self._runner.addresses[0][1]}/"
+
+    async def stop(self) -> None:
+        """Close."""
+        await self._runner.cleanup()
+        for run in self._runs:
+            await run.close()
+
+    def _routes(self, base: str, run: OpenRun, other: OpenRun | None, there: str) -> list[web.RouteDef]:
+        frame = Frame(run.record.run, run.record.judge.name, there if other is not None else "")
+
+        def page(
+            path: str, kind: type[Q], make: Callable[..., Awaitable[str]], *runs: OpenRun
+        ) -> web.RouteDef:
+            async def handle(request: web.Request) -> web.StreamResponse:
+                query = read(request.query, kind)
+                async with self._room:
+                    return _html(200, await make(*runs, frame, query))
+
+            return web.get(base + path, _explained(handle, frame))
+
+        async def leaderboard(request: web.Request) -> web.StreamResponse:
+            return await _leaderboard(run)
+
+        routes = [
+            page("", ListQuery, home, run),
+            page("tasks", ListQuery, tasks_page, run),
+            page("task", TaskQuery, task_page, run),
+            page("system", SystemQuery, system_page, run),
+            page("report", ReportQuery, report_page, run),
+            page("evidence", EvidenceQuery, evidence_page, run),
+            page("questions", QuestionsQuery, questions_page, run),
+            page("question", QuestionQuery, question_page, run),
+            page("page", PageQuery, page_page, run),
+            page("search", SearchQuery, search_page, run),
+            web.get(f"{base}leaderboard", _explained(leaderboard, frame)),
+            web.get(f"{base}assets/{{name}}", _asset),
+        ]
+        if other is not None:
+            routes += [
+                page("differences", DifferencesQuery, differences_page, run, other),
+                page("difference", ReportQuery, difference_page, run, other),
+            ]
+        return routes
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse other names than this machine's; give every response its headers."""
+        if not _is_here(request.headers.get("Host", "")):
+            response: web.StreamResponse = web.Response(status=421, text="not served under this name\n")
+        else:
+            try:
+                response = await handler(request)
+            except web.HTTPException as error:
+                response = web.Response(status=error.status, text=f"{error.reason}\n")
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return URL.build(scheme="http", authority=host).host in NAMES
+    except ValueError:
+        return False
+
+
+def _explained(handler: Handler, frame: Frame) -> Handler:
+    """`handler`, its failures made pages."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except BadQuery as error:
+            return _failed(frame, 400, "This address is not one of ours", str(error))
+        except NotThere as error:
+            return _failed(frame, 404, "It is not there", str(error))
+        except (StoreError, ConfigError) as error:
+            _log.error("%s", error)
+            return _failed(frame, 503, "The run cannot be read", str(error))
+
+    return handle
+
+
+def _failed(frame: Frame, status: int, title: str, why: str) -> web.Response:
+    return _html(status, frame.page(title, tag("p", why[:2_000], class_="note")))
+
+
+def _html(status: int, page: str) -> web.Response:
+    return web.Response(status=status, body=page.encode(), content_type="text/html", charset="utf-8")
+
+
+async def _leaderboard(run: OpenRun) -> web.StreamResponse:
+    """The run's leaderboard page, whose scripts its own policy allows by their hashes."""
+    try:
+        page = await asyncio.to_thread((run.folder / "leaderboard.html").read_bytes)
+    except OSError as error:
+        raise NotThere("this run has no leaderboard.html; write it with adjudge leaderboard") from error
+    policy = {"Content-Security-Policy": f"{page_policy()}; frame-ancestors 'none'"}
+    return web.Response(body=page, content_type="text/html", charset="utf-8", headers=policy)
+
+
+async def _asset(request: web.Request) -> web.StreamResponse:
+    kind = _TYPES.get(request.match_info["name"])
+    if kind is None:
+        raise web.HTTPNotFound
+    return web.Response(text=asset(request.match_info["name"]), content_type=kind, charset="utf-8")

@@ -1,0 +1,162 @@
+"""Looking for words in a run, a stretch at a time: what is found in a second or fifty finds, and where to go on."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from adjudge.engine.formats import Dataset
+from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.pages import PAGES
+from adjudge.engine.store.parts import TableKind, live_parts
+from adjudge.engine.store.place import Place
+from adjudge.engine.viewer.cards import CardIndex
+from adjudge.engine.viewer.query import QuestionQuery, ReportQuery, address
+
+__all__ = ["Find", "Finds", "found_of", "in_answers", "in_pages", "in_reports", "in_statements", "in_tasks"]
+
+AT_MOST = 50
+SECONDS = 1.0
+_AROUND = 160
+
+Steps = Iterator[tuple[int, "Find | None"]]
+
+
+class Find(msgspec.Struct, frozen=True):
+    """Something found: what to call it, where it leads, and the text around the words."""
+
+    title: str
+    link: str
+    before: str
+    words: str
+    after: str
+
+    @classmethod
+    def of(cls, title: str, link: str, text: str, words: str) -> "Find":
+        """A find of `words` in `text`, at its first place."""
+        at = text.lower().find(words.lower())
+        start, end = max(0, at), max(0, at) + (len(words) if at >= 0 else 0)
+        before = text[max(0, start - _AROUND) : start]
+        return cls(title, link, before, text[start:end], text[end : end + _AROUND])
+
+
+class Finds(msgspec.Struct, frozen=True):
+    """What was found, and where to go on; None if everything has been looked at."""
+
+    finds: list[Find]
+    after: int | None
+
+
+def found_of(steps: Steps) -> Finds:
+    """What `steps` find until there are fifty finds or a second has gone."""
+    began = time.monotonic()
+    finds: list[Find] = []
+    for place, find in steps:
+        if find is not None:
+            finds.append(find)
+        if len(finds) >= AT_MOST or time.monotonic() - began > SECONDS:
+            return Finds(finds, place)
+    return Finds(finds, None)
+
+
+def in_tasks(dataset: Dataset, words: str, after: int) -> Steps:
+    """In ids and prompts of tasks."""
+    for place, task in enumerate(list(dataset.tasks.values())[after:], after):
+        text = f"{task.id} {task.prompt}"
+        hit = words.lower() in text.lower()
+        yield (
+            place + 1,
+            (Find.of(f"task {task.id}", address("task", task=task.id), text, words) if hit else None),
+        )
+
+
+def in_reports(dataset: Dataset, words: str, after: int) -> Steps:
+    """In the texts of reports."""
+    for place, located in enumerate(dataset.reports[after:], after):
+        text = located.load().text
+        if words.lower() not in text.lower():
+            yield place + 1, None
+            continue
+        link = address(
+            "report", ReportQuery(system=located.system, task=located.task_id, sample=located.sample)
+        )
+        yield place + 1, Find.of(f"{located.system}, task {located.task_id}", link, text, words)
+
+
+def in_statements(cards: CardIndex, words: str, after: int) -> Steps:
+    """In scorecards' evidence: statements, criteria, outcomes and URLs."""
+    inside = msgspec.json.encode(words.encode("utf-8", "replace").decode())[1:-1]
+    for place, card in cards.scan(after, inside):
+        find = None
+        for number, line in enumerate(card.evidence if card is not None else (), 1):
+            text = " ".join(filter(None, (line.what, line.outcome, line.reason, line.url)))
+            if card is not None and words.lower() in text.lower():
+                wanted = ReportQuery(
+                    system=card.system,
+                    task=card.task_id,
+                    sample=card.sample,
+                    repeat=card.repeat,
+                    protocol=card.protocol,
+                )
+                title = f"{card.protocol}: {card.system}, task {card.task_id}, {number}"
+                find = Find.of(title, address("evidence", wanted, n=number), text, words)
+                break
+        yield place, find
+
+
+def in_answers(store: Place, judge: str, words: str, after: int) -> Steps:
+    """In the raw replies of the judge with the fingerprint `judge`, whichever run they were for."""
+    columns = ["key", "question", "text", "judge"]
+    for place, row in _rows(store, JUDGMENTS, columns, ("text",), words, after):
+        if row is None or row["judge"] != judge:
+            yield place, None
+            continue
+        key = row["key"].hex()
+        link = address("question", QuestionQuery(key=key))
+        yield place, Find.of(f"{row['question']} {key}", link, row["text"], words)
+
+
+def in_pages(store: Place, source: str, words: str, after: int) -> Steps:
+    """In URLs, titles and texts of the pages that were read from `source`."""
+    columns = ["source", "url", "title", "text"]
+    for place, row in _rows(store, PAGES, columns, ("url", "title", "text"), words, after):
+        if row is None or row["source"] != source:
+            yield place, None
+            continue
+        held = [row[name] for name in ("text", "title", "url") if words.lower() in row[name].lower()]
+        yield (
+            place,
+            Find.of(
+                row["title"] or row["url"], address("page", url=row["url"]), held[0] if held else "", words
+            ),
+        )
+
+
+def _rows(
+    store: Place, kind: TableKind, columns: list[str], inside: tuple[str, ...], words: str, after: int
+) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """(place, row) of rows with `words` in a column of `inside`, and (place, None) between."""
+    place = store / kind.name
+    part, first = after >> 32, after & 0xFFFFFFFF
+    for number, name in enumerate(live_parts(place)[part:], part):
+        file = place.open(name)
+        start = 0
+        for group in range(file.num_row_groups):
+            end = start + file.metadata.row_group(group).num_rows
+            if number > part or end > first:
+                table = file.read_row_group(group, columns=columns)
+                for row in _holding(table, inside, words):
+                    if number > part or start + row >= first:
+                        yield (number << 32) + start + row + 1, table.slice(row, 1).to_pylist()[0]
+                yield (number << 32) + end, None
+            start = end
+
+
+def _holding(table: pa.Table, inside: tuple[str, ...], words: str) -> list[int]:
+    wanted = words.encode("utf-8", "replace").decode()
+    found = pc.scalar(False)
+    for name in inside:
+        found = pc.or_(found, pc.match_substring(table[name], wanted, ignore_case=True))
+    return [place for place, hit in enumerate(found.to_pylist()) if hit]
