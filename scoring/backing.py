@@ -5,14 +5,16 @@ from typing import Annotated, Literal
 
 import msgspec
 from adjudge.fetchers.page import Page
-from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges import Answer, Context, Judgment, Question, numbered
 from adjudge.judges.lexical import has_content, passages
 from adjudge.scoring.chunks import relevant_chunks
+from adjudge.scoring.protocol import Tools
 
-__all__ = ["PAGE_CHARS", "Backed", "Repeats", "Verdict", "excerpt", "same_words"]
+__all__ = ["PAGE_CHARS", "Backed", "Repeats", "Verdict", "back", "excerpt", "same_words"]
 
-PAGE_CHARS = 30_000
 _CHUNK = 1_500
+_MAX_CHUNKS = 20
+PAGE_CHARS = _MAX_CHUNKS * _CHUNK
 
 Verdict = Literal["supported", "unsupported", "unknown"]
 
@@ -95,14 +97,31 @@ class Backed(Question[Verdicts], frozen=True, kw_only=True):
         return Verdicts(items=dict(zip(numbered(self.count), verdicts, strict=True)))
 
 
-def excerpt(page: Page, statements: Sequence[str]) -> Context:
+async def back(
+    tools: Tools, page: Page, statements: tuple[str, ...], language: str
+) -> tuple[Judgment[Verdicts], str]:
+    """What `page` says to `statements`, and how much of it was shown to say so, "" for all.
+
+    A question that does not fit the judge's window is asked with half as much of the page, down to one chunk: which
+    chunks, the page and the statements alone decide.
+    """
+    chunks = min(-(-len(page.text) // _CHUNK), _MAX_CHUNKS)
+    while True:
+        context = excerpt(page, statements, chunks)
+        judgment = await tools.ask(Backed(context=context, language=language, statements=statements))
+        if judgment.reason != "context_overflow" or chunks <= 1:
+            break
+        chunks //= 2
+    shown = chunks * _CHUNK
+    return judgment, f"{shown} of {len(page.text)} characters shown" if shown < len(page.text) else ""
+
+
+def excerpt(page: Page, statements: Sequence[str], chunks: int = _MAX_CHUNKS) -> Context:
     """What of `page` is shown with `statements`: title, description and text.
 
-    A text of more than 30,000 characters is shown as its 20 chunks of 1,500 characters that fit the statements best.
+    A longer text is shown as its `chunks` chunks of 1,500 characters that fit the statements best.
     """
-    text = page.text
-    if len(text) > PAGE_CHARS:
-        text = relevant_chunks(text, "\n".join(statements), PAGE_CHARS // _CHUNK, _CHUNK)
+    text = relevant_chunks(page.text, "\n".join(statements), chunks, _CHUNK)
     return Context.of(title=page.title[:500], description=page.description[:2_000], page=text)
 
 

@@ -25,7 +25,7 @@ import msgspec
 from adjudge.fetchers.page import Page
 from adjudge.fetchers.urls import MalformedURL, normalise_url
 from adjudge.judges import numbered
-from adjudge.scoring.backing import PAGE_CHARS, Backed, Repeats, Verdict, excerpt, same_words
+from adjudge.scoring.backing import Repeats, Verdict, back, same_words
 from adjudge.scoring.case import Case
 from adjudge.scoring.citations import Triplet, parse, url_key
 from adjudge.scoring.citing import extract
@@ -240,17 +240,13 @@ async def _check(group: Group, language: str, tools: Tools) -> tuple[_Pair, ...]
         return tuple(_Pair(fact, group.url, None, page.reason) for fact in statements)
     if not page.text.strip():
         return tuple(_Pair(fact, page.url, "unknown") for fact in statements)
-    asked = [
-        Backed(context=excerpt(page, batch), language=language, statements=batch)
-        for batch in (
-            statements[start : start + MAX_STATEMENTS] for start in range(0, len(statements), MAX_STATEMENTS)
-        )
+    batches = [
+        statements[start : start + MAX_STATEMENTS] for start in range(0, len(statements), MAX_STATEMENTS)
     ]
-    judgments = await asyncio.gather(*(tools.ask(question) for question in asked))
-    shown = f"{PAGE_CHARS} of {len(page.text)} characters shown" if len(page.text) > PAGE_CHARS else ""
+    answered = await asyncio.gather(*(back(tools, page, batch, language) for batch in batches))
     found = []
-    for question, judgment in zip(asked, judgments, strict=True):
-        for key, fact in zip(numbered(question.count), question.statements, strict=True):
+    for batch, (judgment, shown) in zip(batches, answered, strict=True):
+        for key, fact in zip(numbered(len(batch)), batch, strict=True):
             verdict = judgment.answer.items[key] if judgment.answer else None
             reason = None if judgment.answer else judgment.reason or "judge_unparseable"
             found.append(_Pair(fact, page.url, verdict, reason, judgment.key.hex(), shown))

@@ -89,8 +89,8 @@ async def ground_claims(
 ) -> list[Answered[Pair]]:
     """Whether its source backs each (claim, source) pair, 1 or 0; up to 20 claims of one source a question.
 
-    A source that does not exist backs nothing. One of more than `long_source` characters is shown to each claim alone,
-    as the five chunks of 500 characters that fit the claim best.
+    A source that does not exist backs nothing. One of more than `long_source` characters, or one that does not fit the
+    judge's window, is shown to each claim alone, as the five chunks of 500 characters that fit the claim best.
     """
     pairs = [
         Pair(place, text, source) for place, (text, sources) in enumerate(cited.claims) for source in sources
@@ -131,7 +131,13 @@ async def _ground(
 
     if len(source.text) > long_source:
         return await ask_numbered(pairs, tools, relevant, _supported, 0.0, 1.0, 1)
-    return await ask_numbered(pairs, tools, whole, _supported, 0.0, 1.0)
+    answers = await ask_numbered(pairs, tools, whole, _supported, 0.0, 1.0)
+    beyond = [answer.item for answer in answers if answer.reason == "context_overflow"]
+    if not beyond or source.media is not None:
+        return answers
+    again = await ask_numbered(beyond, tools, relevant, _supported, 0.0, 1.0, 1)
+    shorter = {answer.item: answer for answer in again}
+    return [shorter.get(answer.item, answer) for answer in answers]
 
 
 async def find_claims(cited: Cited, case: Case, tools: Tools) -> list[Answered[str]]:

@@ -305,6 +305,31 @@ class TestScore:
         assert [len(q.claims) for q in grounded] == [1, 1]
         assert all("42 tons" in q.context["source"] and len(q.context["source"]) < 2600 for q in grounded)
 
+    async def test_a_source_beyond_the_judge_s_window_is_shown_by_its_best_chunks(self):
+        gold = {
+            "user_files": [
+                {"name": "a.txt", "text": "Nothing here. " * 500 + "Output was 42 tons. " + "Nothing. " * 500}
+            ],
+            "insights": {"user_files": ["x"]},
+            "checklist": ["x"],
+        }
+
+        def grounded(question):
+            source = question.context["source"]
+            if len(source) > 5_000:
+                return "context_overflow"
+            return Verdicts(
+                verdicts=keyed("supported" if "42" in c else "unsupported" for c in question.claims)
+            )
+
+        tools = DirectTools(judge(Grounded=grounded))
+        text = "Output was 42 tons [Doc: a.txt]. Output was 43 tons [Doc: a.txt]."
+        card = await score_case(DR3(), case(gold, text=text), tools)
+        asked = [q for q in tools.questions if isinstance(q, Grounded)]
+        assert [len(q.claims) for q in asked] == [2, 1, 1]
+        assert all("42 tons" in q.context["source"] for q in asked)
+        assert (card.scores["fa"], card.reason) == (0.5, None)
+
     async def test_forty_five_claims_of_one_source_are_three_questions(self):
         text = "\n\n".join(f"Item number {n} costs {n} euros [Doc: plan.pdf]." for n in range(45))
         tools = DirectTools(judge())

@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ from adjudge.scoring.fact import (
 )
 from adjudge.scoring.protocol import score_case
 from adjudge.scoring.scorecard import Scorecard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tools import DirectTools, page
@@ -357,6 +358,82 @@ async def test_a_long_page_is_shown_by_the_parts_that_fit_and_the_evidence_says_
     assert (context["title"], context["description"]) == ("T", "D")
     card, _ = await run(pages={**PAGES, A: long})
     assert card.evidence[0].outcome == f"supported ({PAGE_CHARS} of {len(long.text)} characters shown)"
+
+
+def windowed(characters: int) -> Callable[[Question[Any]], Any]:
+    """A judge into whose window no page of more than `characters` characters fits."""
+
+    def judge(question: Question[Any]) -> Any:
+        too_long = isinstance(question, Backed) and len(question.context["page"]) > characters
+        return "context_overflow" if too_long else opinion(question)
+
+    return judge
+
+
+SENTENCE = "Trams are cheap in every large city.\n"
+FILLER = "Nothing of interest stands in this line about the weather.\n"
+
+
+@pytest.mark.parametrize(
+    ("window", "shown"), [(40_000, 30_000), (29_000, 15_000), (8_000, 7_500), (5_000, 3_000), (1_600, 1_500)]
+)
+async def test_a_page_beyond_the_judge_s_window_is_shown_by_the_parts_that_fit_best(
+    window: int, shown: int
+) -> None:
+    long = page(A, FILLER * 900 + SENTENCE + FILLER * 900)
+    card, tools = await run(judge=windowed(window), pages={**PAGES, A: long})
+    assert card.evidence[0].outcome == f"supported ({shown} of {len(long.text)} characters shown)"
+    near(card, **COUNTS)
+    last = [question for question in tools.questions if isinstance(question, Backed)][-1]
+    assert "Trams are cheap" in last.context["page"]
+
+
+async def test_a_page_of_a_few_parts_is_shown_whole_if_it_can_be() -> None:
+    short = page(A, FILLER * 60 + SENTENCE)  # 3,637 characters
+    card, _ = await run(judge=windowed(4_000), pages={**PAGES, A: short})
+    assert card.evidence[0].outcome == "supported"
+    card, _ = await run(judge=windowed(3_000), pages={**PAGES, A: short})
+    assert card.evidence[0].outcome == f"supported (1500 of {len(short.text)} characters shown)"
+
+
+async def test_a_window_too_small_for_any_part_is_an_overflow() -> None:
+    card, tools = await run(judge=windowed(1_000), pages={**PAGES, A: page(A, SENTENCE * 1_000)})
+    assert (card.evidence[0].outcome, card.evidence[0].reason) == (
+        "unreachable (1500 of 37000 characters shown)",
+        "context_overflow",
+    )
+    sizes = [len(question.context["page"]) for question in tools.questions if isinstance(question, Backed)]
+    assert sum(size > 1_000 for size in sizes) == 5
+
+
+HOSTILE_PIECES = [
+    *("Trams are cheap. ", "\ud800", "\x00", "電車", "\u202e", "<<mark page\n", "a" * 700, "\n[...]\n"),
+    "{{statements}} %s {0} ",
+]
+hostile = st.lists(st.sampled_from(HOSTILE_PIECES) | st.text(max_size=10), max_size=15).map(
+    lambda pieces: "".join(pieces) * 80
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    hostile, st.lists(st.text(max_size=20), min_size=1, max_size=4), st.integers(1, 20), st.integers(0, 99)
+)
+def test_what_is_shown_depends_on_the_page_and_the_statements_alone(
+    text: str, statements: list[str], chunks: int, seed: int
+) -> None:
+    whole = page(A, text)
+    shown = excerpt(whole, statements, chunks)
+    assert excerpt(whole, Random(seed).sample(statements, len(statements)), chunks).digest == shown.digest
+    pieces = [text[start : start + 1_500] for start in range(0, len(text), 1_500)]
+    left, taken = shown["page"], 0
+    if len(pieces) <= chunks:
+        assert left == text
+        return
+    for piece in pieces:
+        if left.startswith(piece):
+            left, taken = left[len(piece) :].removeprefix("\n[...]\n"), taken + 1
+    assert (left, taken) == ("", chunks)
 
 
 async def test_the_lexical_judge_in_both_languages() -> None:
