@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 import msgspec
+from adjudge.engine.metrics import Metrics
 from adjudge.engine.store import JudgmentStore
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.schema import schema_of
@@ -62,11 +63,14 @@ class Flights:
 class Asker:
     """Answers questions from `store`, else from `judge`, and keeps what came back.
 
-    `from_store` and `from_judge` count the answers. One event loop.
+    `from_store` and `from_judge` count the answers, `metrics` in detail. One event loop.
     """
 
-    def __init__(self, judge: Judge, store: JudgmentStore, book: PromptBook) -> None:
+    def __init__(
+        self, judge: Judge, store: JudgmentStore, book: PromptBook, metrics: Metrics | None = None
+    ) -> None:
         self.judge = judge
+        self.metrics = metrics or Metrics()
         self.from_store = 0
         self.from_judge = 0
         self.store = store
@@ -120,10 +124,13 @@ class Asker:
         stored = await self.store.get(asked.key, question)
         if stored is not None:
             self.from_store += 1
+            self.metrics.stored(self.store.parts.table)
             return stored
+        started = time.perf_counter()
         reply = await self.judge.answer(question, asked)
         self.from_judge += 1
         judgment = self._judgment(asked.key, question, reply)
+        self.metrics.answered(judgment, time.perf_counter() - started)
         if reply.reason != "deadline":
             self.store.put(judgment)
         return judgment

@@ -16,9 +16,9 @@ from itertools import groupby
 
 import aiohttp
 import msgspec
+from adjudge.engine.access import TOKEN
 from adjudge.engine.loop_thread import LoopThread
 from adjudge.engine.reward import Item, Reward, RewardError, RewardItem, as_items
-from adjudge.engine.server import TOKEN
 from adjudge.scoring.reasons import Reason
 
 __all__ = ["RewardClient"]

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 from adjudge.engine.ask import Asker
+from adjudge.engine.metrics import Family, Metrics
 from adjudge.engine.read import Reader
 from adjudge.engine.record import JudgeRecord
 from adjudge.fetchers.page import Page
@@ -89,6 +90,15 @@ class Evaluator:
         return self.reader.source
 
     @property
+    def metrics(self) -> Metrics:
+        """The numbers of this process."""
+        return self.asker.metrics
+
+    def measured(self) -> list[Family]:
+        """All numbers as they stand."""
+        return self.metrics.families()
+
+    @property
     def counts(self) -> Counts:
         """Where judgments and pages came from until now."""
         return Counts(
@@ -108,7 +118,11 @@ class Evaluator:
     ) -> Scorecard:
         """One case under one protocol."""
         tools = CaseTools(self.asker, self.reader, case.repeat, priority, deadline)
-        card = await score_case(protocol, case, tools)
+        self.metrics.at_work(1)
+        try:
+            card = await score_case(protocol, case, tools)
+        finally:
+            self.metrics.at_work(-1)
         return msgspec.structs.replace(
             card,
             judgments=tuple(sorted(tools.judgments)),

@@ -10,6 +10,7 @@ from adjudge.engine.ask import Asker, Remembered
 from adjudge.engine.config import ConfigError, FetchConfig, JudgeConfig, RunConfig
 from adjudge.engine.evaluator import Evaluator
 from adjudge.engine.limits import Limit, Limited
+from adjudge.engine.metrics import Metrics
 from adjudge.engine.read import Reader
 from adjudge.engine.router import Router
 from adjudge.engine.store import JudgmentStore, PageStore, Place
@@ -51,6 +52,9 @@ async def open_evaluator(
     own_fetcher, source = make_fetcher(config.fetch, network=fetcher is None)
     fetcher = fetcher or own_fetcher
     pages = PageStore(place, source, retry_unscored=config.retry_unscored, flush_seconds=flush_seconds)
+    metrics = Metrics()
+    metrics.watch(parts=judgments.parts)
+    metrics.watch(parts=pages.parts)
     async with AsyncExitStack() as stack:
         await judgments.parts.open()
         stack.push_async_callback(judgments.parts.close)
@@ -58,7 +62,8 @@ async def open_evaluator(
         stack.push_async_callback(pages.parts.close)
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
-        made = (judge or partial(_configured, config, judgments))(book)
+        made = (judge or partial(_configured, config, judgments, metrics))(book)
+        metrics.watch(judge=made)
         if limit is None and (per_minute := config.judge_config().tokens_per_minute) is not None:
             limit = Limit(config.judge_config().max_in_flight, per_minute)
         if limit is not None:
@@ -66,12 +71,19 @@ async def open_evaluator(
         stack.push_async_callback(made.close)
         window = 1 if config.serial else max(16, config.judge_config().max_in_flight)
         yield Evaluator(
-            Asker(made, judgments, book), Reader(pages, fetcher), config.scoring_protocols(), window
+            Asker(made, judgments, book, metrics),
+            Reader(pages, fetcher, metrics),
+            config.scoring_protocols(),
+            window,
         )
 
 
-def _configured(config: RunConfig, judgments: JudgmentStore, book: PromptBook) -> Judge:
-    return make_judge(config.judge_config(), book, lambda member: Remembered(Asker(member, judgments, book)))
+def _configured(config: RunConfig, judgments: JudgmentStore, metrics: Metrics, book: PromptBook) -> Judge:
+    def kept(member: Judge) -> Judge:
+        metrics.watch(judge=member)
+        return Remembered(Asker(member, judgments, book, metrics))
+
+    return make_judge(config.judge_config(), book, kept)
 
 
 def make_book(config: RunConfig) -> PromptBook:

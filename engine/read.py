@@ -3,6 +3,7 @@
 import hashlib
 
 from adjudge.engine.ask import Flights
+from adjudge.engine.metrics import Metrics
 from adjudge.engine.store import PageStore
 from adjudge.fetchers.page import Fetcher, Page, failed
 from adjudge.fetchers.urls import MalformedURL, normalise_url
@@ -13,11 +14,12 @@ __all__ = ["Reader"]
 class Reader:
     """Pages from `store`, else from `fetcher`, kept. Without a fetcher what is not stored is page_not_in_snapshot.
 
-    `source` is the store's; `from_store` and `from_fetcher` count the pages. One event loop.
+    `source` is the store's; `from_store` and `from_fetcher` count the pages, `metrics` in detail. One event loop.
     """
 
-    def __init__(self, store: PageStore, fetcher: Fetcher | None) -> None:
+    def __init__(self, store: PageStore, fetcher: Fetcher | None, metrics: Metrics | None = None) -> None:
         self.source = store.source
+        self.metrics = metrics or Metrics()
         self.from_store = 0
         self.from_fetcher = 0
         self.store = store
@@ -37,11 +39,13 @@ class Reader:
         stored = await self.store.get(url)
         if stored is not None:
             self.from_store += 1
+            self.metrics.stored(self.store.parts.table)
             return stored
         if self._fetcher is None:
             return failed(url, "page_not_in_snapshot", "this URL was never read into the store")
         page = await self._fetcher.read(url)
         self.from_fetcher += 1
+        self.metrics.fetched(page)
         if page.reason != "page_not_in_snapshot":
             self.store.put(url, page)
         return page

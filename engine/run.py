@@ -21,6 +21,8 @@ from adjudge.engine.garbage import rare_collections
 from adjudge.engine.house import make_book, open_evaluator
 from adjudge.engine.leaderboard import Leaderboard, build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
+from adjudge.engine.metrics import page
+from adjudge.engine.metrics_server import metrics_served
 from adjudge.engine.record import RunRecord, TaskRecord
 from adjudge.engine.resolution import Resolution, Resolver
 from adjudge.engine.spending import Spending
@@ -101,7 +103,8 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
     resolver = None if stop is None else Resolver(stop, config, dataset)
     if resolver is not None:
         steps.append(resolver.take)
-    async with _open(config) as evaluator:
+    async with _open(config) as evaluator, metrics_served(evaluator):
+        evaluator.metrics.planned(total)
         spending = Spending()
         parts = [dataset] if resolver is None else resolver.batches()
         batches = (spending.watch(part.cases(config.repeats)) for part in parts)
@@ -110,7 +113,7 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
     stopped = None if resolver is None else resolver.result()
     record = _record(config, dataset, evaluator, run, started, spending, stopped)
     out = Path(config.out)
-    await asyncio.to_thread(_write_run, out, record, Place.of(config.store))
+    await asyncio.to_thread(_write_run, out, record, Place.of(config.store), page(evaluator.measured()))
     board = await asyncio.to_thread(build_leaderboard, [out])
     await asyncio.to_thread(write_leaderboard, board, out)
     return RunResult(
@@ -148,6 +151,7 @@ async def _score_all(
 ) -> tuple[int, int]:
     """Score cases, batch by batch, into the store of scorecards; how many there are, and how many are unscored."""
     scorecards = ScorecardStore(Place.of(config.store), run)
+    evaluator.metrics.watch(parts=scorecards.parts)
     made = unscored = 0
     try:
         for cases in batches:
@@ -155,6 +159,7 @@ async def _score_all(
                 scorecards.put(card, time.time_ns() // 1000)
                 made += 1
                 unscored += card.status == "unscored"
+                evaluator.metrics.scored(card)
                 for step in steps:
                     step(card)
     finally:
@@ -193,13 +198,14 @@ def _record(
     )
 
 
-def _write_run(out: Path, record: RunRecord, place: Place) -> None:
+def _write_run(out: Path, record: RunRecord, place: Place, numbers: bytes) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         scores = score_table(place, record.run)
         written = out / ".scores.parquet.tmp"
         pq.write_table(scores, written, compression="zstd", compression_level=1)
         written.rename(out / "scores.parquet")
+        (out / "metrics.prom").write_bytes(numbers)
         record.write(out)
     except OSError as error:
         raise ConfigError(f"out: {out} cannot be written: {error.strerror}") from error

@@ -5,10 +5,7 @@ only then is anything asked. Whoever goes away has their questions cancelled, un
 """
 
 import asyncio
-import hmac
-import ipaddress
 import logging
-import os
 import signal
 import sys
 import time
@@ -16,20 +13,20 @@ from collections.abc import Awaitable, Callable
 from math import ceil
 
 import msgspec
+from adjudge.engine.access import Access
 from adjudge.engine.admission import Admission, Overloaded
 from adjudge.engine.config import ConfigError, RunConfig
 from adjudge.engine.dialects import DIALECTS, BadRequest, Call, Dialect, NoReward
 from adjudge.engine.flags import FLAGS
+from adjudge.engine.metrics import CONTENT_TYPE, RewardMetrics, page
 from adjudge.engine.openapi import Failure, openapi
 from adjudge.engine.reward import Reward
 from adjudge.engine.scorer import RewardScorer, open_rewards
-from adjudge.engine.server_metrics import ServerMetrics
 from adjudge.engine.store import StoreError
 from aiohttp import web
 
 __all__ = ["RewardServer", "serve"]
 
-TOKEN = "ADJUDGE_TOKEN"
 DRAIN_S = 60.0
 _CHUNK = 1 << 16
 _log = logging.getLogger(__name__)
@@ -42,20 +39,15 @@ def serve(config: RunConfig, host: str, port: int) -> None:
 
     Raises ConfigError for an address that everybody can reach without a token, or that cannot be bound.
     """
-    token = os.environ.get(TOKEN, "").strip()
-    if not token and not _is_loopback(host):
-        raise ConfigError(
-            f"serve: {host} can be reached from outside; set {TOKEN} to a secret, or use --host 127.0.0.1"
-        )
-    asyncio.run(_serve(config, host, port, token))
+    asyncio.run(_serve(config, host, port, Access.from_environment("serve", host)))
 
 
-async def _serve(config: RunConfig, host: str, port: int, token: str) -> None:
+async def _serve(config: RunConfig, host: str, port: int, access: Access) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_rewards(config) as scorer:
-        server = RewardServer(scorer, token)
+        server = RewardServer(scorer, access)
         url = await server.start(host, port)
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()
@@ -64,16 +56,16 @@ async def _serve(config: RunConfig, host: str, port: int, token: str) -> None:
 
 
 class RewardServer:
-    """The HTTP side of a scorer. With a `token`, every POST and /metrics needs it."""
+    """The HTTP side of a scorer. Every POST and /metrics needs what `access` asks for."""
 
-    def __init__(self, scorer: RewardScorer, token: str = "") -> None:
+    def __init__(self, scorer: RewardScorer, access: Access | None = None) -> None:
         self._scorer = scorer
-        self._token = token.encode()
+        self._access = access or Access()
         self._limits = scorer.config.limits
         self._admission = Admission(self._limits)
-        self._metrics = ServerMetrics(scorer, self._admission)
+        self._metrics = _metrics_of(scorer, self._admission)
         self._draining = False
-        self._document = msgspec.json.encode(openapi(bool(token)))
+        self._document = msgspec.json.encode(openapi(self._access.has_token))
         app = web.Application(middlewares=[self._guard])
         app.add_routes([web.post(dialect.path, self._handler(dialect)) for dialect in DIALECTS])
         app.add_routes(
@@ -125,12 +117,10 @@ class RewardServer:
         return response
 
     def _unauthorised(self, request: web.Request) -> web.Response | None:
-        """The refusal of a request that needs the token and does not have it, in the same time however wrong."""
-        if not self._token or (request.method in ("GET", "HEAD") and request.path != "/metrics"):
+        """The refusal of a request that needs the token and does not have it."""
+        if request.method in ("GET", "HEAD") and request.path != "/metrics":
             return None
-        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-        right = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token)
-        if right and scheme.lower() == "bearer":
+        if self._access.admits(request.headers.get("Authorization", "")):
             return None
         return _failed(401, "the bearer token is missing or wrong", WWW_Authenticate="Bearer")
 
@@ -199,7 +189,8 @@ class RewardServer:
         return web.Response(text="ready\n")
 
     async def _metrics_text(self, request: web.Request) -> web.Response:
-        return web.Response(body=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4"})
+        numbers = page(self._scorer.evaluator.measured())
+        return web.Response(body=numbers, headers={"Content-Type": CONTENT_TYPE})
 
     async def _openapi(self, request: web.Request) -> web.Response:
         return web.Response(body=self._document, content_type="application/json")
@@ -216,10 +207,19 @@ def _failed(status: int, why: str, **headers: str) -> web.Response:
     return _json(status, Failure(why), **headers)
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _metrics_of(scorer: RewardScorer, admission: Admission) -> RewardMetrics:
+    metrics = RewardMetrics(scorer.evaluator.metrics)
+    metrics.watch("adjudge_items_in_flight", "Rollouts being scored", lambda: admission.items)
+    metrics.watch("adjudge_body_bytes", "Bytes of bodies held", lambda: admission.body_bytes)
+    if (audit := scorer.audit) is not None:
+        metrics.watch("adjudge_audit_gap", "First judge less second, lately", lambda: audit.gap)
+        metrics.watch("adjudge_audit_gap_growth", "The same, less what it was at first", lambda: audit.growth)
+        metrics.watch("adjudge_audit_done", "Rollouts scored by both judges", lambda: audit.done)
+        metrics.watch("adjudge_audit_failed", "Audits without a second reward", lambda: audit.failed)
+        metrics.watch("adjudge_audit_skipped", "Audits given up, too many waiting", lambda: audit.skipped)
+    if (canary := scorer.canary) is not None:
+        metrics.watch("adjudge_canary_drift", "Canaries' rewards less known ones", lambda: canary.drift)
+        metrics.watch("adjudge_canary_distance", "The same, without sign", lambda: canary.distance)
+        metrics.watch("adjudge_canary_failed", "Canaries without a reward", lambda: canary.failed)
+        metrics.watch("adjudge_canary_rounds", "Rounds of canaries", lambda: canary.rounds)
+    return metrics

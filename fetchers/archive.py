@@ -30,8 +30,9 @@ __all__ = [
 Change = Literal["same", "changed", "moved", "dead", "unknown"]
 
 _BATCH = 500
+_NUMBERS = {"fetched_at": pa.float64(), "size": pa.int64()}
 _SCHEMA = pa.schema(
-    [pa.field(name, pa.float64() if name == "fetched_at" else pa.string()) for name in Page.__struct_fields__]
+    [pa.field(name, _NUMBERS.get(name, pa.string())) for name in Page.__struct_fields__],
 )
 
 

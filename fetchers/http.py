@@ -133,6 +133,7 @@ class HttpFetcher:
             title=found.title,
             description=found.description,
             text=found.text,
+            size=len(body.content),
         )
 
     async def _follow(self, journey: "_Journey", held: AsyncExitStack, *, robots: bool = True) -> "_Document":

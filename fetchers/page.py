@@ -64,6 +64,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     detail: str = ""
     """What happened, for people: at most 300 characters."""
+    size: int = 0
+    """Bytes of the body, after its content encoding was undone; 0 if the page failed."""
 
 
 def failed(

@@ -47,6 +47,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     fetched_at: float = 0.0
     sha256: str = ""
     """Of the body that was fetched; the file's own if empty."""
+    size: int = 0
+    """Bytes of the body that was fetched, of a file that is `rendered`; else the file's own."""
     detail: str = ""
     rendered: bool = False
     """The file is the page's extracted text in a frame (`render`), and is taken as it is."""
@@ -121,6 +123,7 @@ class SnapshotFetcher:
             title=entry.title or found.title,
             description=entry.description or found.description,
             text=found.text,
+            size=len(body),
         )
 
 
@@ -145,6 +148,7 @@ def _frame(url: str, entry: Entry, failure: Failure | None = None) -> Page:
         description="" if failure else entry.description,
         text="",
         detail=failure.detail if failure else "",
+        size=entry.size,
     )
 
 

@@ -14,6 +14,7 @@ import aiohttp
 import msgspec
 import pytest
 from adjudge.engine import RunConfig
+from adjudge.engine.access import Access
 from adjudge.engine.scorer import open_rewards
 from adjudge.engine.server import RewardServer
 
@@ -58,7 +59,7 @@ async def serving(
 ) -> AsyncIterator[tuple[Client, RewardServer]]:
     config = world(folder, judge=judge, reward={"metric": "score_clipped", **reward})
     async with open_rewards(RunConfig.load(config)) as scorer, aiohttp.ClientSession() as session:
-        server = RewardServer(scorer, token)
+        server = RewardServer(scorer, Access(token))
         url = await server.start("127.0.0.1", 0)
         try:
             yield Client(session, url), server

@@ -26,6 +26,7 @@ from adjudge.engine.cluster.wire import Delivery, MakeJudge, Opened, Setup, pack
 from adjudge.engine.config import ClusterConfig, JudgeConfig, RunConfig
 from adjudge.engine.evaluator import Counts
 from adjudge.engine.house import make_judge
+from adjudge.engine.metrics import Family, Metrics, added
 from adjudge.engine.record import JudgeRecord
 from adjudge.judges import Judge
 from adjudge.prompts import PromptBook
@@ -67,6 +68,7 @@ class _Member(Remote):
         super().__init__(name, EvaluatorActor, {"num_cpus": settings.cpus}, setup)
         self.room = -(-window_of(setup) * 5 // (4 * protocols)) + 1
         self.counts = Counts()
+        self.measured: list[Family] = []
         self.progress = 0
         self.progressed = time.monotonic()
 
@@ -75,6 +77,7 @@ class Cluster:
     """Evaluators on Ray that look like one `Evaluator`."""
 
     def __init__(self, config: RunConfig, judge: MakeJudge | None = None, replicas: int = 0) -> None:
+        self.metrics = Metrics()
         self._config = config
         self._settings = config.cluster_config()
         self._make_judge = judge
@@ -91,6 +94,7 @@ class Cluster:
         self._numbers = itertools.count()
         self._members: dict[str, _Member] = {}
         self._counts = Counts()
+        self._buried: list[Family] = []
         self._keepers: list[asyncio.Task[None]] = []
         self._services: list[asyncio.Task[None]] = []
         self._sending: set[asyncio.Task[None]] = set()
@@ -121,6 +125,15 @@ class Cluster:
     def counts(self) -> Counts:
         """Where judgments and pages came from until now; what dead evaluators last said included."""
         return sum((member.counts for member in self._members.values()), self._counts)
+
+    def measured(self) -> list[Family]:
+        """All numbers, of this process and the evaluators; of dead ones what they last said that still counts."""
+        self.metrics.workers("evaluator", len(self._members))
+        for kind, services in (("judge", self._judges), ("fetcher", self._fetchers)):
+            if services is not None:
+                self.metrics.workers(kind, len(services.live))
+        living = [family for member in self._members.values() for family in member.measured]
+        return [*self.metrics.families(), *self._buried, *living]
 
     async def open(self) -> None:
         """Start judges, fetchers and evaluators; returns when the first evaluator is open."""
@@ -168,6 +181,7 @@ class Cluster:
             hung=self._settings.hung_seconds,
             patience=self._patience,
             changed=self._tell,
+            lost=partial(self.metrics.lost, "judge"),
         )
 
     def _fetch_services(self) -> Services:
@@ -179,6 +193,7 @@ class Cluster:
             hung=self._settings.hung_seconds,
             patience=self._settings.hung_seconds + self._config.fetch.timeouts.total,
             changed=self._tell,
+            lost=partial(self.metrics.lost, "fetcher"),
         )
 
     def _tell(self) -> None:
@@ -246,6 +261,7 @@ class Cluster:
     def _take_in(self, member: _Member, delivery: Delivery) -> None:
         now = time.monotonic()
         member.counts = delivery.counts
+        member.measured = delivery.measured or member.measured
         self._leases.report(member.name, delivery.lease, delivery.held)
         if delivery.progress != member.progress or not self._shards.in_flight(member.name):
             member.progress, member.progressed = delivery.progress, now
@@ -310,7 +326,9 @@ class Cluster:
     async def _bury(self, member: _Member) -> None:
         """Make sure that `member` is dead, and give its cases to others."""
         self._members.pop(member.name, None)
+        self.metrics.lost("evaluator")
         self._counts += member.counts
+        self._buried = added(family for family in (*self._buried, *member.measured) if family.kind != "gauge")
         await member.end()
         self._leases.leave(member.name)
         if member.opened.process:

@@ -8,6 +8,7 @@ what one evaluator had not yet written. Scorecards are handed over only when all
 import asyncio
 import gc
 import os
+import time
 from contextlib import AsyncExitStack, suppress
 
 import msgspec
@@ -21,6 +22,7 @@ from adjudge.engine.evaluator import Evaluator
 from adjudge.engine.garbage import YOUNG
 from adjudge.engine.house import open_evaluator
 from adjudge.engine.limits import Limit
+from adjudge.engine.metrics import Family
 from adjudge.engine.store import StoreError
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.case import Case
@@ -30,6 +32,7 @@ from adjudge.scoring.scorecard import Scorecard
 __all__ = ["PULSE_SECONDS", "EvaluatorActor", "window_of"]
 
 PULSE_SECONDS = 2.0
+_MEASURE_SECONDS = 1.0
 _GATHER_SECONDS = 0.01  # what is ready within that time goes in one delivery
 
 
@@ -58,6 +61,7 @@ class EvaluatorActor:
         self._scored = 0
         self._failure: Failure | None = None
         self._broken: BaseException | None = None
+        self._measured = 0.0
         self._news = asyncio.Event()
         self._hurry = asyncio.Event()
 
@@ -120,11 +124,20 @@ class EvaluatorActor:
             finished=finished,
             done=written,
             counts=counts,
+            measured=self._measure(),
             progress=progress,
             held=self._limit.held,
             lease=self._lease,
             failure=self._failure,
         ).encode()
+
+    def _measure(self) -> list[Family]:
+        """All numbers, now and then while there is work, and always when all of it is written."""
+        now = time.monotonic()
+        if (self._running or self._unwritten) and now - self._measured < _MEASURE_SECONDS:
+            return []
+        self._measured = now
+        return self._evaluator.measured()
 
     async def lease(self, number: int, share: int) -> None:
         """Have `share` of the judge's requests in flight from now on, by the lease `number`; the latest counts."""

@@ -223,6 +223,11 @@ class Replicas:
         self._there = asyncio.Event()
         self._losses: Counter[bytes] = Counter()
 
+    @property
+    def loads(self) -> dict[str, int]:
+        """Questions outstanding at each replica, of those asked here."""
+        return {} if self._router is None else self._router.loads
+
     def update(self, live: list[Service]) -> None:
         """The replicas that there are from now on."""
         names = {one.name for one in live}

@@ -33,7 +33,7 @@ class Services:
     """`count` actors of class `kind`, made of `arguments` with Ray's `options`.
 
     One that does not answer for `hung` seconds, or has work and makes no progress for `patience`, is replaced.
-    `changed` is called whenever one comes or goes.
+    `changed` is called whenever one comes or goes, `lost` whenever one is replaced.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Services:
         hung: float,
         patience: float,
         changed: Callable[[], None],
+        lost: Callable[[], None],
     ) -> None:
         self.count = count
         self.opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
@@ -55,6 +56,7 @@ class Services:
         self._hung = hung
         self._patience = patience
         self._changed = changed
+        self._lost = lost
         self._numbers = itertools.count()
         self._live: dict[int, Remote] = {}
 
@@ -79,6 +81,7 @@ class Services:
                 self._changed()
                 await self._watch(remote)
             except (RayActorError, Hung) as error:
+                self._lost()
                 deaths += not remote.opened.process
                 if deaths == DEATHS_AT_START:
                     raise ClusterError(f"{name} dies before it does anything: {error}") from error

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import msgspec
 from adjudge.engine.config import ConfigError, RunConfig
 from adjudge.engine.evaluator import Counts
+from adjudge.engine.metrics import Family
 from adjudge.engine.record import JudgeRecord
 from adjudge.engine.store import StoreError
 from adjudge.judges import Judge
@@ -95,12 +96,13 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
     `finished` cases are scored but not written: they need no place in the window any more, and no suspicion falls
     on them. `progress` grows with everything that is answered, read or scored. `held` is its share of the judge's
-    requests in flight under the lease number `lease`.
+    requests in flight under the lease number `lease`. `measured` is all its numbers, where there was time for them.
     """
 
     finished: list[int] = []
     done: list[Done] = []
     counts: Counts = Counts()
+    measured: list[Family] = []
     progress: int = 0
     held: int = 0
     lease: int = 0

@@ -28,6 +28,7 @@ PAGES = TableKind(
             ("description", pa.string()),
             ("text", pa.string()),
             ("detail", pa.string()),
+            ("size", pa.int64()),
             ("written_at", pa.timestamp("us", "UTC")),
         ]
     ),
@@ -59,7 +60,22 @@ class PageStore:
         row = await self.parts.get(self._key(url))
         if row is None:
             return None
-        _, _, kept, final, status, reason, content_type, sha256, title, description, text, detail, at = row
+        (
+            _,
+            _,
+            kept,
+            final,
+            status,
+            reason,
+            content_type,
+            sha256,
+            title,
+            description,
+            text,
+            detail,
+            size,
+            at,
+        ) = row
         return Page(
             url=kept,
             final_url=final,
@@ -72,6 +88,7 @@ class PageStore:
             description=description,
             text=text,
             detail=detail,
+            size=size or 0,
         )
 
     def put(self, url: str, page: Page) -> None:
@@ -89,6 +106,7 @@ class PageStore:
             page.description,
             page.text,
             page.detail,
+            page.size,
             round(page.fetched_at * 1e6),
         )
         self.parts.put(row, 400 + len(page.text))

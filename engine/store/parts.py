@@ -9,7 +9,7 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,9 +19,19 @@ import pyarrow.compute as pc
 from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
 from adjudge.engine.store.place import Place, StoreError
 
-__all__ = ["SCHEMA_VERSION", "PartStore", "Row", "TableKind", "live_parts", "scan", "stamped"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "PartStore",
+    "Row",
+    "TableKind",
+    "current",
+    "live_parts",
+    "scan",
+    "stamped",
+    "version_of",
+]
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = 2  # 2: pages have a size
 FLUSH_BYTES = 32 << 20
 FLUSH_SECONDS = 2.0
 _CACHED_GROUPS = 64
@@ -72,6 +82,17 @@ class PartStore:
         self._flushing: asyncio.Task[None] | None = None
         self._failure: StoreError | None = None
         self.written = 0
+        self.written_bytes = 0
+
+    @property
+    def table(self) -> str:
+        """The table's name."""
+        return self._kind.name
+
+    @property
+    def unwritten(self) -> int:
+        """Rows to be written."""
+        return len(self._buffer)
 
     def __len__(self) -> int:
         """Rows that answer: indexed ones and those not yet written."""
@@ -165,7 +186,7 @@ class PartStore:
         name = f"{time.time_ns():020d}-{self._writer}-{len(self._parts):06d}.parquet"
         part = len(self._parts)
         self._parts.append(name)
-        await asyncio.to_thread(self._write, name, rows)
+        self.written_bytes += await asyncio.to_thread(self._write, name, rows)
         self.written += len(rows)
         at = [i for i, row in enumerate(rows) if self._answers(row[self._reason])]
         keys = pa.array([rows[i][0] for i in at], pa.binary(16))
@@ -178,12 +199,12 @@ class PartStore:
             if self._pending.get(rows[i][0]) is rows[i]:
                 del self._pending[rows[i][0]]
 
-    def _write(self, name: str, rows: list[Row]) -> None:
+    def _write(self, name: str, rows: list[Row]) -> int:
         columns = zip(*rows, strict=True)
         schema = self._kind.schema
         arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
         table = pa.Table.from_arrays(arrays, schema=stamped(schema))
-        self._place.write(name, table, self._kind.row_group)
+        return self._place.write(name, table, self._kind.row_group)
 
     async def close(self) -> None:
         """Write what is left. Raises StoreError if a part could not be written."""
@@ -204,7 +225,7 @@ class PartStore:
         return found.result() if found.done() else await asyncio.shield(found)
 
     def _read(self, part: int, group: int) -> Columns:
-        table = self._place.open(self._parts[part]).read_row_group(group)
+        table = current(self._place.open(self._parts[part]).read_row_group(group), self._kind)
         return [_plain(column).to_pylist() for column in table.columns]
 
 
@@ -216,7 +237,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def stamped(schema: pa.Schema, replaces: Sequence[str] = ()) -> pa.Schema:
     """`schema` with this version, and the parts that a part of it replaces, in its metadata."""
     return schema.with_metadata(
-        {_VERSION_KEY: SCHEMA_VERSION.encode(), _REPLACES_KEY: msgspec.json.encode(list(replaces))}
+        {_VERSION_KEY: str(SCHEMA_VERSION).encode(), _REPLACES_KEY: msgspec.json.encode(list(replaces))}
     )
 
 
@@ -226,14 +247,28 @@ def live_parts(place: Place) -> list[str]:
     replaced: set[str] = set()
     for name in names:
         metadata = place.open(name).schema_arrow.metadata or {}
-        version = metadata.get(_VERSION_KEY, b"").decode()
-        if version != SCHEMA_VERSION:
+        if not 1 <= version_of(metadata) <= SCHEMA_VERSION:
             raise StoreError(
-                f"{place.uri}/{name}: has schema version {version or 'none'}, this adjudge reads {SCHEMA_VERSION}; "
-                "use the adjudge that wrote it, or another --store"
+                f"{place.uri}/{name}: has schema version {version_of(metadata) or 'none'}, this adjudge reads up to "
+                f"{SCHEMA_VERSION}; use the adjudge that wrote it, or another --store"
             )
         replaced.update(msgspec.json.decode(metadata.get(_REPLACES_KEY, b"[]"), type=list[str]))
     return [name for name in names if name not in replaced]
+
+
+def version_of(metadata: Mapping[bytes, bytes]) -> int:
+    """The schema version in a part's metadata; 0 for none."""
+    said = metadata.get(_VERSION_KEY, b"").decode()
+    return int(said) if said.isdecimal() else 0
+
+
+def current(table: pa.Table, kind: TableKind) -> pa.Table:
+    """Rows of any version that can be read, in this version's columns: what an older one had not is null."""
+    columns = [
+        table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
+        for field in kind.schema
+    ]
+    return pa.table(columns, schema=kind.schema)
 
 
 def scan(place: Place, columns: list[str] | None = None) -> Iterator[pa.Table]:

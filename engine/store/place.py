@@ -59,8 +59,8 @@ class Place(msgspec.Struct, frozen=True):
         except (OSError, pa.ArrowException) as error:
             raise StoreError(f"{self.uri}/{name}: cannot be read: {error}") from error
 
-    def write(self, name: str, table: pa.Table, row_group: int) -> None:
-        """Write `table` whole under `name`: renamed into place locally, one upload on object storage."""
+    def write(self, name: str, table: pa.Table, row_group: int) -> int:
+        """Write `table` whole under `name`: renamed into place locally, one upload on object storage. Its bytes."""
         local = isinstance(self.filesystem, fs.LocalFileSystem)
         target = f"{self.path}/{name}"
         written = f"{self.path}/.{name}.tmp" if local else target
@@ -68,8 +68,10 @@ class Place(msgspec.Struct, frozen=True):
             self.filesystem.create_dir(self.path, recursive=True)
             with self.filesystem.open_output_stream(written) as sink:
                 pq.write_table(table, sink, compression="zstd", compression_level=1, row_group_size=row_group)
+                size = int(sink.tell())
             if local:
                 self.filesystem.move(written, target)
+            return size
         except OSError as error:
             raise StoreError(f"{self.uri}/{name}: cannot be written: {error}") from error
 

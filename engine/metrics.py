@@ -1,0 +1,266 @@
+"""What a run or a server tells Prometheus, and how the numbers of many processes become one page.
+
+Labels come from closed lists or from the configuration (types of questions, judges, protocols, reasons, tables, live
+replicas), never from a report, a page or a request: the number of series is bounded.
+"""
+
+from collections import Counter as Tally
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+from adjudge.engine.reward import Reward
+from adjudge.engine.store.parts import PartStore
+from adjudge.fetchers.page import Page
+from adjudge.judges import Judgment
+from adjudge.scoring.scorecard import Scorecard
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+
+__all__ = ["CONTENT_TYPE", "Family", "Metrics", "RewardMetrics", "added", "page"]
+
+CONTENT_TYPE = "text/plain; version=0.0.4"
+SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
+
+
+class Family(msgspec.Struct, frozen=True, array_like=True):
+    """One metric as it stands: samples are (name, labels, value). It can be sent, and added to others of its name."""
+
+    name: str
+    kind: str
+    help: str
+    samples: tuple[tuple[str, dict[str, str], float], ...]
+
+
+@runtime_checkable
+class _Balanced(Protocol):
+    """A judge of several replicas."""
+
+    @property
+    def loads(self) -> Mapping[str, int]: ...
+
+
+class Metrics:
+    """The numbers of one process."""
+
+    def __init__(self) -> None:
+        self.registry = own = CollectorRegistry()
+        self._questions = Counter(
+            "adjudge_questions",
+            "Questions that a judge answered or left unscored",
+            ["question", "judge", "status", "reason"],
+            registry=own,
+        )
+        self._queue = Histogram(
+            "adjudge_judge_queue_seconds",
+            "From a question's asking to its sending, and between attempts",
+            ["judge"],
+            buckets=SECONDS,
+            registry=own,
+        )
+        self._judge = Histogram(
+            "adjudge_judge_seconds",
+            "From a question's sending to its answer's last byte",
+            ["judge"],
+            buckets=SECONDS,
+            registry=own,
+        )
+        self._tokens = Counter(
+            "adjudge_tokens",
+            "Tokens of judgments: of prompts computed or cached, and generated",
+            ["judge", "kind"],
+            registry=own,
+        )
+        self._pages = Counter("adjudge_pages", "Pages read, or why they were not", ["result"], registry=own)
+        self._page_bytes = Counter("adjudge_page_bytes", "Bytes of the bodies of pages read", registry=own)
+        self._hits = Counter(
+            "adjudge_store_hits", "Judgments and pages that the store had", ["table"], registry=own
+        )
+        self._scorecards = Counter(
+            "adjudge_scorecards",
+            "Cases done under a protocol",
+            ["protocol", "status", "reason"],
+            registry=own,
+        )
+        self._planned = Gauge("adjudge_scorecards_planned", "Scorecards that the run will make", registry=own)
+        self._at_work = Gauge("adjudge_scorecards_in_flight", "Cases at work under a protocol", registry=own)
+        self._lost = Counter("adjudge_workers_lost", "Workers that died or hung", ["kind"], registry=own)
+        self._workers = Gauge("adjudge_workers", "Workers that are open", ["kind"], registry=own)
+        self._watched = _Watched()
+        own.register(self._watched)
+
+    def answered(self, judgment: Judgment[Any], waited: float) -> None:
+        """Count a judgment that came after `waited` seconds from its judge, all told."""
+        judge, usage = judgment.judge, judgment.usage
+        self._questions.labels(judgment.question, judge, judgment.status, judgment.reason or "").inc()
+        self._judge.labels(judge).observe(judgment.seconds)
+        self._queue.labels(judge).observe(max(0.0, waited - judgment.seconds))
+        self._tokens.labels(judge, "computed").inc(max(0, usage.prompt_tokens - usage.cached_tokens))
+        self._tokens.labels(judge, "cached").inc(usage.cached_tokens)
+        self._tokens.labels(judge, "generated").inc(usage.completion_tokens)
+
+    def fetched(self, page: Page) -> None:
+        """Count a page that the fetcher gave."""
+        self._pages.labels(page.reason or page.status).inc()
+        self._page_bytes.inc(page.size)
+
+    def stored(self, table: str) -> None:
+        """Count what the store had."""
+        self._hits.labels(table).inc()
+
+    def planned(self, scorecards: int) -> None:
+        """Say how many scorecards there will be."""
+        self._planned.set(scorecards)
+
+    def scored(self, card: Scorecard) -> None:
+        """Count a scorecard that goes into the run's table."""
+        self._scorecards.labels(card.protocol, card.status, card.reason or "").inc()
+
+    def at_work(self, by: int) -> None:
+        """Count a case under a protocol that begins (1) or ends (-1)."""
+        self._at_work.inc(by)
+
+    def workers(self, kind: str, count: int) -> None:
+        """Say how many workers are open."""
+        self._workers.labels(kind).set(count)
+
+    def lost(self, kind: str) -> None:
+        """Count a worker that died or hung."""
+        self._lost.labels(kind).inc()
+
+    def watch(self, *, parts: PartStore | None = None, judge: object = None) -> None:
+        """Tell from now on what `parts` have written, and what each replica of `judge` has to do, if it has any."""
+        if parts is not None:
+            self._watched.parts.append(parts)
+        if isinstance(judge, _Balanced):
+            self._watched.routers.append(judge)
+
+    def families(self) -> list[Family]:
+        """All of it, as it stands."""
+        return [
+            Family(
+                metric.name,
+                metric.type,
+                metric.documentation,
+                tuple(
+                    (sample.name, sample.labels, sample.value)
+                    for sample in metric.samples
+                    if not sample.name.endswith("_created")
+                ),
+            )
+            for metric in self.registry.collect()
+        ]
+
+
+class _Watched:
+    """Numbers that others keep."""
+
+    def __init__(self) -> None:
+        self.parts: list[PartStore] = []
+        self.routers: list[_Balanced] = []
+
+    def collect(self) -> Iterable[Metric]:
+        """As a collector of prometheus_client."""
+        built = InfoMetricFamily("adjudge_build", "Which adjudge this is", {"version": version("adjudge")})
+        rows = CounterMetricFamily("adjudge_store_rows", "Rows written to the store", labels=["table"])
+        size = CounterMetricFamily("adjudge_store_bytes", "Bytes written to the store", labels=["table"])
+        waiting = GaugeMetricFamily("adjudge_store_unwritten_rows", "Rows to be written", labels=["table"])
+        for table, parts in _by_table(self.parts).items():
+            rows.add_metric([table], sum(one.written for one in parts))
+            size.add_metric([table], sum(one.written_bytes for one in parts))
+            waiting.add_metric([table], sum(one.unwritten for one in parts))
+        loads = GaugeMetricFamily(
+            "adjudge_replica_questions", "Questions outstanding at each replica", labels=["replica"]
+        )
+        for replica, load in _sums(router.loads for router in self.routers).items():
+            loads.add_metric([replica], load)
+        return [built, rows, size, waiting, loads]
+
+
+def _by_table(stores: Iterable[PartStore]) -> dict[str, list[PartStore]]:
+    found: defaultdict[str, list[PartStore]] = defaultdict(list)
+    for store in stores:
+        found[store.table].append(store)
+    return found
+
+
+def _sums(loads: Iterable[Mapping[str, int]]) -> Tally[str]:
+    total: Tally[str] = Tally()
+    for one in loads:
+        total.update(one)
+    return total
+
+
+class RewardMetrics:
+    """The numbers of a reward server, beside `metrics`. `recent` is the mean time of requests, newer counting more."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.recent = 0.0
+        self._registry = own = metrics.registry
+        self._requests = Counter("adjudge_requests", "Requests", ["path", "status"], registry=own)
+        self._rewards = Counter("adjudge_rewards", "Rewards, by why there is none", ["reason"], registry=own)
+        self._values = Counter("adjudge_reward_value", "Sum of the values of rewards", registry=own)
+        self._flags = Counter("adjudge_reward_flags", "Sum of the flags of rewards", ["flag"], registry=own)
+        self._seconds = Histogram(
+            "adjudge_request_seconds", "Time to score a request", buckets=SECONDS, registry=own
+        )
+
+    def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
+        """Tell what `value` gives."""
+        Gauge(name, what, registry=self._registry).set_function(value)
+
+    def request(self, path: str, status: int) -> None:
+        """Count a request by its path (one of the server's own) and status."""
+        self._requests.labels(path, str(status)).inc()
+
+    def scored(self, rewards: Sequence[Reward], flags: Sequence[str], seconds: float) -> None:
+        """Count a scored request's rewards."""
+        self.recent += 0.2 * (seconds - self.recent)
+        self._seconds.observe(seconds)
+        self._values.inc(sum(max(reward.value or 0.0, 0.0) for reward in rewards))
+        reasons = Tally(reward.reason if reward.value is None else "" for reward in rewards)
+        for reason, count in reasons.items():
+            self._rewards.labels(reason or "scored").inc(count)
+        for flag in flags:
+            self._flags.labels(flag).inc(sum(reward.scores.get(flag) or 0.0 for reward in rewards))
+
+
+def added(families: Iterable[Family]) -> list[Family]:
+    """`families`, those of one name, from whatever processes, added up."""
+    heads: dict[str, Family] = {}
+    values: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = defaultdict(dict)
+    for family in families:
+        heads.setdefault(family.name, family)
+        sums = values[family.name]
+        for name, labels, value in family.samples:
+            key = name, tuple(labels.items())
+            sums[key] = value if family.kind == "info" else sums.get(key, 0.0) + value
+    return [
+        Family(
+            name,
+            head.kind,
+            head.help,
+            tuple((sample, dict(pairs), value) for (sample, pairs), value in values[name].items()),
+        )
+        for name, head in heads.items()
+    ]
+
+
+def page(families: Iterable[Family]) -> bytes:
+    """The sum of `families` in Prometheus' text format."""
+    return generate_latest(_Page(families))
+
+
+class _Page:
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        """As a collector of prometheus_client."""
+        for family in added(self._families):
+            metric = Metric(family.name, family.help, family.kind)
+            for sample, labels, value in family.samples:
+                metric.add_sample(sample, labels, value)
+            yield metric

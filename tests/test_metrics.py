@@ -1,0 +1,212 @@
+"""What Prometheus is told: parsed by its own client, and equal to what the tables say."""
+
+import asyncio
+import contextlib
+import socket
+from collections import Counter
+from pathlib import Path
+
+import aiohttp
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from adjudge.engine import RunConfig
+from adjudge.engine.config import ConfigError
+from adjudge.engine.metrics import Family, page
+from adjudge.engine.metrics_server import metrics_served
+from adjudge.engine.run import evaluate_async
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.chaos import Pages, cited_world, done, evaluate
+from tests.mock_openai import Call, MockOpenAI, completion
+from tests.test_kill import IN_FLIGHT
+from tests.worlds import lines, text, world
+
+Labels = frozenset[tuple[str, str]]
+
+
+def samples(page: str) -> dict[tuple[str, Labels], float]:
+    families = list(text_string_to_metric_families(page))
+    assert len({family.name for family in families}) == len(families)
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def by(found: dict[tuple[str, Labels], float], name: str, *labels: str) -> dict[tuple[str, ...], float]:
+    """The values of `name` by the values of `labels`, those that are 0 left out."""
+    total: Counter[tuple[str, ...]] = Counter()
+    for (sample, pairs), value in found.items():
+        if sample == name:
+            given = dict(pairs)
+            total[tuple(given[label] for label in labels)] += value
+    return {key: value for key, value in total.items() if value}
+
+
+def rows(store: Path, table: str) -> pa.Table:
+    return pa.concat_tables([pq.read_table(file) for file in sorted((store / table).glob("*.parquet"))])
+
+
+def counted(table: pa.Table, *columns: str) -> dict[tuple[str, ...], int]:
+    return dict(
+        Counter(
+            tuple(row[name] or ("scored" if name == "status" else "") for name in columns)
+            for row in table.select([name for name in columns if name in table.column_names]).to_pylist()
+        )
+    )
+
+
+def check(found: dict[tuple[str, Labels], float], judgments: pa.Table) -> None:
+    """That the numbers of `judgments`, which one process or cluster has asked, are what the page says."""
+    kinds = ("question", "judge", "status", "reason")
+    assert by(found, "adjudge_questions_total", *kinds) == counted(judgments, *kinds)
+    cached, prompts = (pc.sum(judgments[name]).as_py() for name in ("cached_tokens", "prompt_tokens"))
+    generated = pc.sum(judgments["completion_tokens"]).as_py()
+    tokens = {("computed",): prompts - cached, ("cached",): cached, ("generated",): generated}
+    assert by(found, "adjudge_tokens_total", "kind") == {key: n for key, n in tokens.items() if n}
+    for name in ("adjudge_judge_seconds_count", "adjudge_judge_queue_seconds_count"):
+        assert by(found, name) == {(): len(judgments)}
+    seconds = by(found, "adjudge_judge_seconds_sum")[()]
+    assert seconds == pytest.approx(pc.sum(judgments["seconds"]).as_py())
+    assert by(found, "adjudge_store_rows_total", "table")["judgments",] == len(judgments)
+
+
+def check_scorecards(found: dict[tuple[str, Labels], float], out: Path, store: Path) -> None:
+    run = pq.read_table(out / "scores.parquet")
+    cards = rows(store, "scores")
+    cards = cards.filter(pc.equal(cards["run"].cast(pa.string()), cards["run"].cast(pa.string())[-1]))
+    told = by(found, "adjudge_scorecards_total", "protocol", "reason")
+    assert told == counted(cards, "protocol", "reason")
+    scored = by(found, "adjudge_scorecards_total", "protocol", "status")
+    names = ["protocol", "system", "task_id", "sample", "repeat"]
+    identities = run.group_by(names).aggregate([]).num_rows
+    assert sum(scored.values()) == identities == by(found, "adjudge_scorecards_planned")[()]
+    assert not by(found, "adjudge_scorecards_in_flight")
+
+
+async def test_the_page_says_what_the_tables_say_of_a_run(tmp_path):
+    async def fault(mock: MockOpenAI, call: Call):
+        return completion(None, refusal="No.") if call.hash[0] < 40 else None
+
+    async with MockOpenAI(fault=fault) as mock, Pages(0.0) as pages:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 16}
+        path = cited_world(tmp_path, pages, systems=3, tasks=4, judge=judge)
+        await evaluate_async(RunConfig.load(path))
+        found = samples((tmp_path / "run" / "metrics.prom").read_text())
+        check(found, rows(tmp_path / "store", "judgments"))
+        check_scorecards(found, tmp_path / "run", tmp_path / "store")
+        assert by(found, "adjudge_scorecards_total", "status").keys() == {("scored",), ("unscored",)}
+        kept = rows(tmp_path / "store", "pages")
+        assert by(found, "adjudge_pages_total", "result") == {("read",): len(kept)}
+        assert by(found, "adjudge_page_bytes_total") == {(): pc.sum(kept["size"]).as_py()}
+        written = sum(file.stat().st_size for file in (tmp_path / "store").rglob("*.parquet"))
+        assert sum(by(found, "adjudge_store_bytes_total", "table").values()) == written
+
+        again = await evaluate_async(RunConfig.load(path))
+        found = samples((tmp_path / "run" / "metrics.prom").read_text())
+        hits = {("judgments",): again.from_store, ("pages",): again.pages_from_store}
+        assert by(found, "adjudge_store_hits_total", "table") == hits
+        assert not by(found, "adjudge_questions_total", "status") and not by(
+            found, "adjudge_page_bytes_total"
+        )
+        check_scorecards(found, tmp_path / "run", tmp_path / "store")
+
+
+async def test_after_a_crash_the_resumed_run_counts_what_it_did_itself(tmp_path):
+    async with MockOpenAI(latency=0.1) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": IN_FLIGHT}
+        path = world(tmp_path, systems=6, tasks=10, judge=judge)
+        process = await evaluate(path)
+        while not list((tmp_path / "store").glob("judgments/*.parquet")):
+            await asyncio.sleep(0.02)
+            assert process.returncode is None
+        process.kill()
+        await done(process)
+        before = dict.fromkeys((tmp_path / "store" / "judgments").glob("*.parquet"), 0)
+        kept = sum(pq.read_metadata(file).num_rows for file in before)
+        resumed = await evaluate(path)
+        errors = await done(resumed)
+        assert resumed.returncode == 0, errors
+    new = [file for file in (tmp_path / "store" / "judgments").glob("*.parquet") if file not in before]
+    found = samples((tmp_path / "run" / "metrics.prom").read_text())
+    check(found, pa.concat_tables([pq.read_table(file) for file in sorted(new)]))
+    check_scorecards(found, tmp_path / "run", tmp_path / "store")
+    assert by(found, "adjudge_store_hits_total", "table") == {("judgments",): kept} and kept > 0
+
+
+async def test_the_number_of_series_does_not_depend_on_what_is_judged(tmp_path):
+    counts = []
+    for name, systems in (("few", 2), ("many", 20)):
+        path = world(tmp_path / name, systems=systems, tasks=3)
+        rows = [
+            {"task_id": "0", "system": f'a "quoted"\nname {n}', "text": text("x", n)} for n in range(systems)
+        ]
+        lines(tmp_path / name / "reports" / "odd.jsonl", rows)
+        await evaluate_async(RunConfig.load(path))
+        found = samples((tmp_path / name / "run" / "metrics.prom").read_text())
+        assert not [value for _, labels in found for _, value in labels if "quoted" in value]
+        counts.append(len(found))
+    assert counts[0] == counts[1] < 150
+
+
+def free_port() -> int:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        return listening.getsockname()[1]
+
+
+async def scraped(session: aiohttp.ClientSession, url: str, token: str) -> tuple[int, str]:
+    try:
+        async with session.get(url, headers={"Authorization": f"Bearer {token}"}) as response:
+            return response.status, await response.text()
+    except aiohttp.ClientConnectorError:
+        return 0, ""
+
+
+async def test_a_run_can_be_watched_with_the_token(tmp_path, monkeypatch):
+    address = f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("ADJUDGE_METRICS", address)
+    monkeypatch.setenv("ADJUDGE_TOKEN", "right")
+    async with MockOpenAI(latency=0.05) as mock, aiohttp.ClientSession() as session:
+        judge = {
+            "backend": "openai",
+            "urls": [mock.url, mock.at("drop")],
+            "model": "mock",
+            "max_in_flight": 8,
+        }
+        path = world(tmp_path, systems=4, tasks=5, judge=judge)
+        running = asyncio.ensure_future(evaluate_async(RunConfig.load(path)))
+        status, found = 0, {}
+        while not by(found, "adjudge_questions_total") or not by(found, "adjudge_replica_questions"):
+            assert not running.done()
+            await asyncio.sleep(0.01)
+            status, body = await scraped(session, f"http://{address}/metrics", "right")
+            found = samples(body)
+        assert status == 200
+        assert (await scraped(session, f"http://{address}/metrics", "wrong"))[0] == 401
+        assert (await scraped(session, f"http://{address}/", "right"))[0] == 404
+        assert 0 < by(found, "adjudge_scorecards_in_flight")[()] <= 16
+        assert set(by(found, "adjudge_replica_questions", "replica")) <= {(mock.url,), (mock.at("drop"),)}
+        await running
+        assert (await scraped(session, f"http://{address}/metrics", "right"))[0] == 0
+
+
+@pytest.mark.parametrize("address", ["9400", "127.0.0.1:no", "127.0.0.1:99999", "203.0.113.1:9400"])
+async def test_an_address_that_cannot_be_is_a_configuration_error(monkeypatch, address):
+    monkeypatch.setenv("ADJUDGE_METRICS", address)
+    monkeypatch.delenv("ADJUDGE_TOKEN", raising=False)
+    with pytest.raises(ConfigError, match="ADJUDGE_METRICS"):
+        async with metrics_served(None):
+            pass
+
+
+def test_families_of_several_processes_are_added_up():
+    def family(*values: tuple[str, float]) -> Family:
+        return Family(
+            "made", "counter", "Made", tuple(("made_total", {"kind": kind}, n) for kind, n in values)
+        )
+
+    text = page([family(("a", 1), ("b", 2)), family(("a", 10), ("c", 3))]).decode()
+    assert by(samples(text), "made_total", "kind") == {("a",): 11, ("b",): 2, ("c",): 3}
