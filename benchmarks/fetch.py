@@ -101,12 +101,12 @@ def a_cores_share(sample: list[Document], extractor: Extractor) -> Callable[[], 
     return work
 
 
-def memory(address: str, paths: list[str], count: int) -> Iterator[Row]:
+def memory(address: str, paths: list[str], count: int, extractor: Extractor) -> Row:
     """Resident memory of the fetcher and its workers after a quarter of `count` pages and after all of them."""
 
     async def run() -> tuple[float, float]:
         limits = Limits(in_flight=IN_FLIGHT, per_host=IN_FLIGHT)
-        fetcher = HttpFetcher(limits, extractor="fast", allow=[address])
+        fetcher = HttpFetcher(limits, extractor=extractor, allow=[address])
         early = 0.0
         for first in range(0, count, PAGES):
             pages = await asyncio.gather(*(fetcher.read(f"http://{address}{path}?{first}") for path in paths))
@@ -118,8 +118,8 @@ def memory(address: str, paths: list[str], count: int) -> Iterator[Row]:
         return early, late
 
     early, late = asyncio.run(run())
-    name = f"resident memory after {count} pages"
-    yield Row(name, late, early, f"after {count // 4}", early / late, "MB", count, 1)
+    name = f"resident memory after {count} pages, {extractor}"
+    return Row(name, late, early, f"after {count // 4}", early / late, "MB", count, 1)
 
 
 def resident() -> float:
@@ -152,8 +152,10 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
                 longest = max(longest, ours.longest)
         if longest:
             yield alone("event loop held at most", longest, "ms", n=PAGES)
-        if wanted("resident memory"):
-            yield from memory(address, paths, QUICK_SOAK if quick else SOAK)
+        for extractor in extractors:
+            count = QUICK_SOAK if quick else SOAK
+            if wanted(f"resident memory, {extractor}") and (extractor == "fast" or not quick):
+                yield memory(address, paths, count, extractor)
 
 
 if __name__ == "__main__":
