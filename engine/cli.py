@@ -18,6 +18,7 @@ from adjudge.engine.fetch import FetchRow, fetch_command, fetch_config
 from adjudge.engine.house import make_judge
 from adjudge.engine.leaderboard import Leaderboard, build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
+from adjudge.engine.logs import begin, form
 from adjudge.engine.plan import plan
 from adjudge.engine.progress import progress_on
 from adjudge.engine.run import evaluate
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     errors = Console(stderr=True, soft_wrap=True)
     run: Command = options.run
     try:
+        begin(form())
         code = run(options)
     except (ConfigError, JudgeError) as error:
         errors.print(f"adjudge: {error}", style="red", markup=False, highlight=False)

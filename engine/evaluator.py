@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 from adjudge.engine.ask import Asker
+from adjudge.engine.logs import about, case_name
 from adjudge.engine.metrics import Family, Metrics
 from adjudge.engine.read import Reader
 from adjudge.engine.record import JudgeRecord
@@ -118,9 +119,12 @@ class Evaluator:
     ) -> Scorecard:
         """One case under one protocol."""
         tools = CaseTools(self.asker, self.reader, case.repeat, priority, deadline)
+        report = case.report
+        name = case_name(report.system, case.task.id, report.sample, case.repeat)
         self.metrics.at_work(1)
         try:
-            card = await score_case(protocol, case, tools)
+            with about(shard=case.task.id, case=name):
+                card = await score_case(protocol, case, tools)
         finally:
             self.metrics.at_work(-1)
         return msgspec.structs.replace(

@@ -1,6 +1,7 @@
 """The main flow: report files in; scores, their evidence and a leaderboard out."""
 
 import asyncio
+import logging
 import secrets
 import signal
 import sys
@@ -21,6 +22,7 @@ from adjudge.engine.garbage import rare_collections
 from adjudge.engine.house import make_book, open_evaluator
 from adjudge.engine.leaderboard import Leaderboard, build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
+from adjudge.engine.logs import about, case_name, event
 from adjudge.engine.metrics import page
 from adjudge.engine.metrics_server import metrics_served
 from adjudge.engine.record import RunRecord, TaskRecord
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from adjudge.engine.cluster.driver import Cluster
 
 __all__ = ["Progress", "RunResult", "evaluate", "evaluate_async"]
+
+_log = logging.getLogger(__name__)
 
 Progress = Callable[[Scorecard], None]
 OnStart = Callable[[int], Progress]
@@ -103,13 +107,16 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
     resolver = None if stop is None else Resolver(stop, config, dataset)
     if resolver is not None:
         steps.append(resolver.take)
-    async with _open(config) as evaluator, metrics_served(evaluator):
-        evaluator.metrics.planned(total)
-        spending = Spending()
-        parts = [dataset] if resolver is None else resolver.batches()
-        batches = (spending.watch(part.cases(config.repeats)) for part in parts)
-        made, unscored = await _score_all(config, batches, evaluator, run, steps)
-    counts = evaluator.counts
+    spending = Spending()
+    parts = [dataset] if resolver is None else resolver.batches()
+    batches = (spending.watch(part.cases(config.repeats)) for part in parts)
+    with about(run=run):
+        async with _open(config) as evaluator, metrics_served(evaluator):
+            evaluator.metrics.planned(total)
+            event(_log, "run started", judge=evaluator.judge.name, scorecards=total)
+            made, unscored = await _score_all(config, batches, evaluator, run, steps)
+        counts = evaluator.counts
+        event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
     stopped = None if resolver is None else resolver.result()
     record = _record(config, dataset, evaluator, run, started, spending, stopped)
     out = Path(config.out)
@@ -160,11 +167,17 @@ async def _score_all(
                 made += 1
                 unscored += card.status == "unscored"
                 evaluator.metrics.scored(card)
+                _say(card)
                 for step in steps:
                     step(card)
     finally:
         await scorecards.parts.close()
     return made, unscored
+
+
+def _say(card: Scorecard) -> None:
+    with about(shard=card.task_id, case=case_name(card.system, card.task_id, card.sample, card.repeat)):
+        event(_log, "scorecard", protocol=card.protocol, status=card.status, reason=card.reason)
 
 
 def _record(

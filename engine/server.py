@@ -18,6 +18,7 @@ from adjudge.engine.admission import Admission, Overloaded
 from adjudge.engine.config import ConfigError, RunConfig
 from adjudge.engine.dialects import DIALECTS, BadRequest, Call, Dialect, NoReward
 from adjudge.engine.flags import FLAGS
+from adjudge.engine.logs import event
 from adjudge.engine.metrics import CONTENT_TYPE, RewardMetrics, page
 from adjudge.engine.openapi import Failure, openapi
 from adjudge.engine.reward import Reward
@@ -113,7 +114,9 @@ class RewardServer:
         except StoreError as error:
             _log.error("%s", error)
             response = _failed(503, "the store cannot be used")
-        self._metrics.request("other" if path is None else path.canonical, response.status)
+        known = "other" if path is None else path.canonical
+        self._metrics.request(known, response.status)
+        event(_log, "request", path=known, status=response.status)
         return response
 
     def _unauthorised(self, request: web.Request) -> web.Response | None:

@@ -196,7 +196,8 @@ class OpenAIJudge:
             received = await self._send(self._requests.body(question, form, seed, constrained=False))
             if received.status == 200 and form.constrained:
                 form.constrained = False
-                _log.warning("%s does not constrain %s: %s", self._url, question.answer.__name__, refused)
+                _log.warning("%s does not constrain %s", self._url, question.answer.__name__)
+                _log.debug("%s said: %s", self._url, refused)  # it may repeat the prompt
         return self._reply(question, form, received)
 
     async def _send(self, body: bytes) -> _Received:

@@ -7,6 +7,7 @@ evaluators had written is in the store, and the same command goes on from there.
 import asyncio
 import heapq
 import itertools
+import logging
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -26,6 +27,7 @@ from adjudge.engine.cluster.wire import Delivery, MakeJudge, Opened, Setup, pack
 from adjudge.engine.config import ClusterConfig, JudgeConfig, RunConfig
 from adjudge.engine.evaluator import Counts
 from adjudge.engine.house import make_judge
+from adjudge.engine.logs import current, event, form
 from adjudge.engine.metrics import Family, Metrics, added
 from adjudge.engine.record import JudgeRecord
 from adjudge.judges import Judge
@@ -38,6 +40,7 @@ from ray.exceptions import RayActorError
 __all__ = ["Cluster", "ClusterError", "open_cluster"]
 
 _STOP_SECONDS = 30.0
+_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -224,6 +227,7 @@ class Cluster:
         """Have one evaluator, and another when it dies or hangs, for as long as the cluster is open."""
         deaths = 0
         while True:
+            name = f"evaluator {next(self._numbers)}"
             setup = Setup(
                 config=self._config,
                 slots=slots,
@@ -231,13 +235,15 @@ class Cluster:
                 make_judge=self._make_judge,
                 replicas=None if self._judges is None else self._judges.opened.result(),
                 fetchers=0 if self._fetchers is None else self._fetchers.count,
+                log=form(),
+                about={**current(), "worker": name},
             )
-            name = f"evaluator {next(self._numbers)}"
             member = _Member(name, setup, self._settings, len(self._protocols))
             try:
                 await self._tend(member)
             except (RayActorError, Hung) as error:
                 deaths = 0 if member.progress else deaths + 1
+                event(_log, "worker lost", logging.WARNING, worker=name, why=type(error).__name__)
                 await self._bury(member)
                 if deaths == DEATHS_AT_START:
                     raise ClusterError(f"evaluators die before they do anything: {error}") from error

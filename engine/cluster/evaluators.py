@@ -7,6 +7,7 @@ what one evaluator had not yet written. Scorecards are handed over only when all
 
 import asyncio
 import gc
+import logging
 import os
 import time
 from contextlib import AsyncExitStack, suppress
@@ -22,6 +23,7 @@ from adjudge.engine.evaluator import Evaluator
 from adjudge.engine.garbage import YOUNG
 from adjudge.engine.house import open_evaluator
 from adjudge.engine.limits import Limit
+from adjudge.engine.logs import about, begin, event
 from adjudge.engine.metrics import Family
 from adjudge.engine.store import StoreError
 from adjudge.judges.errors import JudgeError
@@ -30,6 +32,8 @@ from adjudge.scoring.protocol import ScoringProtocol
 from adjudge.scoring.scorecard import Scorecard
 
 __all__ = ["PULSE_SECONDS", "EvaluatorActor", "window_of"]
+
+_log = logging.getLogger(__name__)
 
 PULSE_SECONDS = 2.0
 _MEASURE_SECONDS = 1.0
@@ -68,6 +72,7 @@ class EvaluatorActor:
     async def open(self) -> Opened:
         """Open stores and judge."""
         gc.set_threshold(YOUNG)
+        begin(self._setup.log)
         seconds = self._setup.flush_seconds
         replicas, fetchers = self._replicas, self._fetchers
         try:
@@ -83,6 +88,8 @@ class EvaluatorActor:
             return Opened(failure=Failure.of(error))
         self._writing = asyncio.ensure_future(self._write_now_and_then())
         node = ray.get_runtime_context().get_node_id()
+        with about(**self._setup.about):
+            event(_log, "evaluator opened", node=node)
         found = self._evaluator
         return Opened(judge=found.judge, pages=found.pages, process=os.getpid(), node=node)
 
@@ -177,7 +184,8 @@ class EvaluatorActor:
 
     async def _card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
         async with self._window:
-            return await self._evaluator.score(case, protocol)
+            with about(**self._setup.about):
+                return await self._evaluator.score(case, protocol)
 
     async def _write_now_and_then(self) -> None:
         while True:

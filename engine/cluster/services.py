@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import msgspec
 from adjudge.engine.cluster.remote import Hung, Remote
 from adjudge.engine.cluster.wire import Opened, Pulse
+from adjudge.engine.logs import event
 from ray.exceptions import RayActorError
 
 __all__ = ["ClusterError", "Service", "Services"]
 
 DEATHS_AT_START = 5
 _PULSE_SECONDS = 2.0
+_log = logging.getLogger(__name__)
 
 
 class ClusterError(RuntimeError):
@@ -82,6 +85,7 @@ class Services:
                 await self._watch(remote)
             except (RayActorError, Hung) as error:
                 self._lost()
+                event(_log, "worker lost", logging.WARNING, worker=name, why=type(error).__name__)
                 deaths += not remote.opened.process
                 if deaths == DEATHS_AT_START:
                     raise ClusterError(f"{name} dies before it does anything: {error}") from error

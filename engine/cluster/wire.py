@@ -66,7 +66,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """What an evaluator is made of. `slots` is what it may count on having of the judge's requests in flight.
 
     `make_judge` makes another judge than the configured one. `replicas`: the judge is the cluster's replicas, which say
-    so of themselves. `fetchers`: how many of the cluster's workers read live pages; 0 for none.
+    so of themselves. `fetchers`: how many of the cluster's workers read live pages; 0 for none. `log` is the form
+    of its log, and `about` what its events are about.
     """
 
     config: RunConfig
@@ -75,6 +76,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     make_judge: MakeJudge | None = None
     replicas: Opened | None = None
     fetchers: int = 0
+    log: str = "human"
+    about: dict[str, str] = {}
 
 
 class Pulse(msgspec.Struct, frozen=True):

@@ -1,0 +1,100 @@
+"""Logs: a line for people, or a JSON line an event; never a secret, never what a report says."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from adjudge.engine.logs import about, begin, event
+
+from tests.chaos import done, evaluate
+from tests.mock_openai import Call, MockOpenAI, refused
+from tests.test_cli import run
+from tests.worlds import lines, world
+
+SECRET = "sk-do-not-tell-anybody"
+SAID = "The quokka observatory measured 42 units"
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """The logger as other tests expect it."""
+    logger = logging.getLogger("adjudge")
+    yield
+    for handler in list(logger.handlers):
+        logger.removeHandler(handler)
+    logger.setLevel(logging.NOTSET)
+
+
+def events(errors: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in errors.splitlines()]
+
+
+async def noted(tmp_path: Path, monkeypatch, **settings: object) -> list[dict[str, object]]:
+    """What a run by a server that repeats whatever it is sent logs as JSON."""
+    monkeypatch.setenv("ADJUDGE_LOG", "json")
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("ADJUDGE_FENCE_SECRET", "fence-" + SECRET)
+
+    async def echo(mock: MockOpenAI, call: Call):
+        if not call.constrained:
+            return None
+        said = f"response_format is not supported: {call.body.decode()} {call.http.headers['Authorization']}"
+        return refused(400, said)
+
+    async with MockOpenAI(fault=echo) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock"}
+        path = world(tmp_path, systems=2, tasks=2, judge=judge, **settings)
+        report = {"task_id": "0", "system": "odd", "text": f"{SAID}. {SECRET}"}
+        lines(tmp_path / "reports" / "odd.jsonl", [report])
+        process = await evaluate(path)
+        errors = await done(process)
+    assert process.returncode in (0, 3), errors
+    for hidden in (SECRET, SAID, "quokka", "It states fact number"):
+        assert hidden not in errors
+    return events(errors)
+
+
+async def test_every_event_of_a_run_is_one_json_line(tmp_path, monkeypatch):
+    found = await noted(tmp_path, monkeypatch)
+    kinds = [entry["event"] for entry in found]
+    assert kinds.count("run started") == kinds.count("run ended") == 1
+    cards = [entry for entry in found if entry["event"] == "scorecard"]
+    assert {entry["case"] for entry in cards} == {
+        "system0/0/0/0", "system0/1/0/0", "system1/0/0/0", "system1/1/0/0", "odd/0/0/0",
+    }  # fmt: skip
+    assert all(entry["shard"] == entry["case"].split("/")[1] for entry in cards)
+    assert len({entry["run"] for entry in found}) == 1
+    assert all({"time", "level", "logger"} <= set(entry) for entry in found)
+    warnings = [entry for entry in found if entry["level"] == "warning"]
+    assert warnings and all("does not constrain" in entry["message"] and entry["case"] for entry in warnings)
+
+
+def test_people_read_warnings_only_and_without_secrets(monkeypatch, capsys):
+    monkeypatch.setenv("ADJUDGE_TOKEN", SECRET)
+    begin("human")
+    logger = logging.getLogger("adjudge.made")
+    event(logger, "run started", scorecards=3)
+    logger.warning("the token %s is no good", SECRET)
+    assert capsys.readouterr().err == "adjudge: warning: the token *** is no good\n"
+
+
+def test_what_an_event_is_about_ends_with_its_block(capsys):
+    begin("json")
+    logger = logging.getLogger("adjudge.made")
+    with about(run="r"), about(shard="s"):
+        event(logger, "inside", count=1)
+    event(logger, "outside")
+    try:
+        raise ValueError("said\nin two lines")
+    except ValueError:
+        logger.exception("broken")
+    inside, outside, broken = events(capsys.readouterr().err)
+    assert (inside["run"], inside["shard"], inside["count"]) == ("r", "s", 1)
+    assert "run" not in outside and broken["error"] == "ValueError"
+
+
+def test_an_unknown_form_is_a_configuration_error(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("ADJUDGE_LOG", "xml")
+    code, _, errors = run(capsys, "plan", world(tmp_path))
+    assert code == 2 and errors.startswith("adjudge: ADJUDGE_LOG: 'xml'")
