@@ -4,21 +4,29 @@ import asyncio
 import os
 import platform
 import tempfile
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
 import msgspec
-from adjudge.engine.config import ConfigError, RunConfig
+from adjudge.engine.config import ConfigError, JudgeConfig, RunConfig
 from adjudge.engine.house import make_book, make_judge
 from adjudge.engine.store import JudgmentStore, Place, StoreError
 from adjudge.judges import Asked
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.probe import Probe
+from adjudge.prompts import PromptBook
 
 __all__ = ["Finding", "examine"]
 
 _NEEDED = ("aiohttp", "msgspec", "numba", "numpy", "pyarrow", "trafilatura")
 _OPTIONAL = {"ray": "cluster", "vllm": "vllm"}
+_ANSWER_S = 30.0
+_LOADING_S = 900.0  # a large model, from a network disk
+_MENDS = {
+    "openai": "start the server, or correct judge: url and model, and the key in OPENAI_API_KEY",
+    "vllm": "correct judge: model and engine; what vLLM itself says is on stderr",
+}
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,15 +69,21 @@ def _package(name: str) -> Finding:
 
 
 def _extra(name: str, extra: str) -> Finding:
+    what = f"{name} (optional)"
+    found = _version_of(name)
+    if found is not None:
+        return Finding(what=what, good=True, found=found)
+    return Finding(
+        what=what, good=True, found="not installed", mend=f"pip install 'adjudge[{extra}]' if you want it"
+    )
+
+
+def _version_of(module: str) -> str | None:
+    """The version of the distribution that brings `module`, None if none does; vLLM's go by several names."""
     try:
-        return Finding(what=f"{name} (optional)", good=True, found=version(name))
+        return version(module)
     except PackageNotFoundError:
-        return Finding(
-            what=f"{name} (optional)",
-            good=True,
-            found="not installed",
-            mend=f"pip install 'adjudge[{extra}]' if you want it",
-        )
+        return next((version(name) for name in packages_distributions().get(module, ())), None)
 
 
 def _temporary() -> Finding:
@@ -81,7 +95,7 @@ def _temporary() -> Finding:
 
 
 async def _configured(config: RunConfig) -> list[Finding]:
-    return [await _store(config), await _judge(config), _out(config)]
+    return [await _store(config), *await _judges(config), _out(config)]
 
 
 async def _store(config: RunConfig) -> Finding:
@@ -98,29 +112,40 @@ async def _store(config: RunConfig) -> Finding:
     return Finding(what="store", good=True, found=f"{config.store}: {len(store.parts)} judgments")
 
 
-async def _judge(config: RunConfig) -> Finding:
-    settings = config.judge_config()
-    where = settings.url or settings.backend
+async def _judges(config: RunConfig) -> list[Finding]:
     try:
-        judge = make_judge(settings, make_book(config))
+        book = make_book(config)
+        return [await _judge(settings, book) for settings in _each(config.judge_config())]
     except ConfigError as error:
-        return Finding(what="judge", good=False, found=str(error), mend="mend judge: in the configuration")
+        return [Finding(what="judge", good=False, found=str(error), mend="mend judge: in the configuration")]
+
+
+def _each(settings: JudgeConfig) -> Iterator[JudgeConfig]:
+    """Every model that is to answer: a panel's members, and each server of several."""
+    if settings.backend == "panel":
+        for member in settings.panel():
+            yield from _each(member)
+    elif settings.urls:
+        for url in settings.urls:
+            yield msgspec.structs.replace(settings, url=url, urls=[])
+    else:
+        yield settings
+
+
+async def _judge(settings: JudgeConfig, book: PromptBook) -> Finding:
+    where = settings.url or settings.model or settings.backend
+    mend = _MENDS.get(settings.backend, "")
+    patience = _LOADING_S if settings.backend == "vllm" else _ANSWER_S
+    judge = make_judge(settings, book)
     try:
-        deadline = asyncio.get_running_loop().time() + 30
+        deadline = asyncio.get_running_loop().time() + patience
         reply = await judge.answer(Probe.make(), Asked(key=bytes(16), deadline=deadline))
     except JudgeError as error:
-        return Finding(
-            what="judge", good=False, found=str(error), mend="check judge: url and model, and OPENAI_API_KEY"
-        )
+        return Finding(what="judge", good=False, found=str(error), mend=mend)
     finally:
         await judge.close()
     if reply.answer is None:
-        return Finding(
-            what="judge",
-            good=False,
-            found=f"{where}: {reply.reason}",
-            mend="start the server, or correct judge: url",
-        )
+        return Finding(what="judge", good=False, found=f"{where}: {reply.reason}", mend=mend)
     return Finding(what="judge", good=True, found=f"{where} answered in {reply.seconds:.2f} s")
 
 

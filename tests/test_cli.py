@@ -266,3 +266,20 @@ def test_doctor_looks_at_the_configuration(tmp_path, capsys):
     judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
     code, out, _ = run(capsys, "doctor", changed(world(tmp_path), judge=judge))
     assert code == 1 and "judge_unavailable" in out
+
+
+def test_doctor_asks_every_member_of_a_panel_and_every_server(tmp_path, capsys):
+    servers = {
+        "backend": "openai",
+        "model": "m",
+        "retries": 0,
+        "urls": [f"http://127.0.0.1:{n}/v1" for n in (9, 10)],
+    }
+    config = world(tmp_path, judge={"backend": "panel", "members": ["lexical", servers]})
+    code, out, _ = run(capsys, "doctor", config, "--json")
+    found = [finding["found"] for finding in json.loads(out) if finding["what"] == "judge"]
+    assert code == 1 and found == [
+        "lexical answered in 0.00 s",
+        "http://127.0.0.1:9/v1: judge_unavailable",
+        "http://127.0.0.1:10/v1: judge_unavailable",
+    ]
