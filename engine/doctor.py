@@ -136,14 +136,15 @@ async def _judge(settings: JudgeConfig, book: PromptBook) -> Finding:
     where = settings.url or settings.model or settings.backend
     mend = _MENDS.get(settings.backend, "")
     patience = _LOADING_S if settings.backend == "vllm" else _ANSWER_S
-    judge = make_judge(settings, book)
     try:
-        deadline = asyncio.get_running_loop().time() + patience
-        reply = await judge.answer(Probe.make(), Asked(key=bytes(16), deadline=deadline))
+        judge = make_judge(settings, book)
+        try:
+            deadline = asyncio.get_running_loop().time() + patience
+            reply = await judge.answer(Probe.make(), Asked(key=bytes(16), deadline=deadline))
+        finally:
+            await judge.close()
     except JudgeError as error:
         return Finding(what="judge", good=False, found=str(error), mend=mend)
-    finally:
-        await judge.close()
     if reply.answer is None:
         return Finding(what="judge", good=False, found=f"{where}: {reply.reason}", mend=mend)
     return Finding(what="judge", good=True, found=f"{where} answered in {reply.seconds:.2f} s")

@@ -283,3 +283,5 @@ def test_doctor_asks_every_member_of_a_panel_and_every_server(tmp_path, capsys):
         "http://127.0.0.1:9/v1: judge_unavailable",
         "http://127.0.0.1:10/v1: judge_unavailable",
     ]
+    code, out, _ = run(capsys, "doctor", changed(world(tmp_path), judge="vllm:/no/such/model"))
+    assert code == 1 and "/no/such/model: no such folder" in out
