@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check test-vllm bench chromium format clean
+.PHONY: demo test check test-vllm bench debian format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -23,16 +23,17 @@ BIN := .venv/bin
 demo: .venv/demo.stamp
 	$(BIN)/adjudge evaluate examples/quickstart/adjudge.yaml || [ $$? -eq 3 ]
 
-# The browser tests drive Debian's Chromium. Where it cannot be installed (no root) they skip, except in CI.
+# Tests drive Debian's Chromium and Prometheus. Where these cannot be installed (no root) such tests skip, except in CI.
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo -n)
+MISSING = $(strip $(if $(shell command -v chromium || command -v chromium-browser || command -v google-chrome),,chromium) \
+	$(if $(shell command -v promtool),,prometheus))
 
-chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
-	$(SUDO) apt-get update -qq && \
-	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; \
-	} </dev/null || { echo "Chromium could not be installed: browser tests are skipped" >&2; test -z "$$CI"; }
+debian:
+	@test -z "$(MISSING)" || { $(SUDO) apt-get update -qq && \
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(MISSING); \
+	} </dev/null || { echo "$(MISSING) could not be installed: tests that need it are skipped" >&2; test -z "$$CI"; }
 
-test: .venv/dev.stamp chromium
+test: .venv/dev.stamp debian
 	$(BIN)/pytest -m 'not vllm and not soak'
 
 check: .venv/dev.stamp
