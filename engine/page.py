@@ -22,6 +22,7 @@ __all__ = ["SCRIPTS", "asset", "leaderboard_page", "page_policy"]
 SCRIPTS = ("d3-7.9.2.min.js", "plot-0.6.17.min.js", "leaderboard.js")
 _DRAWN = frozenset({"pairs", "ranks"})  # tables that the script makes
 _OPEN = frozenset({"standings", "unscored", "noise"})
+_FEW = 15  # systems whose pairs fit half the page's width
 _FIGURES = (
     ("scores", "Scores with intervals"),
     ("ranks", "Rank distribution"),
@@ -105,6 +106,7 @@ def _section(number: int, section: Section) -> Markup:
     by_kind = [table for table in section.tables if table.kind not in _DRAWN]
     ranking = [_table(table, f"p{number}t0") for table in by_kind[:1]]
     others = [_details(table, f"p{number}t{place}") for place, table in enumerate(by_kind[1:], 1)]
+    crowded = len(section.head.standings) > _FEW
     figures = [
         tag(
             "figure",
@@ -113,7 +115,7 @@ def _section(number: int, section: Section) -> Markup:
             tag("details", tag("summary", f"{title} as a table"), data_table=kind, data_section=number)
             if kind in _DRAWN
             else None,
-            class_="wide" if kind in ("pairs", "domain") else None,
+            class_="wide" if kind == "domain" or (kind == "pairs" and crowded) else None,
         )
         for kind, title in _FIGURES
         if _has(section.head.detail, kind)
@@ -164,40 +166,37 @@ def _details(table: Table, name: str) -> Markup:
 
 
 def _table(table: Table, name: str) -> Markup:
-    head = [tag("th", tag("button", column, type="button"), scope="col") for column in table.columns]
     at = table.columns.index("system") if "system" in table.columns else 0
-    rows = [
-        tag("tr", *(_cell(cell, place == at) for place, cell in enumerate(row)), data_system=row[at].text)
-        for row in table.rows
+    numeric = {place for row in table.rows for place, cell in enumerate(row) if cell.sort is not None}
+    classes = [
+        "who" if place == at else "n" if place in numeric else None for place in range(len(table.columns))
     ]
-    return tag(
-        "div",
-        tag(
-            "table",
-            tag("caption", table.title, class_="visually-hidden"),
-            tag("thead", tag("tr", *head)),
-            tag("tbody", *rows),
-            id=name,
-            class_=table.kind,
-        ),
-        class_="scroll",
-        role="region",
-        tabindex="0",
-        aria_label=table.title,
+    head = [
+        tag("th", tag("button", column, type="button"), scope="col", class_=class_)
+        for column, class_ in zip(table.columns, classes, strict=True)
+    ]
+    rows = [tag("tr", *map(_cell, row, classes), data_system=row[at].text) for row in table.rows]
+    return _scrolling(
+        table.title,
+        tag("caption", table.title, class_="visually-hidden"),
+        tag("thead", tag("tr", *head)),
+        tag("tbody", *rows),
+        id=name,
+        class_=table.kind,
     )
 
 
-def _cell(cell: Cell, heads: bool) -> Markup:
-    sort = None if cell.sort is None else f"{cell.sort:.7g}"
-    if heads:
+def _scrolling(title: str, *parts: Markup, **attributes: str) -> Markup:
+    """A table that may be wider than the window."""
+    table = tag("table", *parts, **attributes)
+    return tag("div", table, class_="scroll", role="region", tabindex="0", aria_label=title)
+
+
+def _cell(cell: Cell, class_: str | None) -> Markup:
+    if class_ == "who":
         return tag("th", cell.text, scope="row")
-    return tag(
-        "td",
-        cell.text,
-        data_v=sort,
-        data_metric=cell.metric or None,
-        class_="n" if sort is not None else None,
-    )
+    sort = None if cell.sort is None else f"{cell.sort:.7g}"
+    return tag("td", cell.text, data_v=sort, data_metric=cell.metric or None, class_=class_)
 
 
 def _sources(board: Leaderboard) -> Markup:
@@ -226,14 +225,13 @@ def _sources(board: Leaderboard) -> Markup:
 
 def _source(source: Provenance) -> Markup:
     options = "; ".join(
-        f"{one.get('name', '')} "
-        + ", ".join(f"{key}: {value}" for key, value in one.items() if key != "name")
+        ", ".join([str(one.get("name")), *(f"{key}: {value}" for key, value in one.items() if key != "name")])
         for one in source.protocols
     )
     facts = {
         "Command": tag("code", source.command),
         "Judge": f"{source.judge}, fingerprint {source.fingerprint}, sampling {source.sampling}",
-        "Protocols": options.strip(),
+        "Protocols": options,
         "Seed, repeats": f"{source.seed}, {source.repeats}",
         "Began": f"{source.began}, took {source.seconds:,.0f} s",
         "Input": f"{source.systems} systems, {source.tasks} tasks, {source.rejected} lines left out",
@@ -250,8 +248,8 @@ def _source(source: Provenance) -> Markup:
         tag(
             "details",
             tag("summary", f"Prompts and their hashes ({len(prompts)})"),
-            tag(
-                "table",
+            _scrolling(
+                f"Prompts of run {source.run}",
                 tag("thead", tag("tr", tag("th", "file", scope="col"), tag("th", "hash", scope="col"))),
                 tag("tbody", *prompts),
             ),

@@ -79,18 +79,18 @@
             ]),
           ];
     const head = element("tr", null);
-    for (const column of columns) {
-      const cell = element("th", null, { scope: "col" });
+    columns.forEach((column, at) => {
+      const cell = element("th", null, { scope: "col", class: at === 0 ? "who" : Array.isArray(rows[0]?.[at]) ? "n" : "" });
       cell.append(element("button", column, { type: "button" }));
       head.append(cell);
-    }
+    });
     const body = element("tbody", null);
     for (const row of rows.filter((row) => shown(row[0]) || (row.length > 3 && shown(row[1])))) {
       const line = element("tr", null);
       row.forEach((cell, at) => {
         if (at === 0) line.append(element("th", cell, { scope: "row" }));
         else if (!Array.isArray(cell)) line.append(element("td", cell));
-        else line.append(element("td", cell[1], cell[0] === null ? {} : { class: "n", "data-v": cell[0] }));
+        else line.append(element("td", cell[1], { class: "n", ...(cell[0] === null ? {} : { "data-v": cell[0] }) }));
       });
       body.append(line);
     }
@@ -99,35 +99,32 @@
     const thead = element("thead", null);
     thead.append(head);
     table.append(thead, body);
-    align(table);
     const region = element("div", null, { class: "scroll", role: "region", tabindex: 0, "aria-label": label });
     region.append(table);
     details.querySelector(".scroll")?.remove();
     details.append(region);
   }
 
-  function align(table) {
-    const heads = table.tHead.rows[0].cells;
-    const bodies = [...table.tBodies[0].rows];
-    [...heads].forEach((head, at) => head.classList.toggle("n", bodies.some((row) => row.cells[at]?.classList.contains("n"))));
-  }
-
   // Figures
 
-  const short = (name, width) => (name.length > width ? `${name.slice(0, width - 1)}…` : name);
+  const FONT = { fontFamily: "system-ui, sans-serif", fontSize: "12px", background: "transparent", color: "inherit" };
+  const ruler = document.createElement("canvas").getContext("2d");
+  ruler.font = `${FONT.fontSize} ${FONT.fontFamily}`;
+  const short = (name, letters) => (name.length > letters ? `${name.slice(0, letters - 1)}…` : name);
+  const widest = (names, letters) => Math.ceil(Math.max(20, ...names.map((name) => ruler.measureText(short(name, letters)).width)));
+
+  const letters = (plot) => (plot.clientWidth < 480 ? 14 : 24);
 
   function base(plot, names, options) {
     const width = Math.max(plot.clientWidth, options.least ?? 0);
-    const letters = width < 480 ? 14 : 24;
-    const longest = Math.max(4, ...names.map((name) => Math.min(name.length, letters)));
     const { least, ...rest } = options;
     return {
       width,
-      marginLeft: 12 + 6.6 * longest,
+      marginLeft: 10 + widest(names, letters(plot)),
       marginRight: 24,
-      style: { fontSize: "12px", background: "transparent", color: "inherit" },
+      style: FONT,
       ...rest,
-      y: { domain: names, label: null, tickFormat: (name) => short(name, letters), tickSize: 0, ...rest.y },
+      y: { domain: names, label: null, tickFormat: (name) => short(name, letters(plot)), tickSize: 0, ...rest.y },
     };
   }
 
@@ -141,7 +138,7 @@
         }));
       const title = (row) => `${row.name}: ${row.value.toFixed(2)} (${row.low.toFixed(2)} to ${row.high.toFixed(2)}), tier ${row.tier}`;
       return Plot.plot(base(plot, rows.map(({ name }) => name), {
-        height: 60 + 20 * rows.length, marginTop: 8,
+        height: 60 + 20 * rows.length, marginTop: 8, marginBottom: 44,
         ariaLabel: `${data.metric} of ${rows.length} systems with intervals`,
         x: { label: `${data.metric} →`, grid: true, nice: true },
         marks: [
@@ -158,7 +155,7 @@
         .filter(({ name }) => shown(name));
       const names = [...new Set(rows.map(({ name }) => name))];
       return Plot.plot(base(plot, names, {
-        height: 60 + 20 * names.length, marginTop: 8,
+        height: 60 + 20 * names.length, marginTop: 8, marginBottom: 44,
         ariaLabel: `Share of resamples in which each of ${names.length} systems has each rank`,
         x: { label: "rank →", domain: [0.5, Math.max(1, data.systems.length) + 0.5], ticks: Math.min(10, data.systems.length), tickFormat: "d" },
         marks: [
@@ -184,7 +181,10 @@
         });
         return [cell(first, second, 1), cell(second, first, -1)];
       }).filter(({ name, less }) => shown(name) && shown(less));
-      const fits = names.length <= 12;
+      const room = plot.clientWidth - widest(names, letters(plot)) - 40;
+      const label = widest(names, 24);
+      const side = Math.min(Math.max(26, label + 12 <= 72 ? label + 12 : 0), Math.max(16, room / Math.max(1, names.length)));
+      const level = label + 6 <= side;
       const marks = [
         Plot.cell(rows, { x: "less", y: "name", fill: "told", inset: 0.5, title: "text", tip: { fill: "var(--paper)" } }),
       ];
@@ -194,14 +194,12 @@
           text: (row) => ({ better: "+", worse: "−" })[row.told] ?? "·", pointerEvents: "none",
         }));
       }
-      const side = Math.min(26, Math.max(14, (plot.clientWidth - 180) / Math.max(1, names.length)));
-      const widest = Math.max(...names.map((name) => short(name, 24).length), 4);
       return Plot.plot(base(plot, names, {
-        least: 0, width: Math.min(Math.max(plot.clientWidth, 0), 12 + 6.6 * Math.min(24, widest) + 24 + (fits ? 64 : side) * names.length),
-        height: 20 + side * names.length + (fits ? 30 : 6.2 * widest),
-        marginTop: 4, marginBottom: fits ? 26 : 10 + 6.2 * Math.min(24, widest),
+        least: 0, width: 10 + widest(names, letters(plot)) + 24 + side * names.length,
+        height: 24 + Math.min(side, 26) * names.length + (level ? 24 : label),
+        marginTop: 4, marginBottom: level ? 24 : 12 + label,
         ariaLabel: `Which of ${names.length} systems can be told apart, by Holm-corrected paired t tests at 5%`,
-        x: { domain: names, label: null, tickRotate: fits ? 0 : -90, tickFormat: (name) => short(name, fits ? 8 : 24), tickSize: 0 },
+        x: { domain: names, label: null, tickRotate: level ? 0 : -90, tickFormat: (name) => short(name, 24), tickSize: 0 },
         color: {
           domain: ["better", "worse", "cannot be told apart"], range: ["var(--accent)", "var(--second)", "var(--line)"],
           legend: true,
@@ -217,12 +215,14 @@
       const names = data.systems.map(([name]) => name).filter((name) => rows.some((row) => row.name === name));
       const groups = [...new Set(rows.map(({ group }) => group))];
       const [low, high] = d3.extent(rows, ({ value }) => value);
-      const slot = Math.max(44, (plot.clientWidth - 190) / Math.max(1, groups.length));
-      const slanted = groups.some((group) => 6.6 * group.length > slot);
-      const longest = Math.max(4, ...groups.map((group) => Math.min(24, group.length)));
+      const beside = 34 + widest(names, letters(plot));
+      const label = widest(groups, 24);
+      const slanted = label + 6 > (plot.clientWidth - beside) / Math.max(1, groups.length);
+      const above = slanted ? 12 + 0.65 * label : 24;
+      const after = slanted ? 0.77 * label : 24;
       return Plot.plot(base(plot, names, {
-        least: 190 + 44 * groups.length, height: 30 + 22 * names.length + (slanted ? 5 * longest : 10),
-        marginTop: slanted ? 12 + 5 * longest : 24, marginBottom: 6, marginRight: slanted ? 60 : 24,
+        least: beside + after + 44 * groups.length, height: 6 + above + 22 * names.length,
+        marginTop: above, marginBottom: 6, marginRight: after,
         ariaLabel: `${data.metric} of ${names.length} systems by ${kind}`,
         x: { axis: "top", domain: groups, label: null, tickRotate: slanted ? -40 : 0, tickFormat: (name) => short(name, 24), tickSize: 0 },
         opacity: { type: "identity" },
@@ -246,9 +246,9 @@
       const wide = positive && d3.max(rows, ({ spent }) => spent) > 20 * d3.min(rows, ({ spent }) => spent);
       return Plot.plot({
         width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44,
-        style: { fontSize: "12px", background: "transparent", color: "inherit" },
+        style: FONT,
         ariaLabel: `${data.metric} against ${axis} a report; ${line.length} systems on the frontier`,
-        x: { label: `${axis} a report${wide ? " (log)" : ""} →`, type: wide ? "log" : "linear", grid: true, nice: true, tickFormat: "~s" },
+        x: { label: `${axis} a report${wide ? " (log)" : ""} →`, type: wide ? "log" : "linear", grid: true, nice: true, inset: 36, tickFormat: { cost: ".3~g", tokens: "~s" }[axis] ?? ",.4~g" },
         y: { label: `↑ ${data.metric}`, grid: true, nice: true, inset: 12 },
         marks: [
           Plot.line(line, { x: "spent", y: "score", stroke: "var(--second)", strokeDasharray: "5 4", curve: "step-after" }),
@@ -278,8 +278,15 @@
       if (svg.tagName !== "svg") continue;
       if (svg.hasAttribute("aria-label")) svg.setAttribute("role", "img");
       else svg.setAttribute("aria-hidden", "true");
+      for (const part of svg.querySelectorAll("g[aria-label]")) part.removeAttribute("aria-label");
     }
     plot.replaceChildren(made);
+    // What scrolls can be scrolled by keyboard.
+    const scrolls = plot.scrollWidth > plot.clientWidth;
+    for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", plot.previousElementSibling.textContent]]) {
+      if (scrolls) plot.setAttribute(name, value);
+      else plot.removeAttribute(name);
+    }
   }
 
   // Wiring
@@ -297,7 +304,6 @@
       (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
     document.documentElement.dataset.theme = dark ? "light" : "dark";
   });
-  for (const table of document.querySelectorAll("section table[id]")) align(table);
   if (served) {
     document.querySelectorAll("td[data-metric]").forEach(link);
     document.getElementById("from-disk").hidden = true;

@@ -1,0 +1,143 @@
+"""The leaderboard's page in Chromium: from disk, by keyboard, at both widths, in light and dark."""
+
+import pytest
+from adjudge.engine.leaderboard import build_leaderboard
+from adjudge.engine.leaderboard_files import write_leaderboard
+
+from tests.browser import overflow, picture, violations, visiting
+from tests.made_runs import made_run
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HOSTILE = "</script><img src=x onerror=alert(1)>&amp;'\"{{}}"
+SYSTEMS = ("atlas", "a-system-with-a-rather-long-name-that-goes-on", HOSTILE, "delta", "北京研究员", "echo")
+FOCUSED = "document.activeElement"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory) -> str:
+    """The page of six systems, 40 tasks and two repeats."""
+    folder = made_run(tmp_path_factory.mktemp("run"), SYSTEMS, 40, repeats=2)
+    return write_leaderboard(build_leaderboard([folder]), folder).as_uri()
+
+
+async def see_all(page) -> None:
+    """Open every table and bring every figure into sight."""
+    await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    for plot in await page.locator(".plot").all():
+        await plot.scroll_into_view_if_needed()
+    await page.wait_for_function(
+        "document.querySelectorAll('.plot svg').length && !document.querySelector('.plot:not([data-drawn])')"
+    )
+    await page.evaluate("scrollTo(0, 0)")
+
+
+async def tab_to(page, wanted: str, key: str = "Tab", most: int = 80) -> None:
+    """Press `key` until the script expression `wanted` holds of the focused element."""
+    for _ in range(most):
+        await page.keyboard.press(key)
+        if await page.evaluate(f"(at => {wanted})({FOCUSED})"):
+            return
+    pytest.fail(f"{most} tabs do not reach {wanted}")
+
+
+def column(page, table: str, name: str):
+    """The cells' texts under the heading `name`, rows that are seen only."""
+    return page.evaluate(
+        """([id, name]) => {
+            const table = document.getElementById(id);
+            const at = [...table.tHead.rows[0].cells].findIndex((cell) => cell.textContent === name);
+            return [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[at].textContent);
+        }""",
+        [table, name],
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_all_of_it_is_seen_sound_and_in_its_window(browser, url, width, scheme):
+    async with visiting(browser, url, width=width, scheme=scheme) as page:
+        await picture(page, f"leaderboard-{width}-{scheme}")
+        await see_all(page)
+        assert await violations(page) == []
+        assert await overflow(page) == 0
+        await picture(page, f"leaderboard-{width}-{scheme}-opened")
+
+
+async def test_a_table_is_sorted_by_keyboard(browser, url):
+    async with visiting(browser, url) as page:
+        ranked = await column(page, "p0t0", "system")
+        assert set(ranked) == set(SYSTEMS)
+        await tab_to(page, "at.matches('#p0t0 thead button') && at.textContent === 'e_cit'")
+        heading = page.locator("#p0t0 th", has_text="e_cit").first
+        for key, direction in (("Enter", "ascending"), ("Space", "descending")):
+            await page.keyboard.press(key)
+            assert await heading.get_attribute("aria-sort") == direction
+            values = [float(text) for text in await column(page, "p0t0", "e_cit")]
+            assert values == sorted(values, reverse=direction == "descending")
+        await tab_to(page, "at.matches('#p0t0 thead button') && at.textContent === 'rank'", "Shift+Tab")
+        await page.keyboard.press("Enter")
+        assert await column(page, "p0t0", "system") == ranked
+        assert await page.locator("#p0t0 th[aria-sort]").count() == 1
+
+
+async def test_systems_are_filtered_by_keyboard_in_tables_and_figures(browser, url):
+    async with visiting(browser, url) as page:
+        await page.keyboard.press("Tab")
+        assert await page.evaluate(f"{FOCUSED}.className") == "skip"
+        await tab_to(page, "at.id === 'filter'")
+        await page.keyboard.type("T")
+        left = [name for name in SYSTEMS if "t" in name.lower()]
+        assert sorted(await column(page, "p0t0", "system")) == sorted(left)
+        assert await page.locator("#found").text_content() == f"{len(left)} of {len(SYSTEMS)} systems"
+        await page.keyboard.type("las")
+        assert await column(page, "p1t0", "system") == ["atlas"]
+        await see_all(page)
+        figure = page.locator(".plot[data-figure=scores] svg").first
+        assert await figure.get_attribute("aria-label") == "c_acc of 1 systems with intervals"
+        await page.locator("#filter").focus()
+        await page.keyboard.press("Control+A")
+        await page.keyboard.press("Delete")
+        assert await column(page, "p0t0", "system") != ["atlas"]
+        assert await page.locator("#found").text_content() == ""
+
+
+async def test_what_a_figure_shows_opens_as_a_table_by_keyboard(browser, url):
+    async with visiting(browser, url) as page:
+        await tab_to(page, "at.parentElement.dataset.table === 'pairs'")
+        await page.keyboard.press("Enter")
+        rows = page.locator("details[data-table=pairs] tbody tr")
+        await rows.first.wait_for()
+        assert await rows.count() == len(SYSTEMS) * (len(SYSTEMS) - 1) // 2
+        assert await violations(page) == []
+
+
+async def test_dark_and_light_are_changed_by_keyboard(browser, url):
+    async with visiting(browser, url, scheme="light") as page:
+        paper = "getComputedStyle(document.body).backgroundColor"
+        light = await page.evaluate(paper)
+        await tab_to(page, "at.id === 'theme'")
+        await page.keyboard.press("Enter")
+        assert await page.evaluate(paper) != light
+        assert await violations(page) == []
+        await page.keyboard.press("Enter")
+        assert await page.evaluate(paper) == light
+
+
+async def test_it_prints_with_every_figure_and_without_controls(browser, url):
+    async with visiting(browser, url, scheme="dark") as page:
+        printed = await page.pdf()
+        assert printed.startswith(b"%PDF")
+        assert await page.locator(".plot:not([data-drawn])").count() == 0
+        await page.emulate_media(media="print")
+        assert not await page.locator(".controls").is_visible()
+        assert await page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+
+
+async def test_a_board_of_one_system_that_has_no_score_opens(browser, tmp_path):
+    folder = made_run(tmp_path, ("only",), 3, missing=1.0)
+    page_file = write_leaderboard(build_leaderboard([folder]), folder)
+    async with visiting(browser, page_file.as_uri(), width=390) as page:
+        assert await column(page, "p0t0", "scored") == ["0/3 (under 95 %)"]
+        await page.locator("body").press("End")
+        assert await violations(page) == []
