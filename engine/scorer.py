@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 import msgspec
 from adjudge.engine.audit import Audit
@@ -46,18 +46,29 @@ async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
     async with AsyncExitStack() as stack:
         stack.enter_context(rare_collections())
         tasks = await asyncio.to_thread(_tasks, config)
-        evaluator = await stack.enter_async_context(open_evaluator(config, place))
+        evaluator = await stack.enter_async_context(_open(config, place))
         scorer = RewardScorer(config, evaluator, tasks)
         stack.push_async_callback(scorer.close)
         if reward.audit is not None:
             other = msgspec.structs.replace(config, judge=config.audit_judge())
-            evaluator = await stack.enter_async_context(open_evaluator(other, place))
+            evaluator = await stack.enter_async_context(_open(other, place))
             second = RewardScorer(other, evaluator, tasks)
             stack.push_async_callback(second.close)
             scorer.audit = await stack.enter_async_context(Audit.running(reward.audit, second.score))
         if reward.canary is not None:
             scorer.canary = await stack.enter_async_context(CanaryWatch.running(reward.canary, scorer.score))
         yield scorer
+
+
+def _open(config: RunConfig, place: Place) -> AbstractAsyncContextManager[Evaluator]:
+    """An evaluator that has all it needs in this process, or the front of a cluster."""
+    if config.cluster_config().address == "none":
+        if config.judge_config().replicas:
+            raise ConfigError("judge.replicas: needs a cluster: say --cluster local, or leave it out")
+        return open_evaluator(config, place)
+    from adjudge.engine.cluster.front import open_front
+
+    return open_front(config, place)
 
 
 class RewardScorer:

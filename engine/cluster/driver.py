@@ -11,27 +11,21 @@ import logging
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import Any
 
-import ray
+from adjudge.engine.cluster.backing import Backing, cpus_of_cluster, patience_of
 from adjudge.engine.cluster.evaluators import EvaluatorActor, window_of
-from adjudge.engine.cluster.fetchers import FetchActor
-from adjudge.engine.cluster.judges import JudgeActor
 from adjudge.engine.cluster.leases import Leases, shares
 from adjudge.engine.cluster.remote import Hung, Remote
-from adjudge.engine.cluster.services import DEATHS_AT_START, ClusterError, Services
+from adjudge.engine.cluster.services import DEATHS_AT_START, ClusterError
 from adjudge.engine.cluster.session import connected
 from adjudge.engine.cluster.shards import Shards
 from adjudge.engine.cluster.wire import Delivery, MakeJudge, Opened, Setup, pack_cases
 from adjudge.engine.config import ClusterConfig, JudgeConfig, RunConfig
 from adjudge.engine.evaluator import Counts
-from adjudge.engine.house import make_judge
 from adjudge.engine.logs import current, event, form
 from adjudge.engine.metrics import Family, Metrics, added
 from adjudge.engine.record import JudgeRecord
-from adjudge.judges import Judge
-from adjudge.prompts import PromptBook
 from adjudge.scoring.case import Case, GoldError
 from adjudge.scoring.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.scorecard import Missing, Scorecard
@@ -54,8 +48,6 @@ async def open_cluster(
     """
     settings = config.cluster_config()
     with connected(settings.address, settings.cpus * (settings.evaluators or 0)):
-        if judge is None and (own := config.judge_config().replicas):
-            judge, replicas = partial(_configured, config.judge_config()), own
         cluster = Cluster(config, judge, replicas)
         try:
             await cluster.open()
@@ -85,15 +77,13 @@ class Cluster:
         self._settings = config.cluster_config()
         self._make_judge = judge
         self._protocols = config.scoring_protocols()
-        self._places = self._settings.evaluators or max(1, int(_resources().get("CPU", 1)))
+        self._places = self._settings.evaluators or cpus_of_cluster()
         asked = config.judge_config()
         total = min([asked.max_in_flight, *(member.max_in_flight for member in _panel(asked))])
         self._slots = shares(total, self._places)
         self._leases = Leases(total)
-        patience = 0.0 if asked.backend == "lexical" else asked.timeout_s
-        self._patience = self._settings.hung_seconds + patience
-        self._judges = self._judge_services(replicas) if replicas else None
-        self._fetchers = self._fetch_services() if config.fetch.mode == "live" else None
+        self._patience = patience_of(config)
+        self._backing = Backing(config, self.metrics, self._tell, judge, replicas)
         self._numbers = itertools.count()
         self._members: dict[str, _Member] = {}
         self._counts = Counts()
@@ -132,7 +122,7 @@ class Cluster:
     def measured(self) -> list[Family]:
         """All numbers, of this process and the evaluators; of dead ones what they last said that still counts."""
         self.metrics.workers("evaluator", len(self._members))
-        for kind, services in (("judge", self._judges), ("fetcher", self._fetchers)):
+        for kind, services in (("judge", self._backing.judges), ("fetcher", self._backing.fetchers)):
             if services is not None:
                 self.metrics.workers(kind, len(services.live))
         living = [family for member in self._members.values() for family in member.measured]
@@ -140,11 +130,9 @@ class Cluster:
 
     async def open(self) -> None:
         """Start judges, fetchers and evaluators; returns when the first evaluator is open."""
-        for services in (self._judges, self._fetchers):
-            if services is not None:
-                self._services += [self._task(services.keep(place)) for place in range(services.count)]
-        if self._judges is not None:
-            await self._until(self._judges.opened)
+        self._services = [self._task(keeper) for keeper in self._backing.keepers()]
+        if self._backing.judges is not None:
+            await self._until(self._backing.judges.opened)
         self._keepers = [self._task(self._keep(slots)) for slots in self._slots]
         await self._until(self._opened)
 
@@ -172,41 +160,14 @@ class Cluster:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(self._stop(member) for member in self._members.values()))
-        services = (self._judges, self._fetchers)
-        await asyncio.gather(*(one.close() for one in services if one is not None))
-
-    def _judge_services(self, count: int) -> Services:
-        return Services(
-            JudgeActor,
-            (self._config, self._make_judge),
-            count,
-            _options(self._settings),
-            hung=self._settings.hung_seconds,
-            patience=self._patience,
-            changed=self._tell,
-            lost=partial(self.metrics.lost, "judge"),
-        )
-
-    def _fetch_services(self) -> Services:
-        return Services(
-            FetchActor,
-            (self._config.fetch,),
-            self._settings.fetchers or max(1, int(_resources().get("CPU", 1)) // 2),
-            {"num_cpus": self._settings.cpus},
-            hung=self._settings.hung_seconds,
-            patience=self._settings.hung_seconds + self._config.fetch.timeouts.total,
-            changed=self._tell,
-            lost=partial(self.metrics.lost, "fetcher"),
-        )
+        await self._backing.close()
 
     def _tell(self) -> None:
         for member in self._members.values():
             self._send_services(member)
 
     def _send_services(self, member: _Member) -> None:
-        judges = [] if self._judges is None else self._judges.live
-        fetchers = [] if self._fetchers is None else self._fetchers.live
-        self._send(member, "use", next(self._numbers), judges, fetchers)
+        self._send(member, "use", next(self._numbers), *self._backing.live)
 
     async def _finish(self) -> None:
         """Put None when every case is written, or as soon as a keeper has failed; then raise that failure."""
@@ -225,7 +186,7 @@ class Cluster:
 
     async def _keep(self, slots: int) -> None:
         """Have one evaluator, and another when it dies or hangs, for as long as the cluster is open."""
-        deaths = 0
+        deaths, judges, fetchers = 0, self._backing.judges, self._backing.fetchers
         while True:
             name = f"evaluator {next(self._numbers)}"
             setup = Setup(
@@ -233,8 +194,8 @@ class Cluster:
                 slots=slots,
                 flush_seconds=self._settings.flush_seconds,
                 make_judge=self._make_judge,
-                replicas=None if self._judges is None else self._judges.opened.result(),
-                fetchers=0 if self._fetchers is None else self._fetchers.count,
+                replicas=None if judges is None else judges.opened.result(),
+                fetchers=0 if fetchers is None else fetchers.count,
                 log=form(),
                 about={**current(), "worker": name},
             )
@@ -347,22 +308,6 @@ class Cluster:
         with suppress(RayActorError, Hung):
             await member.call("stop", within=_STOP_SECONDS)
         await member.end()
-
-
-def _resources() -> dict[str, float]:
-    found: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-    return found
-
-
-def _configured(judge: JudgeConfig, book: PromptBook) -> Judge:
-    return make_judge(judge, book)
-
-
-def _options(settings: ClusterConfig) -> dict[str, Any]:
-    """Ray's options for a replica of the judge."""
-    wanted = settings.judge_resources or {"CPU": settings.cpus}
-    options: dict[str, Any] = {"num_cpus": wanted.get("CPU", 0), "num_gpus": wanted.get("GPU", 0)}
-    return options | {"resources": {name: n for name, n in wanted.items() if name not in ("CPU", "GPU")}}
 
 
 def _panel(judge: JudgeConfig) -> tuple[JudgeConfig, ...]:

@@ -1,0 +1,72 @@
+"""The front of a cluster: an evaluator in this process, its judge's replicas and its readers of pages on Ray."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from adjudge.engine.cluster.backing import Backing
+from adjudge.engine.cluster.fetchers import Fetchers
+from adjudge.engine.cluster.judges import Replicas
+from adjudge.engine.cluster.services import ClusterError
+from adjudge.engine.cluster.session import connected
+from adjudge.engine.config import RunConfig
+from adjudge.engine.evaluator import Evaluator
+from adjudge.engine.house import open_evaluator
+from adjudge.engine.metrics import Metrics
+from adjudge.engine.store import Place
+
+__all__ = ["open_front"]
+
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_front(config: RunConfig, place: Place | None = None) -> AsyncIterator[Evaluator]:
+    """The evaluator of `config`, storing at `place` as `open_evaluator` does, for callers that wait for single cases.
+
+    A judge without `replicas` answers from this process. A replica that dies is replaced, and what it was asked is
+    asked again. Raises ConfigError, StoreError, JudgeError, ClusterError.
+    """
+    settings = config.cluster_config()
+    with connected(settings.address, settings.cpus):
+        replicas: Replicas | None = None
+        fetchers: Fetchers | None = None
+
+        def tell() -> None:
+            judges, readers = backing.live
+            if replicas is not None:
+                replicas.update(judges)
+            if fetchers is not None:
+                fetchers.update(readers)
+
+        backing = Backing(config, Metrics(), tell)
+        keepers = [asyncio.ensure_future(keeper) for keeper in backing.keepers()]
+        for keeper in keepers:
+            keeper.add_done_callback(_say)
+        try:
+            if backing.judges is not None:
+                opened: asyncio.Future[Any] = backing.judges.opened
+                await asyncio.wait([opened, *keepers], return_when=asyncio.FIRST_COMPLETED)
+                for keeper in keepers:
+                    if keeper.done():
+                        keeper.result()
+                replicas = Replicas(backing.judges.opened.result())
+            if backing.fetchers is not None:
+                fetchers = Fetchers(backing.fetchers.count)
+            tell()
+            judge = None if replicas is None else lambda book: replicas
+            async with open_evaluator(config, place, judge=judge, fetcher=fetchers) as evaluator:
+                yield evaluator
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+            await backing.close()
+
+
+def _say(keeper: "asyncio.Task[None]") -> None:
+    """Whoever waits for what is gone for good gives up at its own deadline; the log says why."""
+    if not keeper.cancelled() and isinstance(keeper.exception(), ClusterError):
+        _log.error("%s", keeper.exception())

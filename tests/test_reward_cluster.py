@@ -1,0 +1,118 @@
+"""Rewards from the front of a cluster: the same values, and no reward lost with a replica. Real Ray."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from adjudge.engine import ConfigError, RewardModel, RunConfig
+
+from tests.chaos import children, command
+from tests.mock_openai import MockOpenAI
+from tests.worlds import ADJUDGE, world
+
+ray = pytest.importorskip("ray")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
+]
+ITEMS = [
+    {"task_id": str(task), "text": f"It states fact number {fact}. The value was 42 units.", "sample": fact}
+    for task in range(3)
+    for fact in range(4)
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_ray() -> Iterator[None]:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(
+        num_cpus=4,
+        object_store_memory=100_000_000,
+        include_dashboard=False,
+        log_to_driver=False,
+        _node_ip_address="127.0.0.1",
+    )
+    yield
+    ray.shutdown()
+
+
+def rewarded(folder: Path, mock: MockOpenAI, cluster: object, **judge: object) -> RunConfig:
+    folder.mkdir()
+    settings = {"backend": "openai", "url": mock.url, "model": "mock", **judge}
+    reward = {"weights": {"score_clipped": 1.0}, "deadline_s": 60}
+    return RunConfig.load(world(folder, tasks=3, judge=settings, reward=reward), cluster=cluster)
+
+
+async def test_a_front_s_rewards_are_one_process_s(tmp_path: Path) -> None:
+    async with MockOpenAI() as mock:
+        with RewardModel(rewarded(tmp_path / "alone", mock, "none")) as model:
+            alone = await model.score(ITEMS)
+        with RewardModel(rewarded(tmp_path / "front", mock, {"address": "local"}, replicas=2)) as model:
+            front = await model.score(ITEMS)
+            asked = mock.calls
+            assert await model.score(ITEMS) == front and mock.calls == asked
+    assert [reward.value for reward in front] == [reward.value for reward in alone]
+    assert all(reward.status == "scored" for reward in front)
+
+
+async def test_a_replica_that_dies_takes_no_reward_with_it(tmp_path: Path) -> None:
+    async with MockOpenAI(latency=0.3) as mock:
+        config = rewarded(tmp_path / "front", mock, {"address": "local"}, replicas=2, max_in_flight=4)
+        with RewardModel(config) as model:
+            first = await model.score(ITEMS[:1])
+            work = asyncio.create_task(model.score(ITEMS))
+            while mock.calls < 20:
+                await asyncio.sleep(0.01)
+            os.kill(_replicas()[0], signal.SIGKILL)
+            rewards = await work
+    assert all(reward.status == "scored" for reward in [*first, *rewards])
+
+
+async def test_replicas_need_a_cluster(tmp_path: Path) -> None:
+    async with MockOpenAI() as mock:
+        config = rewarded(tmp_path / "alone", mock, "none", replicas=2)
+        with pytest.raises(ConfigError, match=r"judge\.replicas: needs a cluster"):
+            await RewardModel(config).score(ITEMS)
+
+
+async def test_the_server_in_front_of_a_cluster(tmp_path: Path) -> None:
+    async with MockOpenAI() as mock:
+        rewarded(tmp_path / "front", mock, "none", replicas=2)
+        serve = [
+            *ADJUDGE,
+            "serve",
+            str(tmp_path / "front" / "adjudge.yaml"),
+            "--port",
+            "0",
+            "--cluster",
+            "local",
+        ]
+        with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                assert server.stdout is not None
+                url = server.stdout.readline().strip()
+                async with aiohttp.ClientSession() as session:
+                    answer = await session.post(f"{url}/v1/rewards", data=json.dumps({"items": ITEMS}))
+                    found = await answer.json()
+                assert answer.status == 200 and len(found["rewards"]) == len(ITEMS)
+                assert all(reward["status"] == "scored" for reward in found["rewards"])
+            finally:
+                server.send_signal(signal.SIGTERM)
+                assert server.wait(60) == 0
+
+
+def _replicas() -> list[int]:
+    """Process ids of the judge's replicas that this process's Ray has."""
+    family = [os.getpid()]
+    for process in family:
+        family += children(process)
+    return [process for process in family if command(process).startswith(b"ray::JudgeActor")]
