@@ -146,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--judge", metavar="SPEC", help="lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
     )
+    command.add_argument("--cluster", metavar="WHERE", help="none, local, or the address of a Ray head")
 
     command = _add(
         commands, "store", _store, "say what a store holds; merge its small parts; leave out old rows"
@@ -206,12 +207,17 @@ def _config(options: argparse.Namespace) -> RunConfig:
         format=options.format,
         protocols=options.protocol,
         fetch=None if options.fetch is None else {"mode": options.fetch},
-        cluster=options.cluster,
+        cluster=_address(options),
         repeats=options.repeats,
         retry_unscored=options.retry_unscored or None,
         serial=options.serial or None,
         until_resolved=getattr(options, "until_resolved", None),
     )
+
+
+def _address(options: argparse.Namespace) -> dict[str, str] | None:
+    """What `--cluster` changes of the section `cluster:`."""
+    return None if options.cluster is None else {"address": options.cluster}
 
 
 def _evaluate(options: argparse.Namespace) -> int:
@@ -291,9 +297,10 @@ def _agreement(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    serve(
-        RunConfig.load(options.config, store=options.store, judge=options.judge), options.host, options.port
+    config = RunConfig.load(
+        options.config, store=options.store, judge=options.judge, cluster=_address(options)
     )
+    serve(config, options.host, options.port)
     return DONE
 
 
