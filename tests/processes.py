@@ -1,5 +1,6 @@
-"""What this process has started and not yet ended."""
+"""What this process has started and not yet ended, and where it can start more."""
 
+import socket
 from pathlib import Path
 
 
@@ -10,6 +11,14 @@ def worker_processes() -> list[int]:
     return sorted(
         pid for pid in children if b"adjudge.fetchers.worker" in _read(Path(f"/proc/{pid}/cmdline"))
     )
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
 
 
 def _read(file: Path) -> bytes:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from adjudge.engine.store.upkeep import compact, contents, prune
 from pyarrow import fs
 
 from tests.mock_openai import MockOpenAI
+from tests.processes import free_port
 from tests.worlds import world
 
 pytest.importorskip("moto.server")
@@ -25,9 +25,7 @@ pytest.importorskip("moto.server")
 
 @pytest.fixture(scope="module")
 def bucket():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

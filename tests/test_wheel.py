@@ -1,26 +1,20 @@
 """The wheel holds every module and every file that the code reads."""
 
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.wheel import ROOT, build_wheel
+
 FOLDERS = ("engine", "judges", "fetchers", "scoring", "prompts")
 READ = {".py", ".md", ".jsonl", ".html", ".css", ".js", ".typed"}
 
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory) -> set[str]:
-    folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(source)], check=True)
-    uv = Path(sys.executable).parent / "uv"
-    subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", str(folder), str(source)], check=True)
-    (wheel,) = folder.glob("adjudge-*.whl")
-    return set(zipfile.ZipFile(wheel).namelist())
+    return set(zipfile.ZipFile(build_wheel(tmp_path_factory.mktemp("wheel"))).namelist())
 
 
 def test_it_holds_all_that_is_read(names):

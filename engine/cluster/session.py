@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import ray
 from adjudge.engine.config import ConfigError
+from ray.exceptions import RayError
 
 __all__ = ["connected"]
 
@@ -44,10 +45,11 @@ def connected(address: str, cpus: float) -> Iterator[None]:
                 )
             else:
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (ConnectionError, ValueError, RuntimeError, RayError) as error:
             said = " ".join(str(error).split())[:300]
             raise ConfigError(
-                f"cluster: {address}: {said}; write none, local, or a Ray head's HOST:PORT"
+                f"cluster: {address}: {said}; write none, local, or a Ray head's HOST:PORT, and if it asks for a "
+                "token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
             ) from error
     try:
         yield
