@@ -1,6 +1,7 @@
 """Two runs side by side: reports by how far a metric is apart, and one report's evidence under both judges."""
 
 import asyncio
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -87,10 +88,10 @@ def _apart(run: OpenRun, other: OpenRun, protocol: str, metric: Metric, query: D
     """Reports of both runs, sorted."""
     rows = joined(run.scores.of_metric(protocol, metric.name), other.scores.of_metric(protocol, metric.name))
     if query.filter:
-        named = pc.scalar(False)
-        for column in ("system", "task_id"):
-            named = pc.or_(named, pc.match_substring(rows[column], query.filter, ignore_case=True))
-        rows = rows.filter(named)
+        named = (
+            pc.match_substring(rows[name], query.filter, ignore_case=True) for name in ("system", "task_id")
+        )
+        rows = rows.filter(reduce(pc.or_, named))
     key = query.sort.removeprefix("-")
     if key in {column.key for column in _COLUMNS if column.key}:
         order = "descending" if query.sort.startswith("-") else "ascending"

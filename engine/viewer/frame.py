@@ -196,11 +196,10 @@ def choice(label: str, name: str, options: Iterable[tuple[str, str]], chosen: st
     return join(tag("label", label, for_=f"f-{name}"), tag("select", *made, id=f"f-{name}", name_=name))
 
 
-def facts(pairs: Iterable[tuple[str, str | None]]) -> Markup:
-    """A list of names and values; those without a value are left out."""
-    return tag(
-        "dl", *(tag("div", tag("dt", name), tag("dd", value, dir="auto")) for name, value in pairs if value)
-    )
+def facts(pairs: Iterable[tuple[str, str | None]], kind: str | None = None) -> Markup:
+    """A list of names and values, `kind` its class; those without a value are left out."""
+    made = (tag("div", tag("dt", name), tag("dd", value, dir="auto")) for name, value in pairs if value)
+    return tag("dl", *made, class_=kind)
 
 
 def number(value: float | None, scale: float = 1.0) -> str:

@@ -1,6 +1,7 @@
 """A report with its cited statements marked by verdict, and one line of evidence with the page it rests on."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -24,6 +25,7 @@ from adjudge.scoring.scorecard import Evidence, Scorecard
 __all__ = ["evidence_page", "page_text", "report_crumbs", "report_page"]
 
 MAX_LINES = 500
+_HEADING = re.compile(r"^ {0,3}#{1,6} .*$", re.MULTILINE)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -57,10 +59,10 @@ async def report_page(run: OpenRun, frame: Frame, query: ReportQuery) -> str:
         tag(
             "p",
             tag("a", f"All {len(card.judgments):,} questions", href=address("questions", query)),
-            " ",
             tag("a", "Difference to the other run", href=address("difference", query))
             if frame.other
             else None,
+            class_="links",
         ),
         tag(
             "div",
@@ -127,7 +129,8 @@ def _scores(run: OpenRun, card: Scorecard) -> Markup:
             ),
             ("status", card.status if card.reason is None else f"{card.status}: {card.reason}"),
             ("sample, repeat", f"{card.sample}, {card.repeat}"),
-        ]
+        ],
+        "figures-row",
     )
 
 
@@ -192,7 +195,7 @@ def _marked(
 ) -> Iterable[Markup | str]:
     at = start
     for place in places:
-        yield text[at : place.span.start]
+        yield from _plain(text[at : place.span.start])
         kinds = {
             verdict_of(card.evidence[n - 1].outcome, card.evidence[n - 1].reason)[1] for n in place.lines
         }
@@ -201,7 +204,17 @@ def _marked(
         for n in place.lines:
             yield _chip(card.evidence[n - 1], n, query, anchor=True)
         at = place.span.end
-    yield text[at:end]
+    yield from _plain(text[at:end])
+
+
+def _plain(text: str) -> Iterable[str]:
+    """Text with its Markdown headings set off."""
+    at = 0
+    for heading in _HEADING.finditer(text):
+        yield text[at : heading.start()]
+        yield tag("strong", heading[0])
+        at = heading.end()
+    yield text[at:]
 
 
 def _chip(line: Evidence, n: int, query: ReportQuery, anchor: bool = False) -> Markup:
@@ -333,7 +346,7 @@ def page_text(page: Page, part: int, path: str, query: msgspec.Struct, window: S
         if window
         else None,
         parts(page.text, part, path, query),
-        tag("div", *shown, class_="text page", dir="auto")
+        tag("div", *shown, class_="text page", dir="auto", tabindex="0")
         if page.text
         else tag("p", "It has no text.", class_="note"),
         aria_labelledby="page-title",

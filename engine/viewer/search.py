@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 import msgspec
@@ -156,7 +157,6 @@ def _rows(
 
 def _holding(table: pa.Table, inside: tuple[str, ...], words: str) -> list[int]:
     wanted = words.encode("utf-8", "replace").decode()
-    found = pc.scalar(False)
-    for name in inside:
-        found = pc.or_(found, pc.match_substring(table[name], wanted, ignore_case=True))
+    columns = (pc.match_substring(table[name], wanted, ignore_case=True) for name in inside)
+    found = reduce(pc.or_, columns)
     return [place for place, hit in enumerate(found.to_pylist()) if hit]
