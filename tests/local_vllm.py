@@ -2,15 +2,20 @@
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
+import msgspec
+import psutil
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook
 
@@ -28,6 +33,11 @@ ENVIRONMENT = {
 ENGINE = {"enforce_eager": True, "gpu_memory_utilization": 0.3}
 
 
+def environment() -> dict[str, str]:
+    """For a process in which vLLM is to run."""
+    return {**os.environ, **ENVIRONMENT}
+
+
 def prepare() -> None:
     """Set what vLLM reads from the environment. Before it is imported."""
     os.environ.update(ENVIRONMENT)
@@ -40,41 +50,72 @@ def judge(*, shape: Shape = TINY, engine: dict[str, object] | None = None, **set
     return VLLMJudge(config, BOOK, SECRET)
 
 
+class Server(msgspec.Struct, frozen=True):
+    """A running server: `root` is its address, `url` the base of its OpenAI API, where the model is named `judge`."""
+
+    root: str
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def url(self) -> str:
+        return f"{self.root}/v1"
+
+    def engine_process(self) -> int:
+        """The process id of its engine, a child of the process that speaks HTTP."""
+        for child in psutil.Process(self.process.pid).children(recursive=True):
+            if "EngineCore" in " ".join([child.name(), *child.cmdline()]):
+                return int(child.pid)
+        raise RuntimeError("the server has no engine")
+
+
 @contextlib.contextmanager
-def server(*arguments: str) -> Iterator[str]:
-    """The URL of an OpenAI-compatible vLLM server of the tiny model, named `judge`, while the block lasts."""
+def server(*arguments: str) -> Iterator[Server]:
+    """A vLLM server of the tiny model, with vLLM's endpoints for developers, while the block lasts."""
     port = free_port()
     command = [
         *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny_model())),
         *("--served-model-name", "judge", "--port", str(port), "--host", "127.0.0.1", "--enforce-eager"),
-        *("--gpu-memory-utilization", "0.3", "--structured-outputs-config"),
-        '{"backend":"guidance","disable_any_whitespace":true}',
+        # As for the engine in process: the CPU worker dies of a seeded request whose prompt is computed in pieces.
+        *("--gpu-memory-utilization", "0.3", "--no-enable-chunked-prefill", "--enable-prompt-tokens-details"),
+        *("--structured-outputs-config", '{"backend":"guidance","disable_any_whitespace":true}'),
         *arguments,
     ]
-    process = subprocess.Popen(
-        command,
-        cwd=Path(__file__).parent.parent,
-        env={**os.environ, **ENVIRONMENT},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_until_up(f"http://127.0.0.1:{port}/health", process)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            command,
+            cwd=Path(__file__).parent.parent,
+            env={**environment(), "VLLM_SERVER_DEV_MODE": "1"},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        made = Server(f"http://127.0.0.1:{port}", process)
         try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            _wait_until_up(f"{made.root}/health", process, log)
+            yield made
+        finally:
+            _end(process)
 
 
-def _wait_until_up(url: str, process: "subprocess.Popen[bytes]", limit_s: float = 240.0) -> None:
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a server, its engine too if that did not end with it."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(30)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _wait_until_up(
+    url: str, process: "subprocess.Popen[bytes]", log: BinaryIO, limit_s: float = 480.0
+) -> None:
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise RuntimeError(f"the server ended with code {process.returncode}")
+            log.seek(0)
+            said = log.read().decode("utf-8", "replace")[-3_000:]
+            raise RuntimeError(f"the server ended with code {process.returncode}:\n{said}")
         with contextlib.suppress(urllib.error.URLError, ConnectionError), urllib.request.urlopen(url):
             return
         time.sleep(0.5)

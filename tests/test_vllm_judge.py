@@ -5,12 +5,12 @@ import math
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import pytest
 import pytest_asyncio
-from adjudge.judges import Answer, Asked, Choice, Context, Question, Reply, numbered
+from adjudge.judges import Context, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.expected import labels_of
 from adjudge.judges.queue import ContextQueue
@@ -18,11 +18,11 @@ from adjudge.judges.render import messages
 from adjudge.judges.schema import schema_of
 from adjudge.judges.vllm import VLLMJudge
 from adjudge.scoring.prediction import ReadAnswer
-from adjudge.scoring.rubrics import RubricPoints
 
 from tests import local_vllm
 from tests.examples_of_questions import example, question_types
 from tests.shared_prefix import least_computed
+from tests.sized_questions import Essay, Long, Points, asked, fits_schema, quick, report
 from tests.tiny_model import tiny_model
 
 pytestmark = [
@@ -32,30 +32,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
-REPORT = "Cargo bikes carried 12% of the parcels. Vans carried the rest, at a higher cost for each street. "
 RANDOM = random.Random(7)
-
-
-class Points(Answer, frozen=True, kw_only=True):
-    points: Choice
-
-
-class Quick(RubricPoints, frozen=True, kw_only=True):
-    """A criterion whose answer is a few tokens."""
-
-    answer = Points
-
-
-class Essay(Answer, frozen=True, kw_only=True):
-    text: Annotated[str, msgspec.Meta(max_length=2_000)]
-
-
-class Long(Question[Essay], frozen=True, kw_only=True):
-    """A question whose answer takes hundreds of tokens."""
-
-    prompt = "probe"
-    answer = Essay
-    topic: str = ""
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -64,18 +41,6 @@ async def judge() -> AsyncIterator[VLLMJudge]:
     await made.start()
     yield made
     await made.close()
-
-
-def report(name: str, repeats: int = 40) -> Context:
-    return Context.of(report=f"Report {name}. {REPORT * repeats}")
-
-
-def quick(context: Context, number: int, values: tuple[float, ...] = (0.0, 1.0, 2.0)) -> Quick:
-    return Quick(context=context, task="Bikes?", criterion=f"It names fact number {number}.", values=values)
-
-
-def asked(number: int = 0, **more: Any) -> Asked:
-    return Asked(key=number.to_bytes(4, "big") * 4, **more)
 
 
 async def answers(judge: VLLMJudge, questions: list[Question[Any]]) -> list[Reply[Any]]:
@@ -97,17 +62,6 @@ async def until(condition: Callable[[], bool]) -> None:
 async def unfinished(judge: VLLMJudge) -> int:
     found: int = (await judge.start())._engine.get_num_unfinished_requests()
     return found
-
-
-def fits_schema(question: Question[Any], text: str) -> bool:
-    """Whether `text` is an answer by type, keys and options: all that a schema can demand."""
-    answer = msgspec.json.decode(text, type=question.answer)
-    fields = [getattr(answer, name) for name in answer.__struct_fields__]
-    keys = [list(field) for field in fields if isinstance(field, dict)]
-    allowed = set(question.options) or {getattr(answer, "points", 0.0)}
-    return all(found == list(numbered(question.count)) for found in keys) and (
-        getattr(answer, "points", next(iter(allowed))) in allowed
-    )
 
 
 async def test_every_type_of_question_is_answered_as_its_schema_says(judge: VLLMJudge) -> None:

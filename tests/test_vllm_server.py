@@ -1,0 +1,251 @@
+"""The `openai` judge before a real vLLM server: a tiny model with random weights, one server for all tests."""
+
+import asyncio
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pyarrow.parquet as pq
+import pytest
+import pytest_asyncio
+from adjudge.judges import Question, Reply
+from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.scoring.prediction import ReadAnswer
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests import local_vllm
+from tests.examples_of_questions import example, question_types
+from tests.local_vllm import Server
+from tests.sized_questions import Long, asked, fits_schema, quick, report
+from tests.worlds import ADJUDGE, world
+
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.timeout(600),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+EXAMPLE = Path(__file__).parent.parent / "examples/quickstart/adjudge.yaml"
+ALWAYS_UNSCORED = 8  # scorecards of the example, whoever judges: a reference and some pages are missing
+QUEUE = 150  # more than the example ever asks at once
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with local_vllm.server("--max-num-queued-reqs", str(QUEUE)) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def judge(server: Server) -> AsyncIterator[OpenAIJudge]:
+    made = judge_of(server)
+    yield made
+    await made.close()
+
+
+def judge_of(server: Server, **settings: Any) -> OpenAIJudge:
+    config = OpenAIConfig(url=server.url, model="judge", **{"retries": 0, **settings})
+    return OpenAIJudge(config, local_vllm.BOOK, local_vllm.SECRET)
+
+
+async def answers(judge: OpenAIJudge, questions: list[Question[Any]]) -> list[Reply[Any]]:
+    return await asyncio.gather(*(judge.answer(q, asked(n)) for n, q in enumerate(questions)))
+
+
+async def post(server: Server, path: str, body: dict[str, Any]) -> None:
+    async with (
+        aiohttp.ClientSession(raise_for_status=True) as client,
+        client.post(f"{server.root}{path}", json=body) as response,
+    ):
+        await response.read()
+
+
+async def metric(server: Server, name: str, **labels: str) -> float:
+    """The sum over a metric's samples that have `labels`."""
+    async with aiohttp.ClientSession() as client, client.get(f"{server.root}/metrics") as response:
+        families = text_string_to_metric_families(await response.text())
+    return sum(
+        sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    )
+
+
+async def running(server: Server) -> float:
+    return await metric(server, "vllm:num_requests_running")
+
+
+async def finished(server: Server) -> float:
+    """How many requests came to an end of their own."""
+    return await metric(server, "vllm:request_success_total")
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(120):
+        while not await condition():
+            await asyncio.sleep(0.05)
+
+
+async def test_every_type_of_question_is_answered_as_its_schema_says(judge: OpenAIJudge) -> None:
+    questions = [example(kind, language) for kind in question_types() for language in ("en", "zh")]
+    replies = await answers(judge, questions)
+    for question, reply in zip(questions, replies, strict=True):
+        assert reply.finish_reason == "stop", (question, reply)
+        assert fits_schema(question, reply.text), (question, reply)
+        # An answer that must itself be JSON inside a string is beyond any schema, and beyond random weights.
+        if not isinstance(question, ReadAnswer):
+            assert reply.answer is not None, (question, reply)
+        assert reply.usage.cached_tokens < reply.usage.prompt_tokens
+        assert reply.usage.completion_tokens > 0
+    assert all(form.constrained for form in judge._requests._forms.values())
+    assert sum(reply.usage.cached_tokens > 0 for reply in replies) > len(replies) / 2
+
+
+async def test_an_answer_cut_off_twice_is_truncated(server: Server) -> None:
+    made, question = judge_of(server), Long(context=report("cut"), topic="cut")
+    made._requests.form(question).max_tokens = 20
+    [reply] = await answers(made, [question])
+    await made.close()
+    assert (reply.reason, reply.finish_reason) == ("answer_truncated", "length")
+    assert reply.usage.completion_tokens == 40
+
+
+async def test_a_context_beyond_the_window_is_an_overflow(judge: OpenAIJudge) -> None:
+    [reply] = await answers(judge, [quick(report("long", 3_000), 0)])
+    assert reply.reason == "context_overflow", reply
+    assert "context length" in reply.text
+
+
+async def test_a_full_server_is_unavailable_and_answers_who_asks_again(server: Server) -> None:
+    made, patient = judge_of(server, max_in_flight=1_000), judge_of(server, retries=20, max_in_flight=1_000)
+    context, extra = report("full"), 10
+    questions = [quick(context, n) for n in range(QUEUE + extra)]
+    await post(server, "/pause?mode=keep", {})
+    tasks = [asyncio.ensure_future(made.answer(q, asked(n))) for n, q in enumerate(questions)]
+    while sum(task.done() for task in tasks) < extra:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0.05)
+    again = asyncio.ensure_future(
+        answers(patient, [q for q, t in zip(questions, tasks, strict=True) if t.done()])
+    )
+    await post(server, "/resume", {})
+    reasons = Counter(reply.reason for reply in await asyncio.gather(*tasks))
+    assert reasons == {None: QUEUE, "judge_unavailable": extra}
+    assert all(reply.answer is not None for reply in await again)
+    await made.close()
+    await patient.close()
+
+
+async def test_an_abort_inside_the_server_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
+    waiting = asyncio.ensure_future(judge.answer(Long(context=report("abort")), asked()))
+    await until(lambda: running(server))
+    await post(server, "/abort_requests", {})
+    reply = await waiting
+    assert reply.reason == "judge_unavailable", reply
+
+
+async def test_a_cancelled_question_and_one_out_of_time_are_aborted(
+    server: Server, judge: OpenAIJudge
+) -> None:
+    before = await finished(server)
+    waiting = asyncio.ensure_future(judge.answer(Long(context=report("cancel")), asked()))
+    await until(lambda: running(server))
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    soon = asyncio.get_running_loop().time() + 0.3
+    late = await judge.answer(Long(context=report("late"), topic="late"), asked(deadline=soon))
+    assert late.reason == "deadline"
+    hasty = judge_of(server, timeout_s=0.3)
+    slow = await hasty.answer(Long(context=report("slow"), topic="slow"), asked())
+    await hasty.close()
+    assert slow.reason == "judge_timeout"
+
+    async def idle() -> bool:
+        return not await running(server)
+
+    await until(idle)
+    assert await finished(server) == before
+
+
+async def test_the_same_questions_one_by_one_get_the_same_answers(server: Server, judge: OpenAIJudge) -> None:
+    questions = [example(kind) for kind in question_types()[::8]]
+    rounds = []
+    for _ in range(2):
+        await post(server, "/reset_prefix_cache", {})
+        rounds.append([(await judge.answer(question, asked())).text for question in questions])
+    assert rounds[0] == rounds[1]
+
+
+async def test_evaluate_completes_and_asks_again_only_what_failed_transiently(
+    server: Server, tmp_path: Path
+) -> None:
+    before = await finished(server)
+
+    async def evaluated() -> dict[str, Any]:
+        process = await asyncio.create_subprocess_exec(
+            *(*ADJUDGE, "evaluate", str(EXAMPLE), "--judge", f"openai:{server.url}#judge"),
+            *("--out", str(tmp_path / "run"), "--store", str(tmp_path / "store"), "--json"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, errors = await process.communicate()
+        assert process.returncode == 3, errors.decode()  # the example has what cannot be scored
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+    async def abort_when_some_are_answered() -> None:
+        async def halfway() -> bool:
+            return await finished(server) >= before + 30 and await running(server) > 0
+
+        await until(halfway)
+        await post(server, "/abort_requests", {})
+
+    first, _ = await asyncio.gather(evaluated(), abort_when_some_are_answered())
+    reasons = Counter(pq.read_table(tmp_path / "store" / "judgments")["reason"].to_pylist())
+    assert set(reasons) == {None, "judge_unavailable"}
+    assert reasons[None] >= 30
+
+    second = await evaluated()
+    assert second["from_store"] == reasons[None]
+    assert second["from_judge"] >= reasons["judge_unavailable"]
+    assert second["unscored"] == ALWAYS_UNSCORED < first["unscored"]
+
+    third = await evaluated()
+    assert third["from_judge"] == 0
+    assert third["from_store"] == second["from_store"] + second["from_judge"]
+    assert third["unscored"] == ALWAYS_UNSCORED
+
+
+async def test_doctor_says_that_the_server_answers(server: Server, tmp_path: Path) -> None:
+    config = world(tmp_path, judge=f"openai:{server.url}#judge")
+    process = await asyncio.create_subprocess_exec(
+        *(*ADJUDGE, "doctor", str(config), "--json"), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    found = {finding["what"]: finding["found"] for finding in json.loads(out)}
+    assert process.returncode == 0
+    assert found["judge"].startswith(f"{server.url} answered in ")
+    assert found["vllm (optional)"][0].isdigit()
+
+
+async def test_a_dead_engine_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
+    """The last test: this server answers nothing any more."""
+    waiting = [
+        asyncio.ensure_future(judge.answer(Long(context=report("dying"), topic=str(n)), asked(n)))
+        for n in range(3)
+    ]
+    await until(lambda: running(server))
+    os.kill(server.engine_process(), signal.SIGKILL)
+    for reply in await asyncio.gather(*waiting):
+        assert reply.reason == "judge_unavailable", reply
+    after = await judge.answer(quick(report("dead"), 0), asked())
+    assert after.reason == "judge_unavailable"
+    await asyncio.to_thread(server.process.wait, 60)
