@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check test-vllm bench debian format clean
+.PHONY: demo test check test-vllm bench debian lock format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -58,11 +58,16 @@ test-vllm: $(VLLM_VENV)/ready
 	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps -e .
 	$(VLLM_VENV)/bin/python -m pytest -m vllm -W ignore --timeout 600
 
-BENCHMARKS := kernels leaderboard orchestration fetch scale rewards
+# Every package that an installation from deploy/ gets, by version and hash.
+LOCK := uv pip compile pyproject.toml --quiet --generate-hashes --no-annotate --no-header --upgrade --extra cluster --extra files
 
+lock: .venv/dev.stamp
+	$(BIN)/$(LOCK) --universal --python-version 3.11 -o deploy/requirements.lock
+	$(BIN)/$(LOCK) --extra vllm --python-platform x86_64-manylinux_2_35 --python-version 3.12 -o deploy/requirements-cuda.lock
+
+# All benchmarks in one go, into benchmarks/results and its README; QUICK=1 for smaller problems, in under 10 minutes.
 bench: .venv/dev.stamp
-	mkdir -p benchmarks/results
-	for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name --json > benchmarks/results/$$name.json || exit 1; done
+	$(BIN)/python -m benchmarks.book run $(if $(QUICK),--quick)
 
 format: .venv/dev.stamp
 	$(BIN)/ruff format .

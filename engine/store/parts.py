@@ -230,8 +230,10 @@ class PartStore:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times as integers of their unit, which are cheap to make."""
-    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    """Times as integers of their unit, and dictionaries as what is in them: they are cheap to make."""
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.int64())
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def stamped(schema: pa.Schema, replaces: Sequence[str] = ()) -> pa.Schema:
