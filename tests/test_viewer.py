@@ -1,0 +1,541 @@
+"""The run viewer over real HTTP: what it shows, that it is the run's, and that nothing hostile gets out of its text."""
+
+import asyncio
+import json
+import random
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+from adjudge.engine import RunConfig
+from adjudge.engine.cli import main
+from adjudge.engine.leaderboard import Leaderboard
+from adjudge.engine.viewer import search
+from adjudge.engine.viewer.frame import number
+from adjudge.engine.viewer.opened import OpenRun
+from adjudge.engine.viewer.places import Span, nearest, said_at
+from adjudge.engine.viewer.query import ReportQuery, address
+from adjudge.scoring.case import Report
+from selectolax.lexbor import LexborHTMLParser as HTMLParser
+
+from tests.mock_openai import MockOpenAI
+from tests.viewing import HUGE, QUICKSTART, Reader, hostile, quickstart, viewing
+from tests.worlds import ADJUDGE
+
+POOLED = ("_code", "_code_strict")
+DELTA = "system=delta&task=heat-pumps&protocol=fact"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """The shipped example under the lexical judge."""
+    return asyncio.run(quickstart(tmp_path_factory.mktemp("run")))
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory) -> Path:
+    """The same by a judge that answers at random."""
+
+    async def made() -> Path:
+        async with MockOpenAI() as mock:
+            judge = {"backend": "openai", "url": mock.url, "model": "mock"}
+            return await quickstart(tmp_path_factory.mktemp("other"), judge)
+
+    return asyncio.run(made())
+
+
+@pytest.fixture(scope="module")
+def harm(tmp_path_factory) -> Path:
+    return asyncio.run(hostile(tmp_path_factory.mktemp("harm")))
+
+
+def board(run: Path) -> Leaderboard:
+    return msgspec.json.decode((run / "leaderboard.json").read_bytes(), type=Leaderboard)
+
+
+def texts(page: HTMLParser, selector: str) -> list[str]:
+    return [node.text() for node in page.css(selector)]
+
+
+def rows(page: HTMLParser) -> list[list[str]]:
+    return [[cell.text() for cell in row.css("th, td")] for row in page.css("tbody tr")]
+
+
+# What is shown.
+
+
+async def test_everything_that_the_home_page_leads_to_is_there(run):
+    kinds = set()
+    async with viewing(run) as reader:
+        async for path, body, headers in reader.crawl(skip="sort=|metric="):
+            kinds.add(path.partition("?")[0])
+            if headers["Content-Type"].startswith("text/html"):
+                assert "charset=utf-8" in headers["Content-Type"]
+                assert body.startswith("<!doctype html>")
+    assert kinds >= {
+        "",
+        "tasks",
+        "task",
+        "system",
+        "report",
+        "evidence",
+        "questions",
+        "question",
+        "leaderboard",
+    }
+
+
+async def test_a_report_s_cited_statements_are_marked_by_verdict(run):
+    async with viewing(run) as reader:
+        page = await reader.page(f"report?{DELTA}")
+    supported = " ".join(texts(page, "mark.v-supported"))
+    assert "A monitoring programme followed 94 occupied homes" in supported
+    assert any("Sizing guides recommend" in text for text in texts(page, "mark.v-unreachable"))
+    assert texts(page, ".report a.chip") == ["✓1", "✓2", "✓3", "⊘5", "✓6", "✓4", "✓7"]
+    assert len(page.css(".evidence li")) == 7
+
+
+async def test_a_statement_leads_to_its_page_with_the_passage_it_rests_on(run):
+    async with viewing(run) as reader:
+        page = await reader.page(f"report?{DELTA}")
+        (link,) = (node for node in page.css(".report a.chip") if node.text() == "✓2")
+        page = await reader.page(link.attributes["href"])
+    assert "The median seasonal coefficient of performance (COP)" in texts(page, "#window")[0]
+    assert "Two winters of monitoring" in " ".join(texts(page, ".page"))
+    assert any(href.startswith("question?key=") for href in hrefs(page))
+
+
+def hrefs(page: HTMLParser) -> list[str]:
+    return [node.attributes["href"] for node in page.css("a[href]")]
+
+
+async def test_a_citation_without_a_page_says_why(run):
+    async with viewing(run) as reader:
+        page = await reader.page(f"evidence?{DELTA}&n=5")
+    assert "page_gone" in page.body.text() and not page.css("#window")
+
+
+async def test_every_question_of_every_scorecard_can_be_rendered_again(run, other):
+    for folder in (run, other):
+        opened = OpenRun(str(folder))
+        asked = 0
+        for system in opened.record.systems:
+            for task in opened.record.tasks:
+                wanted = ReportQuery(system=system, task=task)
+                for card in await opened.find_cards(wanted):
+                    found = await opened.questions(wanted, card.protocol)
+                    assert set(found) == set(card.judgments), (system, task, card.protocol)
+                    asked += len(found)
+        assert asked >= 100
+
+
+async def test_the_prompt_shown_is_the_one_that_was_sent(tmp_path):
+    sent: list[list[dict[str, str]]] = []
+
+    async def listening(mock: MockOpenAI, call: object) -> None:
+        sent.append(json.loads(call.messages))
+
+    async with MockOpenAI(fault=listening) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock"}
+        run = await quickstart(tmp_path, judge)
+        called = mock.calls
+        async with viewing(run) as reader:
+            listed = await reader.page(f"questions?{DELTA}")
+            for link in [href for href in hrefs(listed) if href.startswith("question?")]:
+                page = await reader.page(link)
+                shown = texts(page, "pre")[-2:]
+                assert shown in [[message["content"] for message in messages] for messages in sent]
+        assert mock.calls == called
+
+
+async def test_a_question_shows_the_raw_reply_and_what_it_was_for(run):
+    async with viewing(run) as reader:
+        listed = await reader.page(f"questions?{DELTA}")
+        links = [href for href in hrefs(listed) if href.startswith("question?")]
+        assert len(links) == 6
+        page = await reader.page(links[-1])
+        alone = await reader.page(links[-1].partition("&")[0])
+    assert json.loads(texts(page, "pre")[0])["items"]["c01"] in ("supported", "unsupported")
+    assert "delta: heat-pumps" in alone.body.text() and texts(alone, "pre") == texts(page, "pre")
+
+
+# Every number is the leaderboard's, and leads to what it rests on.
+
+
+async def test_every_value_of_the_leaderboard_is_the_one_of_the_page_it_links_to(run):
+    async with viewing(run) as reader:
+        for metric in board(run).metrics:
+            for row in metric.standings:
+                link = address("system", system=row.system, protocol=metric.protocol, metric=metric.metric)
+                page = await reader.page(link)
+                assert texts(page, "#value") == [number(row.value, metric.scale)], link
+
+
+async def test_five_random_cells_lead_to_their_questions_answers_and_pages(run):
+    cells = [(metric, row) for metric in board(run).metrics for row in metric.standings if row.value]
+    async with viewing(run) as reader:
+        for metric, row in random.Random(5).sample(cells, 5):
+            page = await reader.page(
+                address("system", system=row.system, protocol=metric.protocol, metric=metric.metric)
+            )
+            values = [float(cells[3]) for cells in rows(page) if cells[3].replace(".", "").isdecimal()]
+            if not metric.metric.endswith(POOLED):
+                assert sum(values) / len(values) == pytest.approx(row.value * metric.scale, abs=0.01)
+            links = [href for href in hrefs(page) if href.startswith("report?")]
+            asked = read = 0
+            for link in links:
+                report = await reader.page(link)
+                listed = await reader.page(link.replace("report?", "questions?"))
+                for href in hrefs(listed):
+                    if href.startswith("question?"):
+                        question = await reader.page(href)
+                        assert len(texts(question, "pre")) >= 3, href
+                        asked += 1
+                for href in {href for href in hrefs(report) if href.startswith("evidence?")}:
+                    read += bool((await reader.page(href)).css(".page"))
+            assert asked and (read or metric.protocol == "race"), (metric.metric, row.system)
+
+
+# Tables.
+
+
+async def test_tables_are_sorted_filtered_and_paged(run, monkeypatch):
+    async with viewing(run) as reader:
+        up = await reader.page("system?system=borealis&protocol=race&metric=overall&sort=value")
+        down = await reader.page("system?system=borealis&protocol=race&metric=overall&sort=-value")
+        values = [cells[3] for cells in rows(up)]
+        assert values[-1] == "-" and values[:-1] == sorted(values[:-1], key=float)
+        assert [cells[3] for cells in rows(down)] == [*reversed(values[:-1]), "-"]
+        assert [node.attributes["aria-sort"] for node in down.css("th[aria-sort]")] == ["descending"]
+        kept = await reader.page("system?system=borealis&protocol=race&metric=overall&reason=gold_missing")
+        assert [cells[0] for cells in rows(kept)] == ["tree-canopy"]
+        tasks = await reader.page("tasks?filter=zh&sort=-id")
+        assert [cells[0] for cells in rows(tasks)] == sorted((c[0] for c in rows(tasks)), reverse=True)
+        assert len(rows(tasks)) == 2
+        for module in ("frame", "overview"):
+            monkeypatch.setattr(f"adjudge.engine.viewer.{module}.ROWS", 4)
+        pages = [rows(await reader.page(f"tasks?page={page}")) for page in (1, 2, 3)]
+        assert [len(page) for page in pages] == [4, 2, 0]
+        first = await reader.page("tasks")
+        assert "1 to 4 of 6" in first.css_first(".pager").text() and "tasks?page=2" in hrefs(first)
+
+
+async def test_a_task_shows_its_prompt_and_every_system(run):
+    async with viewing(run) as reader:
+        page = await reader.page("task?task=heat-pumps&protocol=fact")
+    assert "How well do air-source heat pumps" in page.body.text()
+    assert [cells[0] for cells in rows(page)] == ["atlas", "borealis", "cinder", "delta"]
+
+
+# Two runs.
+
+
+async def test_two_judges_are_compared_report_by_report(run, other):
+    async with viewing(run, other) as reader:
+        page = await reader.page("differences?metric=fact.c_acc")
+        apart = [abs(float(cells[6])) for cells in rows(page) if cells[6] != "-"]
+        assert apart == sorted(apart, reverse=True) and apart[0] > 0
+        for cells in rows(page):
+            if cells[6] != "-":
+                assert float(cells[4]) - float(cells[5]) == pytest.approx(float(cells[6]), abs=0.011)
+        some = await reader.page("differences?metric=fact.c_acc&filter=cinder&sort=-value")
+        assert {cells[0] for cells in rows(some)} == {"cinder"}
+        one = await reader.page(next(href for href in hrefs(page) if href.startswith("difference?")))
+        differing = rows_of(one, 1)
+        assert differing and all(cells[2] != cells[3] for cells in differing)
+        assert all(cells[2] == cells[3] for cells in rows_of(one, 2))
+        there = await reader.page("other/")
+        assert "mock" in there.css_first("header").text()
+        assert (await reader.get("other/differences"))[0] == 200
+
+
+def rows_of(page: HTMLParser, number: int) -> list[list[str]]:
+    return [[cell.text() for cell in row.css("th, td")] for row in page.css("table")[number].css("tbody tr")]
+
+
+# Search.
+
+
+@pytest.mark.parametrize(
+    ("where", "words", "found"),
+    [
+        ("statements", "Sodium-ion CELLS", "evidence?"),
+        ("answers", '"c01":"unsupported"', "question?"),
+        ("pages", "median seasonal coefficient", "page?"),
+        ("reports", "holistic view", "report?"),
+        ("tasks", "heat PUMPS", "task?"),
+    ],
+)
+async def test_words_are_found_and_lead_to_where_they_stand(run, where, words, found):
+    async with viewing(run) as reader:
+        page = await reader.page(address("search", where=where, q=words))
+        marks = texts(page, ".finds mark")
+        assert marks and {mark.lower() for mark in marks} == {words.lower()}
+        link = next(href for href in hrefs(page) if href.startswith(found))
+        assert words.lower() in (await reader.page(link)).html.lower().replace("&quot;", '"')
+
+
+@pytest.mark.parametrize(
+    ("where", "words"), [("statements", "sodium"), ("answers", "new"), ("pages", "the"), ("reports", "a")]
+)
+async def test_a_search_that_stops_goes_on_where_it_was(run, monkeypatch, where, words):
+    async with viewing(run) as reader:
+        whole = await reader.page(address("search", where=where, q=words))
+        wanted = texts(whole, ".finds a")
+        monkeypatch.setattr(search, "AT_MOST", 3)
+        got: list[str] = []
+        path = address("search", where=where, q=words)
+        while path:
+            page = await reader.page(path)
+            got += texts(page, ".finds a")
+            path = next((node.attributes["href"] for node in page.css("a[rel=next]")), "")
+    assert len(wanted) > 3 and got[: len(wanted)] == wanted and len(set(got)) == len(got)
+
+
+async def test_what_is_not_there_is_not_found(run):
+    async with viewing(run) as reader:
+        for where in ("statements", "answers", "pages", "reports", "tasks"):
+            page = await reader.page(address("search", where=where, q="zyzzyva"))
+            assert "0 found" in page.body.text() and not page.css("a[rel=next]")
+
+
+# Who may read, and what is refused.
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "evil.example:8301",
+        "localhost.evil",
+        "[::2]",
+        "a b",
+        "169.254.169.254",
+    ],
+)
+async def test_another_name_than_this_machine_s_is_refused(run, name):
+    async with viewing(run) as reader:
+        for path in ("", "leaderboard", "assets/viewer.js", "nowhere"):
+            status, body, headers = await reader.get(path, headers={"Host": name})
+            assert status == 421 and "delta" not in body, path
+            assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "localhost:1234", "[::1]:80"])
+async def test_this_machine_s_names_are_served_under_any_port(run, name):
+    async with viewing(run) as reader:
+        assert (await reader.get("", headers={"Host": name}))[0] == 200
+
+
+async def test_no_host_at_all_is_refused(run):
+    async with viewing(run) as reader:
+        port = int(reader.url.rstrip("/").rpartition(":")[2])
+        streams, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        assert (await streams.readline()).split()[1] in (b"400", b"421")
+        writer.close()
+
+
+async def test_only_loopback_listens(run):
+    async with viewing(run) as reader:
+        port = int(reader.url.rstrip("/").rpartition(":")[2])
+        with socket.socket() as probe:  # would be in use if the viewer had bound every address
+            probe.bind(("127.0.0.2", port))
+
+
+async def test_every_response_says_what_a_browser_may_do(run):
+    async with viewing(run) as reader:
+        for path in ("", "tasks", "leaderboard", "assets/viewer.js", "nowhere", "task?task=none", "report"):
+            _, _, headers = await reader.get(path)
+            policy = headers["Content-Security-Policy"]
+            assert policy.startswith("default-src 'none'") and "frame-ancestors 'none'" in policy
+            assert "unsafe-inline" not in policy.partition("style-src")[0] and "http" not in policy
+            assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+            assert headers["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("report", 400),
+        ("report?system=delta", 400),
+        ("report?system=delta&task=heat-pumps&sample=-1", 400),
+        ("report?system=delta&task=heat-pumps&sample=x", 400),
+        ("report?system=delta&task=heat-pumps&sample=99999999999999999999", 400),
+        ("report?system=delta&task=heat-pumps&sample=7", 404),
+        ("report?system=delta&task=heat-pumps&protocol=nope", 404),
+        ("report?system=nobody&task=heat-pumps", 404),
+        (f"report?system={'x' * 3000}&task=a", 400),
+        ("evidence?system=delta&task=heat-pumps&protocol=fact&n=0", 400),
+        ("evidence?system=delta&task=heat-pumps&protocol=fact&n=999", 404),
+        ("question?key=zz", 400),
+        ("question?key=../../../etc/passwd", 400),
+        (f"question?key={'0' * 32}", 404),
+        ("question?key=" + "0" * 32 + "&system=delta&task=heat-pumps&protocol=fact", 200),
+        ("questions?system=delta&task=heat-pumps&protocol=nope", 404),
+        ("page?url=file:///etc/passwd", 404),
+        ("page?url=%00", 404),
+        ("page", 400),
+        ("system?system=nobody", 404),
+        ("system?system=delta&metric=nope", 404),
+        ("system?system=delta&protocol=nope", 404),
+        ("task?task=..%2f..%2frun.json", 404),
+        ("tasks?page=0", 400),
+        ("tasks?page=9999999", 200),
+        ("tasks?sort=__class__", 200),
+        ("search?where=everywhere", 400),
+        ("search?q=x&after=-1", 400),
+        ("search?q=x&after=4611686018427387904&where=answers", 200),
+        ("search?q=%ff%fe%00&where=pages", 200),
+        ("search?q=(%5B*&where=answers", 200),
+        ("differences", 404),
+        ("assets/run.json", 404),
+        ("assets/../run.json", 404),
+        ("assets/%2e%2e%2f%2e%2e%2fpage.py", 404),
+        ("../../etc/passwd", 404),
+        ("run.json", 404),
+        ("scores.parquet", 404),
+    ],
+)  # fmt: skip
+async def test_a_bad_address_is_refused_by_a_page_and_nothing_is_read_for_it(run, path, status):
+    from yarl import URL
+
+    async with viewing(run) as reader:
+        async with reader.session.get(URL(reader.url + path, encoded=True)) as response:
+            body = await response.text()
+            assert response.status == status, body
+        assert "Traceback" not in body and "root:" not in body
+        async with reader.session.post(reader.url) as response:
+            assert response.status == 405
+
+
+async def test_nothing_is_written(run):
+    store = run.parent / "store"
+
+    def files() -> list[tuple[str, float, int]]:
+        found = [*store.rglob("*"), *run.rglob("*")]
+        return sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in found)
+
+    before = files()
+    async with viewing(run) as reader:
+        for path in ("", f"report?{DELTA}", f"questions?{DELTA}", f"evidence?{DELTA}&n=1", "search?q=a"):
+            await reader.page(path)
+    assert files() == before
+
+
+async def test_hostile_text_stays_text_on_every_page(harm):
+    sizes = []
+    async with viewing(harm) as reader:
+        async for path, body, headers in reader.crawl(skip="sort="):
+            if not headers["Content-Type"].startswith("text/html") or path == "leaderboard":
+                continue
+            sizes.append(len(body))
+            page = HTMLParser(body)
+            assert [node.attributes.get("src") for node in page.css("script")] == ["assets/viewer.js"], path
+            assert not page.css(
+                "img, iframe, object, embed, svg, style, base, textarea, [style], [autofocus]"
+            ), path
+            for node in page.css("*"):
+                assert not [name for name in node.attributes if name.startswith("on")], path
+                for name in ("href", "src", "action", "formaction"):
+                    target = (node.attributes.get(name) or "").strip().lower()
+                    assert not target.startswith(("javascript:", "file:", "//", "blob:")), path
+            assert "\ud800" not in body
+    assert len(sizes) > 15 and max(sizes) < 3_000_000
+
+
+async def test_a_text_without_end_is_shown_in_parts(harm):
+    async with viewing(harm) as reader:
+        listed = await reader.page("task?" + hrefs(await reader.page("tasks"))[-1].partition("?")[2])
+        link = [href for href in hrefs(listed) if href.startswith("report?")][-1]
+        read, path = "", link
+        while path:
+            page = await reader.page(path)
+            assert len(page.html) < 600_000
+            read += "".join(node.text() for node in page.css(".report"))
+            steps = {n.text(): n.attributes["href"] for n in page.css("nav[aria-label=Parts] a")}
+            here = int(page.css_first("nav[aria-label=Parts] span").text().split()[1])
+            path = steps.get(f"Part {here + 1}", "")
+    assert read.count("endless") == HUGE.count("endless")
+
+
+async def test_without_its_input_a_run_still_shows_evidence_and_answers(run, tmp_path):
+    record = json.loads((run / "run.json").read_text())
+    record["config"]["tasks"] = str(tmp_path / "gone.jsonl")
+    copy = shutil.copytree(run, tmp_path / "run")
+    (copy / "run.json").write_text(json.dumps(record))
+    async with viewing(copy) as reader:
+        page = await reader.page(f"report?{DELTA}")
+        assert "not where it was" in page.body.text() and len(page.css(".evidence li")) == 7
+        listed = await reader.page(f"questions?{DELTA}")
+        assert len(rows(listed)) == 6
+        question = await reader.page(next(href for href in hrefs(listed) if href.startswith("question?")))
+        assert "cannot be shown" in question.body.text() and texts(question, "pre")
+        assert (await reader.get("search?q=x&where=reports"))[0] == 404
+
+
+# The command.
+
+
+def test_the_command_serves_until_it_is_told_to_stop(run):
+    with subprocess.Popen(
+        [*ADJUDGE, "view", str(run), "--port", "0", "--json"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            url = json.loads(process.stdout.readline())["url"]
+            assert url.startswith("http://127.0.0.1:")
+            found = asyncio.run(_status(url))
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert found == 200 and process.wait(60) == 0
+
+
+async def _status(url: str) -> int:
+    import aiohttp
+
+    async with aiohttp.ClientSession() as session:
+        return (await Reader(session, url).get(""))[0]
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], [".", "--port", "0"]])
+def test_what_is_no_run_is_one_line_and_exit_code_2(arguments, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as exit:
+        main(["view", *arguments])
+    assert exit.value.code == 2 and len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_the_example_is_the_one_that_is_shipped():
+    assert RunConfig.load(QUICKSTART).scoring_protocols()[1].name == "fact"
+
+
+# Where things stand.
+
+
+def found(text: str, *statements: str) -> list[str | None]:
+    spans = said_at(Report(task_id="1", system="a", text=text), statements)
+    return [None if span is None else text[span.start : span.end] for span in spans]
+
+
+def test_a_statement_is_found_by_its_letters_by_its_sentence_or_by_its_words():
+    text = (
+        "# Title\n\nThe **tower** is 42 metres\nhigh [1](https://a.example). It was built in 1931 by masons."
+    )
+    assert found(text, "the tower is 42 metres high.") == [
+        "The **tower** is 42 metres\nhigh [1](https://a.example"
+    ]
+    assert found(text, "Masons built it in 1931") == ["It was built in 1931 by masons"]
+    assert found(text, "Penguins swim", "") == [None, None]
+
+
+def test_the_nearest_passage_holds_the_words_and_the_figures():
+    page = "Birds fly. The tower was measured twice. It is 42 metres high. Nothing else is known of towers."
+    span = nearest(page, "The tower is 42 metres high")
+    assert span is not None and "42 metres high" in page[span.start : span.end]
+    assert nearest(page, "Penguins swim") is None and nearest("", "tower") is None
+    assert nearest("towers", "tower") == Span(0, 6)
