@@ -229,7 +229,8 @@ async def test_queueing_counts_neither_as_time_nor_towards_the_timeout() -> None
         replies = await asyncio.gather(*asking)  # the last one waits for about 3 s
         await judge.close()
     assert [reply.reason for reply in replies] == [None] * 20
-    assert all(0.15 <= reply.seconds < 2.0 for reply in replies)
+    assert min(reply.seconds for reply in replies) >= 0.15
+    assert max(reply.seconds for reply in replies) < 2.0  # its own time, not that in the queue
 
 
 async def test_the_deadline_bounds_sending_queueing_and_waiting() -> None:
