@@ -108,7 +108,6 @@ class _Worker:
             stdout=PIPE,
             stderr=DEVNULL,
             env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            process_group=0,  # out of Ctrl-C's reach; a session of its own would be scheduled apart from this one
             limit=1 << 20,
         )
         worker = cls(process)

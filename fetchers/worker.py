@@ -35,6 +35,9 @@ _PARSER_ERRORS = (
 
 def main(extractor: Extractor, address_space: int) -> None:
     """Answer jobs until stdin ends. `address_space` is a limit in bytes."""
+    # Out of Ctrl-C's reach; a session of its own would be scheduled apart from its parent's. Not every event loop can
+    # start a process in a group of its own: uvloop, which Ray takes where it is installed, cannot.
+    os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
