@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import signal
+import time
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -109,6 +110,26 @@ async def test_the_limit_of_requests_holds_across_evaluators(tmp_path):
         result = await evaluate_async(config)
         assert result.unscored == 0 and mock.calls == result.from_judge
         assert 8 <= mock.peak <= 10
+
+
+async def test_the_limit_of_tokens_a_minute_holds_across_evaluators(tmp_path):
+    asked: list[float] = []
+
+    async def noted(mock, call) -> None:
+        asked.append(time.monotonic())
+
+    in_flight, tokens, per_minute = 8, 120, 144_000  # tokens: what the server counts for a call
+    async with MockOpenAI(fault=noted) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": in_flight}
+        judge["tokens_per_minute"] = per_minute
+        config = on_cluster(world(tmp_path, systems=4, tasks=6, judge=judge), evaluators=4)
+        result = await evaluate_async(config)
+    assert result.unscored == 0 and len(asked) == 240
+    rate, burst = per_minute / 65, 5.0  # in no 60 seconds more than per_minute, a burst of 5 seconds included
+    for first in range(240):
+        for last in range(first, 240):
+            spent = (last - first + 1 - in_flight) * tokens  # those in flight may have come late
+            assert spent <= rate * (asked[last] - asked[first] + burst)
 
 
 @pytest.mark.parametrize(
@@ -246,6 +267,16 @@ async def test_replicas_in_processes_of_their_own_give_the_same_scorecards(tmp_p
     async with open_cluster(config, scripted, replicas=2) as cluster:
         assert cluster.judge.fingerprint == "scripted:scripted"
         assert await score(cluster, config) == alone
+
+
+async def test_a_hung_replica_is_replaced_and_its_questions_are_asked_again(tmp_path):
+    config = on_cluster(world(tmp_path, systems=3, tasks=5), evaluators=1, hung_seconds=4)
+    async with open_evaluator(config, judge=lambda book: ScriptedJudge(opinion)) as evaluator:
+        alone = await score(evaluator, config)
+    config = msgspec.structs.replace(config, store=str(tmp_path / "other"))
+    async with open_cluster(config, Hang(tmp_path), replicas=2) as cluster:
+        assert await score(cluster, config) == alone
+    assert not Path(f"/proc/{(tmp_path / 'hung').read_text()}").exists()
 
 
 async def test_a_question_that_kills_its_replica_alone_twice_is_set_aside(tmp_path):

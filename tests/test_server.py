@@ -250,7 +250,8 @@ class TestRefusals:
                         await asyncio.sleep(0.02)
 
             dripping = asyncio.ensure_future(drip())
-            assert b" 408 " in await asyncio.wait_for(reader.readline(), 20)
+            async with asyncio.timeout(20):
+                assert b" 408 " in await reader.readline()
             dripping.cancel()
             writer.close()
             assert server._admission.body_bytes == 0
