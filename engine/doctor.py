@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 from adjudge.engine.config import ConfigError, JudgeConfig, RunConfig
+from adjudge.engine.finding import Finding
 from adjudge.engine.house import make_book, make_judge
 from adjudge.engine.store import JudgmentStore, Place, StoreError
 from adjudge.judges import Asked
@@ -17,7 +18,7 @@ from adjudge.judges.errors import JudgeError
 from adjudge.judges.probe import Probe
 from adjudge.prompts import PromptBook
 
-__all__ = ["Finding", "examine"]
+__all__ = ["Finding", "ask_judge", "examine"]
 
 _NEEDED = ("aiohttp", "msgspec", "numba", "numpy", "pyarrow", "trafilatura")
 _OPTIONAL = {"ray": "cluster", "vllm": "vllm"}
@@ -27,15 +28,6 @@ _MENDS = {
     "openai": "start the server, or correct judge: url and model, and the key in OPENAI_API_KEY",
     "vllm": "correct judge: model and engine; what vLLM itself says is on stderr",
 }
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at. `mend` says what to do when it is not `good`."""
-
-    what: str
-    good: bool
-    found: str
-    mend: str = ""
 
 
 def examine(config: RunConfig | None = None) -> list[Finding]:
@@ -48,6 +40,7 @@ def examine(config: RunConfig | None = None) -> list[Finding]:
     ]
     if config is not None:
         findings += asyncio.run(_configured(config))
+        findings += _on_cluster(config)
     return findings
 
 
@@ -95,7 +88,26 @@ def _temporary() -> Finding:
 
 
 async def _configured(config: RunConfig) -> list[Finding]:
-    return [await _store(config), *await _judges(config), _out(config)]
+    elsewhere = config.cluster_config().address != "none" and config.judge_config().replicas
+    return [await _store(config), *([] if elsewhere else await _judges(config)), _out(config)]
+
+
+def _on_cluster(config: RunConfig) -> list[Finding]:
+    if config.cluster_config().address == "none":
+        return []
+    try:
+        from adjudge.engine.cluster.checkup import check_up
+    except ImportError as error:
+        return [Finding(what="cluster", good=False, found=str(error), mend="pip install 'adjudge[cluster]'")]
+    try:
+        return check_up(config, ask_judge)
+    except ConfigError as error:
+        return [Finding(what="cluster", good=False, found=str(error), mend="start it, or correct cluster:")]
+
+
+def ask_judge(config: RunConfig) -> list[Finding]:
+    """Ask the judge of `config` something, each member and server of it, from this process."""
+    return asyncio.run(_judges(config))
 
 
 async def _store(config: RunConfig) -> Finding:

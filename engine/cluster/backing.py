@@ -16,7 +16,7 @@ from adjudge.engine.metrics import Metrics
 from adjudge.judges import Judge
 from adjudge.prompts import PromptBook
 
-__all__ = ["Backing", "cpus_of_cluster", "patience_of"]
+__all__ = ["Backing", "cpus_of_cluster", "patience_of", "replica_options"]
 
 
 class Backing:
@@ -44,7 +44,7 @@ class Backing:
                 JudgeActor,
                 (config, judge),
                 replicas,
-                _options(settings),
+                replica_options(settings),
                 patience=patience_of(config),
                 lost=partial(metrics.lost, "judge"),
                 **common,
@@ -95,7 +95,7 @@ def _configured(judge: JudgeConfig, book: PromptBook) -> Judge:
     return make_judge(judge, book)
 
 
-def _options(settings: ClusterConfig) -> dict[str, Any]:
+def replica_options(settings: ClusterConfig) -> dict[str, Any]:
     """Ray's options for a replica of the judge."""
     wanted = settings.judge_resources or {"CPU": settings.cpus}
     options: dict[str, Any] = {"num_cpus": wanted.get("CPU", 0), "num_gpus": wanted.get("GPU", 0)}
