@@ -14,7 +14,9 @@
 #SBATCH --requeue
 set -euo pipefail
 config=${1:?"the configuration: sbatch deploy/slurm.sh CONFIG"}
-export PATH=${ADJUDGE:-/opt/adjudge}/bin:$PATH RAY_USAGE_STATS_ENABLED=0
+export PATH=${ADJUDGE:-/opt/adjudge}/bin:$PATH RAY_USAGE_STATS_ENABLED=0 RAY_AUTH_MODE=token
+RAY_AUTH_TOKEN=$(python3 -c 'import secrets; print(secrets.token_hex(32))')
+export RAY_AUTH_TOKEN
 cpus=${SLURM_CPUS_PER_TASK:-1} gpus=${SLURM_GPUS_PER_NODE:-0} port=${RAY_PORT:-6379}
 mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 head=$(srun --nodes=1 --ntasks=1 -w "${nodes[0]}" hostname --ip-address | awk '{print $1}')
