@@ -1,6 +1,7 @@
 """Results for people, on stdout."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from adjudge.engine.agreement import MetricAgreement
@@ -272,15 +273,26 @@ def evidence(found: Iterable[CardEvidence]) -> None:
 def contents(found: Iterable[TableContent]) -> None:
     """What a store holds, a line a table and a line a kind."""
     table = Table()
-    for name in ("table", "rows", "parts", "MB"):
+    for name in ("table", "rows", "parts", "MB", "oldest", "newest"):
         table.add_column(name, justify="left" if name == "table" else "right")
     for row in found:
-        table.add_row(row.table, f"{row.rows:,}", f"{row.parts:,}", f"{row.bytes / 1e6:,.1f}")
+        size = f"{row.bytes / 1e6:,.1f}"
+        table.add_row(
+            row.table, f"{row.rows:,}", f"{row.parts:,}", size, _when(row.oldest), _when(row.newest)
+        )
         for kind, count in row.kinds.items():
             table.add_row(escape(f"  {kind}"), f"{count:,}", "", "")
         for reason, count in row.reasons.items():
             table.add_row(escape(f"  unscored: {reason}"), f"{count:,}", "", "")
+        for kind, count in row.tokens.items():
+            table.add_row(f"  {kind.replace('_', ' ')}", f"{count:,}", "", "")
+        for schema, count in row.versions.items():
+            table.add_row(f"  schema version {schema}", "", f"{count:,}", "")
     _out().print(table)
+
+
+def _when(seconds: float | None) -> str:
+    return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
 def rewritten(found: Iterable[Rewritten]) -> None:

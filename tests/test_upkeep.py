@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine.store import JudgmentStore, Place, upkeep
+from adjudge.engine.store import JudgmentStore, PageStore, Place, upkeep
+from adjudge.engine.store.parts import SCHEMA_VERSION
 from adjudge.engine.store.upkeep import compact, contents, prune
 
 from tests.test_cli import run
 from tests.test_store import QUESTION, judgment, opened, parts
+from tests.tools import page
 from tests.worlds import world
 
 
@@ -105,3 +107,45 @@ def test_the_store_commands(tmp_path, capsys):
 async def test_an_empty_store_needs_no_housekeeping(tmp_path, days):
     place = Place.of(str(tmp_path / "none"))
     assert all(row.rows_before == 0 for row in [*compact(place), *prune(place, days=days)])
+
+
+async def test_contents_say_when_rows_were_written_what_they_took_and_by_which_schema(tmp_path):
+    place = await filled(
+        tmp_path, [judgment(1, at=1_000_000), judgment(2, at=3_000_000)], [judgment(3, at=2)]
+    )
+    found = {table.table: table for table in contents(place)}
+    row = found["judgments"]
+    assert (row.oldest, row.newest) == (2e-6, 3.0) and row.versions == {str(SCHEMA_VERSION): 2}
+    assert row.tokens["prompt_tokens"] == 3 * judgment(1).usage.prompt_tokens
+    assert (found["pages"].oldest, found["pages"].versions) == (None, {})
+
+
+def as_version_1(folder: Path) -> None:
+    """Make the parts of pages in `folder` what version 1 wrote: without a size."""
+    for path in folder.glob("*.parquet"):
+        table = pq.read_table(path).drop_columns(["size"])
+        pq.write_table(table.replace_schema_metadata({b"adjudge.schema": b"1"}), path, row_group_size=32)
+
+
+async def test_a_store_of_the_first_schema_is_read_as_it_is_and_brought_up_to_date(tmp_path):
+    place = Place.of(str(tmp_path))
+    store = PageStore(place, "live")
+    for number in range(50):
+        store.put(f"http://a.test/{number}", page(f"http://a.test/{number}", text=f"Page {number}."))
+    await store.parts.close()
+    as_version_1(tmp_path / "pages")
+    assert {table.table: table.versions for table in contents(place)}["pages"] == {"1": 1}
+
+    async def read() -> list[tuple[str, int]]:
+        opened = PageStore(place, "live")
+        await opened.parts.open()
+        found = [await opened.get(f"http://a.test/{number}") for number in range(50)]
+        return [(one.text, one.size) for one in found]
+
+    expected = [(f"Page {number}.", 0) for number in range(50)]
+    assert await read() == expected
+    compact(place)
+    assert {table.table: table.versions for table in contents(place)}["pages"] == {str(SCHEMA_VERSION): 1}
+    assert await read() == expected
+    prune(place, days=36_500)
+    assert await read() == expected

@@ -6,6 +6,7 @@ whoever still reads them can finish. Nothing is ever edited in place.
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.parts import TableKind, live_parts, stamped
+from adjudge.engine.store.parts import SCHEMA_VERSION, TableKind, current, live_parts, stamped, version_of
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.scoring.reasons import TRANSIENT
@@ -33,6 +34,8 @@ class TableContent(msgspec.Struct, frozen=True, kw_only=True):
     """One table of a store: parts and rows that count, bytes on disk of all its files, and rows by kind.
 
     `kinds` counts judgments by judge, pages by source, scorecards by run; `reasons` counts rows without an answer.
+    `oldest` and `newest` say when rows were written, in seconds since the epoch, UTC; None without rows. `versions`
+    counts parts by schema version, `tokens` those of judgments.
     """
 
     table: str
@@ -42,6 +45,10 @@ class TableContent(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     kinds: dict[str, int]
     reasons: dict[str, int]
+    oldest: float | None
+    newest: float | None
+    versions: dict[str, int]
+    tokens: dict[str, int]
 
 
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +62,7 @@ class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
     deleted: int
 
 
+_TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 _KIND = {JUDGMENTS.name: "judge", PAGES.name: "source", SCORECARDS.name: "run"}
 
 
@@ -65,8 +73,11 @@ def contents(place: Place) -> list[TableContent]:
 
 def _content(folder: Place, kind: TableKind) -> TableContent:
     live = live_parts(folder)
-    tables = [folder.open(name).read(columns=[_KIND[kind.name], "reason"]) for name in live]
+    counted = [name for name in _TOKENS if name in kind.schema.names]
+    read = [_KIND[kind.name], "reason", "written_at", *counted]
+    tables = [folder.open(name).read(columns=read) for name in live]
     rows = pa.concat_tables(tables) if tables else kind.schema.empty_table()
+    written = pc.min_max(rows["written_at"].cast(pa.int64())).as_py()
     return TableContent(
         table=kind.name,
         parts=len(live),
@@ -75,7 +86,15 @@ def _content(folder: Place, kind: TableKind) -> TableContent:
         bytes=sum(folder.size(name) for name in folder.files()),
         kinds=_counts(rows[_KIND[kind.name]]),
         reasons=_counts(rows["reason"].drop_null()),
+        oldest=None if written["min"] is None else written["min"] / 1e6,
+        newest=None if written["max"] is None else written["max"] / 1e6,
+        versions=dict(Counter(str(_version(folder, name)) for name in live)),
+        tokens={name: pc.sum(rows[name]).as_py() or 0 for name in counted},
     )
+
+
+def _version(folder: Place, name: str) -> int:
+    return version_of(folder.open(name).schema_arrow.metadata or {})
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:
@@ -87,7 +106,7 @@ def compact(place: Place) -> list[Rewritten]:
     """Merge small parts, and drop rows that a later reader would never be given. Raises StoreError.
 
     Of equal keys the row that answers is kept (the earliest that is no transient failure), of keys with failures
-    only the last one. Parts replaced more than a day ago are deleted.
+    only the last one. Parts of an older schema come to this version's. Parts replaced more than a day ago are deleted.
     """
     return [_rewrite(place / kind.name, kind, _winners, small_only=True) for kind in TABLES]
 
@@ -111,13 +130,15 @@ def prune(place: Place, *, days: float | None = None, judge: str | None = None) 
 def _rewrite(folder: Place, kind: TableKind, kept: Kept, *, small_only: bool) -> Rewritten:
     live = live_parts(folder)
     deleted = _delete_replaced(folder, live)
-    candidates = [name for name in live if not small_only or folder.size(name) < _SMALL_BYTES]
+    old = {name for name in live if _version(folder, name) < SCHEMA_VERSION}
+    candidates = [name for name in live if not small_only or name in old or folder.size(name) < _SMALL_BYTES]
     parts_after, before, after = len(live), 0, 0
     for names in _batches(folder, candidates):
-        table = pa.concat_tables([folder.open(name).read() for name in names]).unify_dictionaries()
+        tables = [current(folder.open(name).read(), kind) for name in names]
+        table = pa.concat_tables(tables).unify_dictionaries()
         rest = kept(table)
         before, after = before + len(table), after + len(rest)
-        if len(rest) == len(table) and len(names) == 1:
+        if len(rest) == len(table) and len(names) == 1 and names[0] not in old:
             continue
         if "group" in rest.column_names:
             rest = rest.sort_by([("group", "ascending"), ("key", "ascending")])
