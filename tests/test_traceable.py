@@ -1,0 +1,157 @@
+"""Numbers of leaderboard.html are followed to answers and pages, through the run's and the store's Parquet alone."""
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from adjudge.engine import RunConfig, evaluate
+from selectolax.lexbor import LexborHTMLParser
+
+from tests.browser import visiting
+from tests.viewing import QUICKSTART, viewing
+
+Row = Mapping[str, Any]
+SHOWN_TIMES_100 = {
+    "race": {"overall", "comprehensiveness", "insight", "instruction_following", "readability"}
+}
+TASKS = [json.loads(line) for line in (QUICKSTART.parent / "tasks.jsonl").read_text().splitlines()]
+# The metrics that are `supported` over another, both summed over tasks.
+RATIOS = {"c_acc_code": "judged", "c_acc_code_strict": "judged_strict", "e_cit_code": "cited"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """The shipped example under the lexical judge; its store lies beside the run."""
+    folder = tmp_path_factory.mktemp("traceable")
+    evaluate(RunConfig.load(QUICKSTART, out=str(folder / "run"), store=str(folder / "store")))
+    return folder / "run"
+
+
+def cells(run: Path) -> list[tuple[str, str, str, str]]:
+    """(protocol, system, metric, text) of every value on the page."""
+    page = LexborHTMLParser((run / "leaderboard.html").read_text())
+    return [
+        (
+            section.css_first("h2").text(),
+            row.attributes["data-system"],
+            cell.attributes["data-metric"],
+            cell.text(),
+        )
+        for section in page.css("main > section")
+        for row in section.css("tr[data-system]")
+        for cell in row.css("td[data-metric]")
+    ]
+
+
+def stored(run: Path, table: str) -> list[Row]:
+    return ds.dataset(run.parent / "store" / table, format="parquet").to_table().to_pylist()
+
+
+def five(run: Path, seed: int) -> Iterator[tuple[str, str, str, str]]:
+    """Five cells by chance, both protocols and a pooled metric among them."""
+    found = cells(run)
+    assert len(found) >= 60
+    drawn = random.Random(seed).sample(found, len(found))
+    kinds = [
+        next(cell for cell in drawn if cell[0] == "fact" and cell[2] in RATIOS),
+        next(cell for cell in drawn if (cell[0], cell[2]) == ("race", "overall")),
+    ]
+    yield from kinds
+    yield from [cell for cell in drawn if cell not in kinds][:3]
+
+
+def by_hand(metric: str, rows: list[Row]) -> float:
+    """A system's value from its score rows of one report a task: a mean, or a ratio of sums."""
+    found = {(row["metric"], row["task_id"]): row["value"] for row in rows if row["value"] is not None}
+    if metric not in RATIOS:
+        values = [value for (name, _), value in found.items() if name == metric]
+        return sum(values) / len(values)
+    below = {task: value for (name, task), value in found.items() if name == RATIOS[metric]}
+    above = {task: value for (name, task), value in found.items() if name == "supported" and task in below}
+    return sum(above.values()) / sum(below[task] for task in above)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_five_random_cells_lead_to_their_questions_answers_and_pages(run, seed):
+    scores = pq.read_table(run / "scores.parquet").to_pylist()
+    cards = {
+        (row["protocol"], row["system"], row["task_id"]): json.loads(row["card"])
+        for row in stored(run, "scores")
+    }
+    judgments = {row["key"].hex(): row for row in stored(run, "judgments")}
+    pages = {row["url"]: row for row in stored(run, "pages")}
+    record = json.loads((run / "run.json").read_bytes())
+    scales = {
+        (name, one["name"]): one.get("scale", 1.0) for name, ones in record["metrics"].items() for one in ones
+    }
+    answers = texts = 0
+    for protocol, system, metric, text in five(run, seed):
+        own = [row for row in scores if (row["protocol"], row["system"]) == (protocol, system)]
+        assert text == f"{by_hand(metric, own) * scales[protocol, metric]:.2f}"
+        for row in own:
+            card = cards[protocol, system, row["task_id"]]
+            assert card["scores"][row["metric"]] == row["value"]
+            assert row["value"] is not None or row["reason"] is not None
+        for task in {row["task_id"] for row in own}:
+            card = cards[protocol, system, task]
+            check_arithmetic(card, judgments)
+            for key in card["judgments"]:
+                asked = judgments[key]
+                assert asked["question"] and asked["judge"] == record["judge"]["fingerprint"]
+                assert (asked["answer"] is None) == (asked["reason"] is not None)
+                answers += asked["answer"] is not None
+            for url in card["pages"]:
+                assert (pages[url]["status"] == "read") == (pages[url]["reason"] is None)
+                texts += bool(pages[url]["text"])
+    assert answers > 10 and texts > 5
+
+
+def check_arithmetic(card: dict[str, Any], judgments: Mapping[str, Row]) -> None:
+    """The card's numbers follow from its lines of evidence, and those from the answers."""
+    for line in card["evidence"]:
+        if line["judgment"] and not line.get("reason"):
+            said = json.dumps(json.loads(judgments[line["judgment"]]["answer"]))
+            for word in line["outcome"].replace(" of 10, reference", "").split():
+                assert (f"{float(word):.1f}" if word[0].isdigit() else f'"{word}"') in said, line
+    if card["protocol"] == "fact" and card["scores"]["supported"] is not None:
+        outcomes = Counter(line["outcome"] for line in card["evidence"])
+        assert outcomes["supported"] == card["scores"]["supported"]
+        assert outcomes["unsupported"] == card["scores"]["unsupported"]
+    if card["protocol"] == "race" and card["scores"]["overall"] is not None and card["evidence"]:
+        task = next(row for row in TASKS if row["id"] == card["task_id"])["gold"]["race"]
+        ours, theirs = (weighted(task, card["evidence"], side) for side in (0, 1))
+        assert card["scores"]["overall"] == pytest.approx(ours / (ours + theirs))
+
+
+def weighted(gold: dict[str, Any], evidence: list[dict[str, Any]], side: int) -> float:
+    """RACE's total of the report (side 0) or of the reference (side 1) from the marks in the evidence."""
+    marks = {line["what"]: line["outcome"].replace(" of 10, reference", "").split() for line in evidence}
+    return sum(
+        weight * criterion["weight"] * float(marks[f"{dimension}: {criterion['criterion']}"][side])
+        for dimension, weight in gold["dimension_weight"].items()
+        for criterion in gold["criterions"][dimension]
+    )
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_cell_of_the_served_page_links_down_to_an_answer(browser, run):
+    async with viewing(run) as reader, visiting(browser, reader.url + "leaderboard") as page:
+        cell = page.locator("#p0t0 tbody tr", has_text="borealis").locator("td[data-metric=c_acc] a")
+        value = await cell.text_content()
+        await cell.focus()
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(re.compile("/system[?]"))
+        assert await page.locator("#value").text_content() == value
+        for there in ("report", "questions", "question"):
+            link = page.locator(f"main a[href^='{there}?']").first
+            await link.focus()
+            await page.keyboard.press("Enter")
+            await page.wait_for_url(re.compile(f"/{there}[?]"))
+        assert '"items"' in await page.locator("main").text_content()
