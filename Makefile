@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check test-vllm bench debian lock format clean
+.PHONY: demo test check test-vllm bench debian lock licences audit secrets dist format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -39,6 +39,7 @@ check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy -p adjudge
+	$(MAKE) secrets
 	$(MAKE) test
 
 # vLLM lives in an environment of its own, outside the checkout, kept for the next run.
@@ -63,6 +64,24 @@ LOCK := uv pip compile pyproject.toml --quiet --generate-hashes --no-annotate --
 lock: .venv/dev.stamp
 	$(BIN)/$(LOCK) --universal --python-version 3.11 -o deploy/requirements.lock
 	$(BIN)/$(LOCK) --extra vllm --python-platform x86_64-manylinux_2_35 --python-version 3.12 -o deploy/requirements-cuda.lock
+
+# The licence of each of them (vLLM's own hundreds are in its image's metadata: pip-licenses there).
+licences: .venv/dev.stamp
+	rm -rf .venv/locked
+	PYTHON=$(abspath $(BIN)/python) deploy/install.sh .venv/locked requirements.lock
+	$(BIN)/uvx --quiet pip-licenses==5.5.5 --python .venv/locked/bin/python --from=mixed --order=name --format=csv > deploy/licences.csv
+
+# Known vulnerabilities of the locked versions. It asks an advisory database, so it is no part of check.
+audit: .venv/dev.stamp
+	$(BIN)/uvx --quiet pip-audit==2.10.1 --require-hashes --disable-pip -r deploy/requirements.lock
+
+# Nothing that is committed looks like a secret. Inline `pragma: allowlist secret` marks what only looks like one.
+secrets: .venv/dev.stamp
+	git ls-files -z | xargs -0 $(BIN)/detect-secrets-hook --no-verify --exclude-files '\.(lock|jsonl|pem)$$' \
+	--exclude-secrets 'secret|password|sk-do-not-tell'
+
+dist: .venv/dev.stamp
+	deploy/dist.sh dist
 
 # All benchmarks in one go, into benchmarks/results and its README; QUICK=1 for smaller problems, in under 10 minutes.
 bench: .venv/dev.stamp

@@ -1,0 +1,55 @@
+"""What is shipped: built twice alike, its licences listed, its version said once, and no secret in it."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.test_deploy import DEPLOY, checked, tool
+from tests.wheel import ROOT, UV, cloned
+
+
+def test_wheel_and_sdist_of_a_commit_are_equal_wherever_they_are_built(tmp_path):
+    elsewhere = {**os.environ, "TZ": "Asia/Tokyo", "UV": str(UV), "LC_ALL": "C"}
+    for name, mask in (("one", 0o022), ("two", 0o077)):
+        before = os.umask(mask)
+        try:
+            source = cloned(tmp_path / name / "source")
+        finally:
+            os.umask(before)
+        built = tmp_path / name / "dist"
+        done = subprocess.run([source / "deploy" / "dist.sh", built], env=elsewhere, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+    one, two = (
+        {path.name: path.read_bytes() for path in (tmp_path / name / "dist").glob("adjudge-*")}
+        for name in ("one", "two")
+    )
+    assert len(one) == 2 and one == two
+
+
+def test_every_locked_package_has_a_licence_in_the_list():
+    with (DEPLOY / "licences.csv").open(encoding="utf-8", newline="") as file:
+        listed = {row["Name"].lower().replace("_", "-"): row["License"] for row in csv.DictReader(file)}
+    lock = (DEPLOY / "requirements.lock").read_text()
+    # A package with a marker is for another platform or Python than the list was made on.
+    everywhere = re.findall(r"^([a-z0-9][a-z0-9.\-]*)==\S+ \\$", lock, re.MULTILINE)
+    assert [name for name in everywhere if not listed.get(name, "").strip(" UNKNOWN")] == []
+    assert not [name for name, licence in listed.items() if "AGPL" in licence or "Affero" in licence]
+
+
+def test_the_version_is_said_in_one_place():
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert version("adjudge") == said
+    found = checked("git", "-C", ROOT, "grep", "-lF", f'"{said}"', "--", "*.py", "*.toml", "*.yaml")
+    assert found.split() == ["pyproject.toml"]
+
+
+def test_a_secret_that_is_committed_would_be_found(tmp_path):
+    made = tmp_path / "settings.py"
+    made.write_text("OPENAI = 'sk-" + "aB3" * 16 + "'\naws = 'AKIA" + "Q7XD" * 4 + "'\n")
+    hook = [tool("detect-secrets-hook"), "--no-verify", str(made)]
+    assert subprocess.run(hook, capture_output=True, cwd=Path(sys.executable).parent).returncode == 1
