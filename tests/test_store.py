@@ -121,6 +121,27 @@ async def test_a_success_after_a_transient_failure_answers(tmp_path):
     assert found is not None and found.answer.text == "late"
 
 
+async def test_where_every_row_is_indexed_an_answer_goes_before_failures_and_the_last_failure_before_others(
+    tmp_path,
+):
+    store = await opened(tmp_path)
+    store.put(judgment(1, None, "judge_timeout", at=1))
+    store.put(judgment(2, None, "judge_timeout", at=1))
+    await store.parts.flush()
+    store.put(judgment(1, "late", at=2))
+    store.put(judgment(1, None, "judge_unavailable", at=3))
+    store.put(judgment(2, None, "judge_unavailable", at=2))
+    await store.parts.close()
+    every = JudgmentStore(Place.of(str(tmp_path)), cached=1)
+    await every.parts.open(every=True)
+    found = [await every.raw(judgment(key).key) for key in (1, 2, 3)]
+    assert [None if row is None else (row["answer"], row["reason"]) for row in found] == [
+        ('{"text":"late"}', None),
+        (None, "judge_unavailable"),
+        None,
+    ]
+
+
 async def test_a_part_is_written_by_time_without_another_put(tmp_path):
     store = await opened(tmp_path, flush_seconds=0.01)
     store.put(judgment(1))

@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
-from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, Row, TableKind
+from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore, Row, TableKind
 from adjudge.engine.store.place import Place
 from adjudge.judges import Answer, Judgment, Question, Usage
 from adjudge.scoring.reasons import is_transient
@@ -44,13 +44,19 @@ class JudgmentStore:
     """Judgments by key. With `retry_unscored` only scored ones answer; else all but transient failures do."""
 
     def __init__(
-        self, place: Place, *, retry_unscored: bool = False, flush_seconds: float = FLUSH_SECONDS
+        self,
+        place: Place,
+        *,
+        retry_unscored: bool = False,
+        flush_seconds: float = FLUSH_SECONDS,
+        cached: int = CACHED_GROUPS,
     ) -> None:
         self.parts = PartStore(
             place,
             JUDGMENTS,
             (lambda reason: reason is None) if retry_unscored else (lambda reason: not is_transient(reason)),
             flush_seconds,
+            cached,
         )
 
     async def get(self, key: bytes, question: Question[A]) -> Judgment[A] | None:

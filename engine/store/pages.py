@@ -3,7 +3,7 @@
 import hashlib
 
 import pyarrow as pa
-from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, TableKind
+from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore, TableKind
 from adjudge.engine.store.place import Place
 from adjudge.fetchers.page import Page
 from adjudge.scoring.reasons import is_transient
@@ -40,7 +40,13 @@ class PageStore:
     """Pages by source and URL. `source` says where they are read from: live ones and each snapshot are kept apart."""
 
     def __init__(
-        self, place: Place, source: str, *, retry_unscored: bool = False, flush_seconds: float = FLUSH_SECONDS
+        self,
+        place: Place,
+        source: str,
+        *,
+        retry_unscored: bool = False,
+        flush_seconds: float = FLUSH_SECONDS,
+        cached: int = CACHED_GROUPS,
     ) -> None:
         self.source = source
         self.parts = PartStore(
@@ -48,6 +54,7 @@ class PageStore:
             PAGES,
             (lambda reason: reason is None) if retry_unscored else (lambda reason: not is_transient(reason)),
             flush_seconds,
+            cached,
         )
 
     def _key(self, url: str) -> bytes:

@@ -34,7 +34,7 @@ __all__ = [
 SCHEMA_VERSION = 2  # 2: pages have a size
 FLUSH_BYTES = 32 << 20
 FLUSH_SECONDS = 2.0
-_CACHED_GROUPS = 64
+CACHED_GROUPS = 64
 _VERSION_KEY = b"adjudge.schema"
 _REPLACES_KEY = b"adjudge.replaces"
 
@@ -56,7 +56,8 @@ class TableKind(msgspec.Struct, frozen=True):
 class PartStore:
     """The rows of one table kind at `place`. Use from one event loop; `open` before use, `close` after.
 
-    `answers(reason)` says whether a row with that reason is an answer, or is to be asked for again.
+    `answers(reason)` says whether a row with that reason is an answer, or is to be asked for again. The last `cached`
+    groups of rows that were read are kept.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class PartStore:
         kind: TableKind,
         answers: Callable[[str | None], bool],
         flush_seconds: float = FLUSH_SECONDS,
+        cached: int = CACHED_GROUPS,
     ) -> None:
+        self._cached = cached
         self._place = place / kind.name
         self._kind = kind
         self._answers = answers
@@ -137,7 +140,7 @@ class PartStore:
         return prefixes(kept["key"])[order], kept["part"].to_numpy()[order], kept["row"].to_numpy()[order]
 
     async def get(self, key: bytes) -> Row | None:
-        """The row that answers `key`, or None."""
+        """The row that answers `key`; where every row is indexed and none answers, the last; or None."""
         row = self._pending.get(key)
         if row is not None:
             return row
@@ -145,8 +148,10 @@ class PartStore:
             columns = await self._group(part, at // self._kind.row_group)
             at %= self._kind.row_group
             if columns[0][at] == key:
-                return tuple(column[at] for column in columns)
-        return None
+                row = tuple(column[at] for column in columns)
+                if self._answers(row[self._reason]):
+                    break
+        return row
 
     def put(self, row: Row, size: int) -> None:
         """Buffer `row` for the next part; `size` is roughly its bytes. Raises StoreError if an earlier part failed."""
@@ -218,7 +223,7 @@ class PartStore:
         if found is None:
             found = asyncio.ensure_future(asyncio.to_thread(self._read, part, group))
             self._groups[part, group] = found
-            if len(self._groups) > _CACHED_GROUPS:
+            if len(self._groups) > self._cached:
                 self._groups.popitem(last=False)
         else:
             self._groups.move_to_end((part, group))

@@ -6,7 +6,6 @@ waits, the others do not.
 
 import asyncio
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 from adjudge.engine.formats import Dataset, FormatError, load_dataset, load_tasks
@@ -22,7 +21,7 @@ from adjudge.scoring.scorecard import Metric, Scorecard
 
 __all__ = ["OpenRun"]
 
-T = TypeVar("T")
+_CACHED_GROUPS = 4
 
 
 class OpenRun:
@@ -139,8 +138,9 @@ class OpenRun:
         return Replayer(self.record, *await self.stores())
 
     async def _open_stores(self) -> tuple[JudgmentStore, PageStore]:
-        judgments = JudgmentStore(self.place)
-        pages = PageStore(self.place, self.record.pages)
+        again = self.record.config.retry_unscored
+        judgments = JudgmentStore(self.place, retry_unscored=again, cached=_CACHED_GROUPS)
+        pages = PageStore(self.place, self.record.pages, retry_unscored=again, cached=_CACHED_GROUPS)
         await judgments.parts.open(every=True)
         await pages.parts.open(every=True)
         return judgments, pages

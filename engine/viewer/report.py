@@ -20,6 +20,7 @@ from adjudge.engine.viewer.places import Span, nearest, said_at
 from adjudge.engine.viewer.query import EvidenceQuery, NotThere, QuestionQuery, ReportQuery, address
 from adjudge.fetchers.page import Page
 from adjudge.scoring.case import Report
+from adjudge.scoring.citations import url_key
 from adjudge.scoring.scorecard import Evidence, Scorecard
 
 __all__ = ["evidence_page", "page_text", "report_crumbs", "report_page"]
@@ -307,7 +308,7 @@ async def evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str
 
 async def _source(run: OpenRun, line: Evidence, query: EvidenceQuery) -> Markup:
     _, pages = await run.stores()
-    page = await pages.get(line.url)
+    page = await pages.get(url_key(line.url))
     if page is None:
         return tag("p", "The store does not hold this page (any more).", class_="note")
     window = await asyncio.to_thread(nearest, page.text, line.what)
