@@ -1,0 +1,168 @@
+"""The run viewer in Chromium: no error, no outside request, keys, screen readers, both sizes, light and dark."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from tests.browser import overflow, picture, violations, visiting
+from tests.mock_openai import MockOpenAI
+from tests.viewing import Reader, hostile, quickstart, viewing
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Dialog
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+DELTA = "system=delta&task=heat-pumps&protocol=fact"
+PAGES = {
+    "systems": "",
+    "system": "system?system=delta&protocol=fact&metric=c_acc&sort=value",
+    "tasks": "tasks",
+    "task": "task?task=heat-pumps&protocol=fact",
+    "report": f"report?{DELTA}",
+    "criteria": "report?system=delta&task=heat-pumps&protocol=race",
+    "evidence": f"evidence?{DELTA}&n=2",
+    "questions": f"questions?{DELTA}",
+    "search": "search?q=heat&where=pages",
+    "differences": "differences?metric=fact.c_acc",
+    "difference": f"difference?{DELTA}",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def viewer(tmp_path_factory) -> AsyncIterator[Reader]:
+    """The viewer on the shipped example, beside another judge's run of it."""
+    folder = tmp_path_factory.mktemp("viewer")
+    run = await quickstart(folder)
+    async with MockOpenAI() as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock"}
+        other = await quickstart(folder, judge, "other")
+    async with viewing(run, other) as reader:
+        yield reader
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize("name", PAGES)
+async def test_every_page_is_whole_at_both_sizes(
+    browser: "Browser", viewer: Reader, name: str, width: int, scheme: str
+) -> None:
+    async with visiting(browser, viewer.url + PAGES[name], width=width, scheme=scheme) as page:
+        assert await page.locator("h1").count() == 1
+        assert await overflow(page) == 0
+        assert await violations(page) == []
+        await picture(page, f"viewer-{name}-{width}")
+
+
+async def test_a_question_with_its_prompt_is_whole(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, f"{viewer.url}questions?{DELTA}") as page:
+        await page.get_by_role("link", name="Backed").first.click()
+        await page.get_by_role("heading", name="Prompt").wait_for()
+        assert await page.locator("pre").count() == 4
+        assert await violations(page) == []
+        await picture(page, "viewer-question-1280")
+
+
+async def test_evidence_opens_and_closes_by_keyboard(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, f"{viewer.url}report?{DELTA}") as page:
+        for key in ("j", "j", "j", "k"):
+            await page.keyboard.press(key)
+        assert await page.evaluate("document.activeElement.id") == "s2"
+        await page.keyboard.press("Enter")
+        window = page.locator("dialog mark.window")
+        await window.wait_for()
+        assert "median seasonal coefficient" in await window.inner_text()
+        assert await page.evaluate("document.activeElement.closest('dialog') !== null")
+        assert await violations(page) == []
+        await picture(page, "viewer-drawer-1280")
+        await page.get_by_role("dialog").get_by_role("link", name="Next").press("Enter")
+        await page.locator("dialog h1", has_text="Evidence 3").wait_for()
+        await page.keyboard.press("Escape")
+        await page.locator("dialog").wait_for(state="hidden")
+        assert await page.evaluate("document.activeElement.id") == "s2"
+
+
+async def test_evidence_fits_a_narrow_window(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, f"{viewer.url}report?{DELTA}", width=390, scheme="dark") as page:
+        await page.locator(".report a.chip").first.click()
+        await page.locator("dialog mark.window").wait_for()
+        assert await overflow(page) == 0
+        await picture(page, "viewer-drawer-390")
+
+
+async def test_tables_are_sorted_and_filtered_by_keyboard(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, f"{viewer.url}system?system=borealis&protocol=race&metric=overall") as page:
+        await page.get_by_role("link", name="overall").press("Enter")
+        await page.locator("th[aria-sort=ascending]").wait_for()
+        await page.get_by_role("link", name="overall").press("Enter")
+        await page.locator("th[aria-sort=descending]").wait_for()
+        values = [float(text) for text in (await page.locator("td:nth-child(4)").all_inner_texts())[:-1]]
+        assert values == sorted(values, reverse=True) and len(values) == 5
+        await page.get_by_role("link", name="Tasks").press("Enter")
+        await page.get_by_label("Filter tasks").fill("zh")
+        await page.keyboard.press("Enter")
+        await page.locator("tbody tr").nth(2).wait_for(state="detached")
+        assert await page.locator("tbody tr").count() == 2
+
+
+async def test_words_are_searched_by_keyboard_and_lead_to_the_statement(
+    browser: "Browser", viewer: Reader
+) -> None:
+    async with visiting(browser, viewer.url) as page:
+        await page.keyboard.press("/")
+        await page.keyboard.type("sodium-ion cells")
+        await page.keyboard.press("Enter")
+        await page.locator(".finds a").first.press("Enter")
+        await page.get_by_role("heading", name="Evidence").wait_for()
+        assert "odium-ion cells" in await page.locator("blockquote").inner_text()
+
+
+async def test_light_and_dark_are_kept_from_page_to_page(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, viewer.url) as page:
+        paper = "getComputedStyle(document.body).backgroundColor"
+        light = await page.evaluate(paper)
+        await page.get_by_role("button", name="Dark or light").press("Enter")
+        dark = await page.evaluate(paper)
+        await page.goto(f"{viewer.url}tasks")
+        assert light != dark and await page.evaluate(paper) == dark
+
+
+async def test_a_value_of_the_leaderboard_leads_to_the_reports_it_is_from(
+    browser: "Browser", viewer: Reader
+) -> None:
+    async with visiting(browser, f"{viewer.url}leaderboard") as page:
+        cell = page.locator("td[data-metric] a").first
+        shown = await cell.inner_text()
+        await cell.press("Enter")
+        await page.locator("#value").wait_for()
+        assert await page.locator("#value").inner_text() == shown
+        await page.locator("tbody a").first.press("Enter")
+        await page.locator(".report").wait_for()
+
+
+async def test_hostile_text_runs_nothing(browser: "Browser", tmp_path: Path) -> None:
+    run = await hostile(tmp_path)
+    said: list[str] = []
+
+    async def close(dialog: "Dialog") -> None:
+        said.append(dialog.message)
+        await dialog.dismiss()
+
+    async with viewing(run) as reader, visiting(browser, reader.url) as page:
+        page.on("dialog", close)
+        await page.get_by_role("link", name="Tasks").click()
+        await page.locator("tbody a").first.click()
+        await page.locator("tbody a").last.click()
+        await page.locator(".report a.chip").first.click()
+        await page.locator("dialog h1").wait_for()
+        assert await page.locator("dialog script, dialog img, main img").count() == 0
+        await page.keyboard.press("Escape")
+        await page.get_by_role("link", name="questions").click()
+        await page.locator("tbody a").first.click()
+        await page.get_by_role("heading", name="Prompt").wait_for()
+        assert await overflow(page) == 0
+        await page.goto(f"{reader.url}search?where=pages&q=<script>alert(9)</script>")
+        await page.locator("h1").wait_for()
+    assert said == []
