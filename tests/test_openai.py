@@ -387,7 +387,7 @@ async def test_a_server_that_works_for_no_question_stops_the_run(
         fault=replying(lambda: refused(status, message, Location="http://127.0.0.1:1/"))
     ) as mock:
         with caplog.at_level(logging.DEBUG), pytest.raises(JudgeError) as raised:
-            await ask(mock.url, api_key_env="SOME_KEY")  # pragma: allowlist secret
+            await ask(mock.url, api_key_env="SOME_KEY")
         assert mock.calls == 1
     assert mock.url in str(raised.value)
     assert "judge-1" in str(raised.value)
@@ -423,7 +423,7 @@ def test_urls_that_are_none(url: str) -> None:
 
 def test_credentials_in_a_url_are_refused_without_showing_them() -> None:
     with pytest.raises(JudgeError, match="judge url on example") as raised:
-        judge_of("http://user:pass@example.org/v1")
+        judge_of("http://user:pass@example.org/v1")  # pragma: allowlist secret
     assert "pass" not in str(raised.value).replace("keep credentials", "")
 
 
