@@ -8,8 +8,8 @@ import msgspec
 from adjudge.engine.config import ConfigError
 from adjudge.engine.correction import Corrected
 from adjudge.engine.leaderboard import Leaderboard, Standing
+from adjudge.engine.markdown import leaderboard_markdown
 from adjudge.engine.page import leaderboard_page
-from adjudge.engine.tables import leaderboard_markdown
 
 __all__ = ["write_leaderboard"]
 

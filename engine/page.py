@@ -11,17 +11,18 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
+from adjudge.engine.cells import Cell, Table
 from adjudge.engine.detail import Detail
 from adjudge.engine.leaderboard import Leaderboard, MetricBoard
 from adjudge.engine.markup import Markup, join, tag
 from adjudge.engine.provenance import Provenance
-from adjudge.engine.tables import Cell, Section, Table, sections_of
+from adjudge.engine.tables import Section, sections_of
 
 __all__ = ["SCRIPTS", "asset", "leaderboard_page", "page_policy"]
 
 SCRIPTS = ("d3-7.9.2.min.js", "plot-0.6.17.min.js", "leaderboard.js")
 _DRAWN = frozenset({"pairs", "ranks"})  # tables that the script makes
-_OPEN = frozenset({"standings", "unscored", "noise"})
+_OPEN = frozenset({"people", "published", "resolved", "unscored", "noise"})
 _FEW = 15  # systems whose pairs fit half the page's width
 _FIGURES = (
     ("scores", "Scores with intervals"),

@@ -1,39 +1,15 @@
 """A leaderboard as tables of text, the same for its page and for Markdown."""
 
-import re
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Sequence
 
 import msgspec
-from adjudge.engine.detail import Detail
+from adjudge.engine.cells import Cell, Table, number, score, span
+from adjudge.engine.correction import Corrected
+from adjudge.engine.detail_tables import detail_tables
 from adjudge.engine.leaderboard import Leaderboard, MetricBoard, Standing
-from adjudge.scoring.reasons import CAUSES
+from adjudge.engine.resolution import Resolution
 
-__all__ = ["Cell", "Section", "Table", "leaderboard_markdown", "markdown_table", "sections_of"]
-
-Kind = Literal["standings", "metric", "groups", "ranks", "pairs", "cost", "unscored", "noise", "published"]
-
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|#~])")
-_SPACES = re.compile(r"\s+")
-_CAUSES: dict[str, str] = {str(reason): cause for reason, cause in CAUSES.items()}
-
-
-class Cell(msgspec.Struct, frozen=True):
-    """Text, what it is sorted by where that is a number, and the metric whose value it is, if it is one."""
-
-    text: str
-    sort: float | None = None
-    metric: str = ""
-
-
-class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """A table. The column called `system` names rows."""
-
-    kind: Kind
-    title: str
-    note: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+__all__ = ["Section", "sections_of"]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,65 +33,34 @@ def sections_of(board: Leaderboard) -> list[Section]:
             f"that are scored for all. Intervals at {board.confidence:.0%} from {board.resamples:,} resamples of tasks."
         )
         others = [metric for metric in metrics if metric is not head]
-        tables = [_standings(head, others), *_detailed(head, board), *map(_metric, others)]
+        rated = [metric for metric in metrics if metric.corrected_differences]
+        tables = [_standings(head, others)]
+        tables += [
+            table for metric in rated for table in (_corrected_means(metric), _corrected_differences(metric))
+        ]
+        tables += [_resolved(one, metrics) for one in board.stopped if one.protocol == protocol]
+        tables += [*detail_tables(head, board), *map(_metric, others)]
         tables += [_published(metric) for metric in metrics if metric.published]
         found.append(Section(protocol=protocol, head=head, lead=lead, tables=tuple(tables)))
     return found
-
-
-def leaderboard_markdown(board: Leaderboard) -> str:
-    """Every table of the leaderboard as Markdown, with its notes and how it was made."""
-    lines = ["# Leaderboard", ""]
-    lines += [f"- {_escaped(note)}" for note in board.notes]
-    for section in sections_of(board):
-        lines += ["", f"## {_escaped(section.protocol)}", "", _escaped(section.lead)]
-        for table in section.tables:
-            lines += ["", f"### {_escaped(table.title)}", ""]
-            lines += [_escaped(table.note), ""] if table.note else []
-            lines.append(markdown_table(table.columns, [[cell.text for cell in row] for row in table.rows]))
-    lines += ["", "## How it was made", ""]
-    for source in board.sources:
-        prompts = ", ".join(f"{name} {digest}" for name, digest in source.prompts.items())
-        lines += [
-            f"- Run {_escaped(source.run)}, {source.began}: `{_coded(source.command)}`",
-            f"  - judge {_escaped(source.judge)} ({_escaped(source.fingerprint)}; {_escaped(source.sampling)})",
-            f"  - repeats {source.repeats}, seed {source.seed}",
-            f"  - versions {_escaped(', '.join(f'{name} {of}' for name, of in source.versions.items()))}",
-            f"  - prompts {_escaped(prompts)}",
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table as Markdown has it, its text escaped."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(
-        "| " + " | ".join(cell if at == 1 else _escaped(cell) for cell in line) + " |"
-        for at, line in enumerate(lines)
-    )
-
-
-def _escaped(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", _SPACES.sub(" ", text))
-
-
-def _coded(text: str) -> str:
-    return _SPACES.sub(" ", text).replace("`", "'")
 
 
 def _standings(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
     shown = [metric for metric in others if metric.shown]
     by_system = {metric.metric: {row.system: row for row in metric.standings} for metric in shown}
     published = ("published",) if head.published else ()
+    corrected = ("corrected by people", "corrected interval") if head.corrected_differences else ()
     rows = []
     for row in head.standings:
-        figures = [_value(by_system[metric.metric].get(row.system), metric) for metric in shown]
+        figures = [score(by_system[metric.metric].get(row.system), metric) for metric in shown]
         others_figure = [_published_cell(head, row.system)] if published else []
+        people = _corrected(row.corrected, head.scale)[:2] if corrected else ()
         rows.append(
             (
                 *_ranked(row),
-                _value(row, head),
-                _interval(row, head),
+                score(row, head),
+                span(row.low, row.high, head.scale),
+                *people,
                 Cell(str(row.tier or "-"), row.tier),
                 *others_figure,
                 *figures,
@@ -127,7 +72,17 @@ def _standings(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
         kind="standings",
         title=f"Ranking by {head.metric}",
         note="",
-        columns=(*_RANKED, head.metric, "interval", "tier", *published, *names, "scored", "unscored"),
+        columns=(
+            *_RANKED,
+            head.metric,
+            "interval",
+            *corrected,
+            "tier",
+            *published,
+            *names,
+            "scored",
+            "unscored",
+        ),
         rows=tuple(rows),
     )
 
@@ -136,35 +91,15 @@ _RANKED = ("rank", "rank interval", "system")
 
 
 def _ranked(row: Standing) -> tuple[Cell, Cell, Cell]:
-    span = "-" if row.rank_low is None else f"{row.rank_low:g} to {row.rank_high:g}"
+    places = "-" if row.rank_low is None else f"{row.rank_low:g} to {row.rank_high:g}"
     rank = "-" if row.rank is None else f"{row.rank:g}"
-    return Cell(rank, row.rank), Cell(span, row.rank_low), Cell(row.system)
+    return Cell(rank, row.rank), Cell(places, row.rank_low), Cell(row.system)
 
 
 def _coverage(row: Standing) -> tuple[Cell, Cell]:
     reasons = ", ".join(f"{count} {reason}" for reason, count in row.unscored.items())
     flag = " (under 95 %)" if row.flagged else ""
     return Cell(f"{row.n_scored}/{row.n_total}{flag}", row.coverage), Cell(reasons or "-")
-
-
-def _value(row: Standing | None, metric: MetricBoard) -> Cell:
-    if row is None or row.value is None:
-        return Cell("-")
-    return Cell(_number(row.value, metric.scale), row.value, metric.metric)
-
-
-def _interval(row: Standing, metric: MetricBoard) -> Cell:
-    return _span(row.low, row.high, metric.scale)
-
-
-def _span(low: float | None, high: float | None, scale: float) -> Cell:
-    if low is None or high is None:
-        return Cell("-")
-    return Cell(f"{_number(low, scale)} to {_number(high, scale)}", low)
-
-
-def _number(value: float | None, scale: float = 1.0) -> str:
-    return "-" if value is None else f"{value * scale:.2f}"
 
 
 def _metric(metric: MetricBoard) -> Table:
@@ -177,8 +112,8 @@ def _metric(metric: MetricBoard) -> Table:
         rows=tuple(
             (
                 *_ranked(row),
-                _value(row, metric),
-                _interval(row, metric),
+                score(row, metric),
+                span(row.low, row.high, metric.scale),
                 Cell(str(row.tier or "-"), row.tier),
                 *_coverage(row),
             )
@@ -187,149 +122,86 @@ def _metric(metric: MetricBoard) -> Table:
     )
 
 
-def _detailed(head: MetricBoard, board: Leaderboard) -> list[Table]:
-    detail = head.detail
-    if detail is None:
-        return []
-    tables = [_ranks(detail), _pairs(detail, head.scale), *_groups(head, detail)]
-    tables += _cost(head, board, detail)
-    tables.append(_unscored(head))
-    tables += [_noise(detail, head.scale, board)]
-    return [table for table in tables if table.rows or table.note]
+def _corrected(found: Corrected | None, scale: float) -> tuple[Cell, ...]:
+    """Corrected and people's own figure with their intervals, labelled tasks and the judge's weight."""
+    if found is None:
+        return (Cell("-"),) * 6
+    return (
+        Cell(number(found.value, scale), found.value),
+        span(found.low, found.high, scale),
+        Cell(number(found.people, scale), found.people),
+        span(found.people_low, found.people_high, scale),
+        Cell(f"{found.n_labelled} of {found.n_labelled + found.n_unlabelled}", found.n_labelled),
+        Cell(number(found.power), found.power),
+    )
 
 
-def _ranks(detail: Detail) -> Table:
+_CORRECTED = (
+    "corrected",
+    "corrected interval",
+    "people alone",
+    "people's interval",
+    "labelled",
+    "judge's weight",
+)
+
+
+def _corrected_means(metric: MetricBoard) -> Table:
     return Table(
-        kind="ranks",
-        title="Rank distribution",
-        note="In what share of the resamples each system has each rank.",
-        columns=("system", "rank", "share"),
+        kind="people",
+        title=f"{metric.metric} corrected by people's scores",
+        note="Prediction-powered (PPI++): what people's mean over all tasks would be, from the judge's scores of all "
+        "and people's of some, which must be drawn at random. A weight of 0 leaves the judge out.",
+        columns=("system", metric.metric, "interval", *_CORRECTED),
         rows=tuple(
             (
-                Cell(one.system),
-                Cell(f"{one.rank:g}", one.rank),
-                Cell(f"{one.share:.1%}", one.share),
+                Cell(row.system),
+                score(row, metric),
+                span(row.low, row.high, metric.scale),
+                *_corrected(row.corrected, metric.scale),
             )
-            for one in detail.ranks
+            for row in metric.standings
         ),
     )
 
 
-def _pairs(detail: Detail, scale: float) -> Table:
+def _corrected_differences(metric: MetricBoard) -> Table:
     return Table(
-        kind="pairs",
-        title="Pairwise differences",
-        note="On the tasks scored for all; paired t tests, corrected by Holm for the number of pairs.",
-        columns=("system", "less", "difference", "interval", "p", "Holm p", "tasks"),
+        kind="people",
+        title=f"Differences of {metric.metric} corrected by people's scores",
+        note="The judge's own differences with Student's interval, and the corrected ones.",
+        columns=("system", "less", "judge's", "judge's interval", *_CORRECTED),
         rows=tuple(
             (
                 Cell(pair.a),
                 Cell(pair.b),
-                Cell(_number(pair.difference, scale), pair.difference),
-                _span(pair.low, pair.high, scale),
-                *(Cell("-" if p is None else f"{p:.3g}", p) for p in (pair.p, pair.holm)),
-                Cell(str(pair.n_used), pair.n_used),
+                Cell(number(pair.raw, metric.scale), pair.raw),
+                span(pair.raw_low, pair.raw_high, metric.scale),
+                *_corrected(pair.corrected, metric.scale),
             )
-            for pair in detail.pairs
+            for pair in metric.corrected_differences
         ),
     )
 
 
-def _groups(head: MetricBoard, detail: Detail) -> list[Table]:
-    tables = []
-    for kind in dict.fromkeys(group.kind for group in detail.groups):
-        groups = [group for group in detail.groups if group.kind == kind]
-        means = [{mean.system: mean for mean in group.means} for group in groups]
-        rows = []
-        for row in head.standings:
-            cells = [Cell(row.system)]
-            for group in means:
-                mean = group[row.system]
-                span = "" if mean.low is None else f" [{_span(mean.low, mean.high, head.scale).text}]"
-                cells.append(Cell(f"{_number(mean.value, head.scale)}{span}", mean.value))
-            rows.append(tuple(cells))
-        tables.append(
-            Table(
-                kind="groups",
-                title=f"{head.metric} by {kind}",
-                note="Means over each system's own scored tasks, with Student's interval.",
-                columns=(
-                    "system",
-                    *(f"{group.name or 'none'} ({group.n_tasks} tasks)" for group in groups),
-                ),
-                rows=tuple(rows),
-            )
-        )
-    return tables
-
-
-def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
-    axes = [frontier.axis for frontier in detail.frontiers]
-    if not axes:
-        return []
-    on = {
-        (frontier.axis, system)
-        for frontier in detail.frontiers
-        for system, flag in zip(frontier.systems, frontier.on_frontier, strict=True)
-        if flag
-    }
-    rows = []
-    for row in head.standings:
-        spent = board.spent.get(row.system)
-        figures: list[float | None] = [None if spent is None else getattr(spent, axis) for axis in axes]
-        best = ", ".join(axis for axis in axes if (axis, row.system) in on)
-        cells = [Cell("-" if value is None else f"{value:,.6g}", value) for value in figures]
-        rows.append((Cell(row.system), _value(row, head), *cells, Cell(best or "-")))
-    return [
-        Table(
-            kind="cost",
-            title="Score against what a report took",
-            note="Means a report, as systems state them. On the frontier: none scores as much for less.",
-            columns=("system", head.metric, *axes, "on the frontier of"),
-            rows=tuple(rows),
-        )
-    ]
-
-
-def _unscored(head: MetricBoard) -> Table:
-    rows = [
-        (Cell(row.system), Cell(reason), Cell(_CAUSES.get(reason, "-")), Cell(str(count), count))
-        for row in head.standings
-        for reason, count in row.unscored.items()
-    ]
-    note = f"Scores of {head.metric} that are missing; none counts as 0."
+def _resolved(found: Resolution, metrics: Sequence[MetricBoard]) -> Table:
+    scale = next((metric.scale for metric in metrics if metric.metric == found.metric), 1.0)
     return Table(
-        kind="unscored",
-        title="What was unscored, and why",
-        note=note if rows else "Nothing was left unscored.",
-        columns=("system", "reason", "cause", "scores"),
-        rows=tuple(rows),
-    )
-
-
-def _noise(detail: Detail, scale: float, board: Leaderboard) -> Table:
-    noise = detail.noise
-    repeats = max((source.repeats for source in board.sources), default=1)
-    if noise is None:
-        note = (
-            "Not measured: the judge answered once. Run with --repeats 2 or more to see its own scatter."
-            if repeats == 1
-            else "Too few scores to tell."
-        )
-        return Table(kind="noise", title="Judge noise", note=note, columns=("component", "share"), rows=())
-    scatter = (
-        "cannot be told apart from the rest"
-        if noise.repeat_sd is None
-        else f"is {_number(noise.repeat_sd, scale)} (standard deviation)"
-    )
-    return Table(
-        kind="noise",
-        title="Judge noise",
-        note=f"The judge's own scatter between repeats {scatter}, from {noise.n_used:,} scores of {repeats} repeats.",
-        columns=("component", "share"),
+        kind="resolved",
+        title=f"Comparisons by {found.metric}, and when they were resolved",
+        note=f"{found.note[0].upper()}{found.note[1:]}.",
+        columns=("system", "less", "difference", "interval", "ahead", "after tasks", "scored for both"),
         rows=tuple(
-            (Cell(name.replace("_", " x ")), Cell("-" if share is None else f"{share:.1%}", share))
-            for name, share in noise.shares.items()
+            (
+                Cell(pair.a),
+                Cell(pair.b),
+                Cell(number(pair.difference, scale), pair.difference),
+                span(pair.low, pair.high, scale),
+                Cell(pair.ahead or "open"),
+                Cell(str(pair.resolved_at or "-"), pair.resolved_at),
+                Cell(str(pair.n_used), pair.n_used),
+            )
+            for pair in found.pairs
         ),
     )
 
@@ -341,7 +213,7 @@ def _published(metric: MetricBoard) -> Table:
         if found is None
         else [("Kendall's tau", found.tau), ("Spearman's rho", found.rho), ("Pearson's r", found.pearson)]
     )
-    agreement = ", ".join(f"{name} {_number(value)}" for name, value in figures)
+    agreement = ", ".join(f"{name} {number(value)}" for name, value in figures)
     own = {row.system: row for row in metric.standings}
     names = [*own, *sorted(metric.published.keys() - own.keys())]
     rows = []
@@ -353,9 +225,9 @@ def _published(metric: MetricBoard) -> Table:
         rows.append(
             (
                 Cell(name),
-                Cell("-") if row is None else _value(row, metric),
+                Cell("-") if row is None else score(row, metric),
                 _published_cell(metric, name),
-                Cell(_number(difference), difference),
+                Cell(number(difference), difference),
             )
         )
     return Table(
@@ -369,4 +241,4 @@ def _published(metric: MetricBoard) -> Table:
 
 def _published_cell(metric: MetricBoard, system: str) -> Cell:
     value = metric.published.get(system)
-    return Cell(_number(value), value)
+    return Cell(number(value), value)

@@ -1,11 +1,15 @@
 """The leaderboard's page in Chromium: from disk, by keyboard, at both widths, in light and dark."""
 
+import random
+
 import pytest
 from adjudge.engine.leaderboard import build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
+from adjudge.engine.published import Published
 
 from tests.browser import overflow, picture, violations, visiting
 from tests.made_runs import made_run
+from tests.worlds import lines
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -16,14 +20,27 @@ FOCUSED = "document.activeElement"
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory) -> str:
-    """The page of six systems, 40 tasks and two repeats."""
+    """The page of six systems, 40 tasks and two repeats, beside people's scores of ten tasks and published figures."""
     folder = made_run(tmp_path_factory.mktemp("run"), SYSTEMS, 40, repeats=2)
-    return write_leaderboard(build_leaderboard([folder]), folder).as_uri()
+    draw = random.Random(0)
+    ratings = [
+        {
+            "task_id": str(task),
+            "system": system,
+            "rater": "r",
+            "metric": "race.overall",
+            "value": draw.random(),
+        }
+        for task in draw.sample(range(40), 10)
+        for system in SYSTEMS
+    ]
+    human = lines(folder / "human.jsonl", ratings)
+    published = [Published(system, "overall", 50.0 + place) for place, system in enumerate(SYSTEMS[:4])]
+    return write_leaderboard(build_leaderboard([folder], published=published, human=human), folder).as_uri()
 
 
 async def see_all(page) -> None:
-    """Open every table and bring every figure into sight."""
-    await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    """Bring every figure into sight."""
     for plot in await page.locator(".plot").all():
         await plot.scroll_into_view_if_needed()
     await page.wait_for_function(
@@ -53,15 +70,30 @@ def column(page, table: str, name: str):
     )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
 async def test_all_of_it_is_seen_sound_and_in_its_window(browser, url, width, scheme):
     async with visiting(browser, url, width=width, scheme=scheme) as page:
-        await picture(page, f"leaderboard-{width}-{scheme}")
         await see_all(page)
+        await picture(page, f"leaderboard-{width}-{scheme}")
+        await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         assert await violations(page) == []
         assert await overflow(page) == 0
-        await picture(page, f"leaderboard-{width}-{scheme}-opened")
+
+
+async def test_people_s_and_published_figures_stand_beside_the_judge_s(browser, url):
+    async with visiting(browser, url) as page:
+        assert all(" to " in text for text in await column(page, "p1t0", "corrected interval"))
+        assert sorted(await column(page, "p1t0", "published")) == [
+            "-",
+            "-",
+            "50.00",
+            "51.00",
+            "52.00",
+            "53.00",
+        ]
+        tables = [await one.text_content() for one in await page.locator("#p1 summary").all()]
+        assert "Differences of overall corrected by people's scores" in tables
+        assert "overall beside published figures" in tables
 
 
 async def test_a_table_is_sorted_by_keyboard(browser, url):
