@@ -75,10 +75,13 @@ licences: .venv/dev.stamp
 audit: .venv/dev.stamp
 	$(BIN)/uvx --quiet pip-audit==2.10.1 --require-hashes --disable-pip -r deploy/requirements.lock
 
-# Nothing that is committed looks like a secret. Inline `pragma: allowlist secret` marks what only looks like one.
+# Nothing that is committed looks like a secret. Tests hold made-up passwords: there only keys of known services count.
+SCAN := xargs -0 $(BIN)/detect-secrets-hook --no-verify --exclude-files '\.(lock|jsonl|pem)$$'
+MADE_UP := HexHighEntropyString Base64HighEntropyString KeywordDetector BasicAuthDetector
+
 secrets: .venv/dev.stamp
-	git ls-files -z | xargs -0 $(BIN)/detect-secrets-hook --no-verify --exclude-files '\.(lock|jsonl|pem)$$' \
-	--exclude-secrets 'secret|password|sk-do-not-tell|^SOME_KEY$$'
+	git ls-files -z ':!tests' | $(SCAN)
+	git ls-files -z tests | $(SCAN) $(foreach plugin,$(MADE_UP),--disable-plugin $(plugin))
 
 dist: .venv/dev.stamp
 	deploy/dist.sh dist

@@ -423,7 +423,7 @@ def test_urls_that_are_none(url: str) -> None:
 
 def test_credentials_in_a_url_are_refused_without_showing_them() -> None:
     with pytest.raises(JudgeError, match="judge url on example") as raised:
-        judge_of("http://user:pass@example.org/v1")  # pragma: allowlist secret
+        judge_of("http://user:pass@example.org/v1")
     assert "pass" not in str(raised.value).replace("keep credentials", "")
 
 
