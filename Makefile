@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check test-vllm bench debian lock licences audit secrets dist format clean
+.PHONY: demo test check test-vllm bench debian lock licences audit scan dist format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -39,7 +39,7 @@ check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy -p adjudge
-	$(MAKE) secrets
+	$(MAKE) scan
 	$(MAKE) test
 
 # vLLM lives in an environment of its own, outside the checkout, kept for the next run.
@@ -79,7 +79,7 @@ audit: .venv/dev.stamp
 SCAN := xargs -0 $(BIN)/detect-secrets-hook --no-verify --exclude-files '\.(lock|jsonl|pem)$$'
 MADE_UP := HexHighEntropyString Base64HighEntropyString KeywordDetector BasicAuthDetector
 
-secrets: .venv/dev.stamp
+scan: .venv/dev.stamp
 	git ls-files -z ':!tests' | $(SCAN)
 	git ls-files -z tests | $(SCAN) $(foreach plugin,$(MADE_UP),--disable-plugin $(plugin))
 
