@@ -124,20 +124,21 @@ class PartStore:
         self, names: list[str], first: int, every: bool
     ) -> tuple[Prefixes, Locations, Locations] | None:
         """Prefix, part and row of every row in `names`, parts number `first` and on, in order of precedence."""
-        tables = []
-        for number, name in enumerate(names, first):
+        prefix, written, row = [], [], []
+        for name in names:
             keyed = self._place.open(name).read(columns=["key", "reason", "written_at"])
-            part = pa.array(np.full(len(keyed), number, np.uint64))
-            row = pa.array(np.arange(len(keyed), dtype=np.uint64))
-            tables.append(keyed.append_column("part", part).append_column("row", row))
-        if not tables:
+            reasons = pc.cast(keyed["reason"], pa.string())
+            kinds = [reason for reason in pc.unique(reasons).to_pylist() if every or self._answers(reason)]
+            kept = pc.is_in(reasons, value_set=pa.array(kinds, pa.string()), skip_nulls=False)
+            prefix.append(prefixes(keyed["key"].filter(kept)))
+            written.append(keyed["written_at"].filter(kept).cast(pa.int64()).to_numpy())
+            row.append(np.flatnonzero(kept.to_numpy()).astype(np.uint32))
+        if not names:
             return None
-        rows = pa.concat_tables(tables)
-        reasons = pc.cast(rows["reason"], pa.string())
-        kinds = [reason for reason in pc.unique(reasons).to_pylist() if every or self._answers(reason)]
-        kept = rows.filter(pc.is_in(reasons, value_set=pa.array(kinds, pa.string()), skip_nulls=False))
-        order = np.argsort(kept["written_at"].cast(pa.int64()).to_numpy(), kind="stable")
-        return prefixes(kept["key"])[order], kept["part"].to_numpy()[order], kept["row"].to_numpy()[order]
+        part = np.repeat(np.arange(first, first + len(names), dtype=np.uint32), [len(rows) for rows in row])
+        order = np.argsort(np.concatenate(written), kind="stable")
+        parts, rows = part[order].astype(np.uint64), np.concatenate(row)[order].astype(np.uint64)
+        return np.concatenate(prefix)[order], parts, rows
 
     async def get(self, key: bytes) -> Row | None:
         """The row that answers `key`; where every row is indexed and none answers, the last; or None."""
