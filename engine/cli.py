@@ -5,6 +5,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from typing import TypeVar
 
 import msgspec
 from adjudge.engine import console as show
@@ -19,8 +20,10 @@ from adjudge.engine.house import make_judge
 from adjudge.engine.leaderboard import Leaderboard, build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
 from adjudge.engine.logs import begin, form
+from adjudge.engine.markdown import leaderboard_markdown, rich_markdown
 from adjudge.engine.plan import plan
 from adjudge.engine.progress import progress_on
+from adjudge.engine.published import read_published
 from adjudge.engine.run import evaluate
 from adjudge.engine.server import serve
 from adjudge.engine.store import Place, StoreError
@@ -30,11 +33,13 @@ from adjudge.fetchers.pool import PoolError
 from adjudge.judges.errors import JudgeError
 from adjudge.prompts import PromptBook
 from rich.console import Console
+from rich.table import Table
 
 __all__ = ["main"]
 
 DONE, FAILED, USAGE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
 
+T = TypeVar("T")
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -84,7 +89,11 @@ def _parser() -> argparse.ArgumentParser:
     _run_options(command)
 
     command = _add(
-        commands, "leaderboard", _leaderboard, "print and write the leaderboard of one or more runs"
+        commands,
+        "leaderboard",
+        _leaderboard,
+        "print and write the leaderboard of one or more runs",
+        tables=True,
     )
     command.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
     command.add_argument(
@@ -97,6 +106,9 @@ def _parser() -> argparse.ArgumentParser:
         "--human",
         metavar="FILE",
         help="correct means and differences by people's scores: CSV or JSONL, as agreement takes them",
+    )
+    command.add_argument(
+        "--published", metavar="FILE", help="set published figures beside: CSV with system, metric, value"
     )
 
     command = _add(commands, "show", _show, "show the evidence behind a system's scores for a task")
@@ -124,14 +136,22 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--max-bytes", type=int, metavar="N", help="of a page")
 
     command = _add(
-        commands, "compare", _compare, "test two systems of a run against each other, every metric"
+        commands,
+        "compare",
+        _compare,
+        "test two systems of a run against each other, every metric",
+        tables=True,
     )
     command.add_argument("run_folder", metavar="RUN", help="folder of a run")
     command.add_argument("a", metavar="A", help="a system")
     command.add_argument("b", metavar="B", help="another system")
 
     command = _add(
-        commands, "agreement", _agreement, "say how far a run's judge agrees with people or another judge"
+        commands,
+        "agreement",
+        _agreement,
+        "say how far a run's judge agrees with people or another judge",
+        tables=True,
     )
     command.add_argument("run_folder", metavar="RUN", help="folder of a run")
     other = command.add_mutually_exclusive_group(required=True)
@@ -156,7 +176,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--days", type=float, metavar="N", help="prune: rows written more than N days ago")
     command.add_argument("--of", metavar="JUDGE", help="prune: judgments with this judge fingerprint")
 
-    command = _add(commands, "attack", _attack, "try to talk a judge round, and say how often that works")
+    command = _add(
+        commands, "attack", _attack, "try to talk a judge round, and say how often that works", tables=True
+    )
     command.add_argument("--judge", default="lexical", metavar="SPEC", help="whom to try")
     command.add_argument("--file", metavar="ATTACKS.jsonl", help="attacks of your own: id, kind, where, text")
 
@@ -170,10 +192,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, run: Command, summary: str
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    run: Command,
+    summary: str,
+    tables: bool = False,
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-    command.add_argument("--json", action="store_true", help="print one JSON document instead")
+    how = command.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print one JSON document instead")
+    if tables:
+        how.add_argument("--markdown", action="store_true", help="print Markdown instead")
     command.set_defaults(run=run)
     return command
 
@@ -236,17 +265,21 @@ def _plan(options: argparse.Namespace) -> int:
 def _leaderboard(options: argparse.Namespace) -> int:
     board = _built(options)
     written = write_leaderboard(board, options.out or options.runs[0])
-    _print(options, board, lambda found: show.leaderboard(found, written))
+    if options.markdown:
+        sys.stdout.write(leaderboard_markdown(board))
+    else:
+        _print(options, board, lambda found: show.leaderboard(found, written))
     return DONE
 
 
 def _built(options: argparse.Namespace) -> Leaderboard:
+    published = () if options.published is None else read_published(options.published)
     if options.cluster == "none":
-        return build_leaderboard(options.runs, human=options.human)
+        return build_leaderboard(options.runs, published=published, human=options.human)
     from adjudge.engine.cluster.statistics import statistics_on
 
     with statistics_on(options.cluster) as statistics:
-        return build_leaderboard(options.runs, statistics, human=options.human)
+        return build_leaderboard(options.runs, statistics, published, options.human)
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -283,7 +316,7 @@ def _fetch(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    _print(options, compare(options.run_folder, options.a, options.b), show.comparison)
+    _print_table(options, compare(options.run_folder, options.a, options.b), show.comparison)
     return DONE
 
 
@@ -292,7 +325,7 @@ def _agreement(options: argparse.Namespace) -> int:
         found = with_humans(options.run_folder, options.human)
     else:
         found = with_run(options.run_folder, options.other)
-    _print(options, found, show.agreement)
+    _print_table(options, found, show.agreement)
     return DONE
 
 
@@ -318,7 +351,7 @@ def _store(options: argparse.Namespace) -> int:
 
 
 def _attack(options: argparse.Namespace) -> int:
-    _print(options, asyncio.run(_attacked(options)), show.attacked)
+    _print_table(options, asyncio.run(_attacked(options)), show.attacked)
     return DONE
 
 
@@ -342,3 +375,10 @@ def _print(options: argparse.Namespace, result: object, people: Callable[..., No
         sys.stdout.write(msgspec.json.encode(result).decode() + "\n")
     else:
         people(result)
+
+
+def _print_table(options: argparse.Namespace, result: T, people: Callable[[T], Table]) -> None:
+    if options.markdown:
+        sys.stdout.write(rich_markdown(people(result)))
+    else:
+        _print(options, result, lambda found: show.table(people(found)))

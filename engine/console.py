@@ -33,6 +33,7 @@ __all__ = [
     "rejected",
     "result",
     "rewritten",
+    "table",
 ]
 
 _SHOWN_REJECTED = 20
@@ -84,6 +85,9 @@ def leaderboard(board: Leaderboard, page: Path) -> None:
     for metric in board.metrics:
         if metric.corrected_differences:
             console.print(_differences(metric))
+        if metric.published_agreement is not None:
+            name = f"{metric.protocol}.{metric.metric}"
+            console.print(f"{name} and published: {metric.published_agreement.line}", markup=False)
     for note in board.notes:
         console.print(f"note: {note}", markup=False)
     console.print(f"page: {page}", markup=False, soft_wrap=True)
@@ -102,6 +106,8 @@ def _table(protocol: str, metrics: list[MetricBoard]) -> Table:
     rated = any(row.corrected is not None for row in head.standings)
     if rated:
         table.add_column("corrected by people", justify="right")
+    if head.published:
+        table.add_column("published", justify="right")
     table.add_column("scored", justify="right")
     table.add_column("unscored")
     standings = {metric.metric: {row.system: row for row in metric.standings} for metric in shown}
@@ -109,8 +115,11 @@ def _table(protocol: str, metrics: list[MetricBoard]) -> Table:
         cells = [_value(standings[metric.metric].get(row.system), metric, metric is head) for metric in shown]
         reasons = ", ".join(f"{count} {reason}" for reason, count in row.unscored.items())
         scored = f"{row.n_scored}/{row.n_total}" + (" *" if row.flagged else "")
-        people = [_corrected(row.corrected, head.scale)] if rated else []
-        table.add_row(_rank(row), escape(row.system), *cells, *people, scored, escape(reasons))
+        others = [_corrected(row.corrected, head.scale)] if rated else []
+        if head.published:
+            theirs = head.published.get(row.system)
+            others.append("-" if theirs is None else f"{theirs:.2f}")
+        table.add_row(_rank(row), escape(row.system), *cells, *others, scored, escape(reasons))
     return table
 
 
@@ -169,7 +178,12 @@ def _value(row: Standing | None, metric: MetricBoard, interval: bool) -> str:
     return escape(text)
 
 
-def comparison(found: Comparison) -> None:
+def table(found: Table) -> None:
+    """A table."""
+    _out().print(found)
+
+
+def comparison(found: Comparison) -> Table:
     """Paired tests, a line a metric."""
     table = Table(title=f"{escape(found.a)} less {escape(found.b)}", title_justify="left", title_style="bold")
     for name in ("metric", "difference", "95 %", "t p", "Holm p", "Wilcoxon p", "sign-flip p", "d", "tasks"):
@@ -185,10 +199,10 @@ def comparison(found: Comparison) -> None:
             _number(row.cohens_d, 1.0),
             str(row.n_used),
         )
-    _out().print(table)
+    return table
 
 
-def agreement(found: Iterable[MetricAgreement]) -> None:
+def agreement(found: Iterable[MetricAgreement]) -> Table:
     """Agreement, a line a metric."""
     table = Table()
     names = ("par", "par_dr3", "opc", "fap", "fas", "icc_1_1", "icc_2_k", "alpha", "kappa", "kappa_quadratic")
@@ -197,7 +211,7 @@ def agreement(found: Iterable[MetricAgreement]) -> None:
     for row in found:
         figures = (_with_interval(getattr(row, name), row.intervals.get(name)) for name in names)
         table.add_row(escape(f"{row.protocol}.{row.metric}"), *figures, str(row.n_systems), str(row.n_cases))
-    _out().print(table)
+    return table
 
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
@@ -306,10 +320,13 @@ def rewritten(found: Iterable[Rewritten]) -> None:
         )
 
 
-def attacked(found: AttackReport) -> None:
+def attacked(found: AttackReport) -> Table:
     """A judge's flip rate, a line a kind."""
     table = Table(
-        title=f"{found.attacks} attacks on {escape(found.judge)}", title_justify="left", title_style="bold"
+        title=f"{found.attacks} attacks on {escape(found.judge)}",
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
     )
     for name in ("kind", "tried", "flipped", "rate", "95 %", "settled", "unscored"):
         table.add_column(name, justify="left" if name == "kind" else "right")
@@ -318,9 +335,9 @@ def attacked(found: AttackReport) -> None:
         span = "-" if row.low is None or row.high is None else f"{row.low:.1%} to {row.high:.1%}"
         counts = (str(row.settled), str(row.unscored))
         table.add_row(escape(row.kind), str(row.tried), str(row.flipped), rate, span, *counts)
-    _out().print(table)
     if found.flipped:
-        _out().print(f"flipped by: {', '.join(found.flipped)}", markup=False)
+        table.caption = f"flipped by: {escape(', '.join(found.flipped))}"
+    return table
 
 
 def findings(found: Iterable[Finding]) -> None:

@@ -179,7 +179,7 @@ def build_leaderboard(
 
     `published` figures are set beside the metrics of their names, what people's ratings in the file `human` make of
     means and differences beside the judge's. Raises ConfigError for a folder that is no finished
-    run.
+    run, and for published figures of other metrics alone.
     """
     folders = [Path(run) for run in runs]
     if len(set(folders)) < len(folders):
@@ -195,6 +195,9 @@ def build_leaderboard(
         _with_people(_with_published(_board(matrix, known, statistics), published), corrected)
         for matrix in matrices
     ]
+    if published and not any(board.published for board in boards):
+        there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
+        raise ConfigError(f"published: no figure is of a metric of these runs; they have {there}")
     return Leaderboard(
         runs=tuple(record.run for record in records),
         notes=tuple(_notes(records, boards)),

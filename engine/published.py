@@ -2,6 +2,7 @@
 
 import csv
 import math
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
@@ -32,6 +33,14 @@ class PublishedAgreement(msgspec.Struct, frozen=True, kw_only=True):
     pearson: float | None
     mean_difference: float | None
 
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        named = {"Kendall's tau": self.tau, "Spearman's rho": self.rho, "Pearson's r": self.pearson}
+        figures = {**named, "mean difference": self.mean_difference}
+        shown = (f"{name} {'-' if value is None else f'{value:.2f}'}" for name, value in figures.items())
+        return f"{self.n} systems in both; {', '.join(shown)}"
+
 
 def read_published(file: str | Path) -> tuple[Published, ...]:
     """The figures of a CSV file. Raises ConfigError for a file that is none.
@@ -61,7 +70,14 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
             raise ConfigError(f"published: {path}:{line + 2}: {text!r} is no number")
     if not found:
         raise ConfigError(f"published: {path}: holds no figure")
+    for (system, metric), several in groupby(sorted(found, key=_name), _name):
+        if len({one.value for one in several}) > 1:
+            raise ConfigError(f"published: {path}: {system!r} has several values of {metric}")
     return tuple(found)
+
+
+def _name(one: Published) -> tuple[str, str]:
+    return one.system, one.metric
 
 
 def agreement_with(own: dict[str, float], published: dict[str, float]) -> PublishedAgreement:

@@ -207,13 +207,6 @@ def _resolved(found: Resolution, metrics: Sequence[MetricBoard]) -> Table:
 
 
 def _published(metric: MetricBoard) -> Table:
-    found = metric.published_agreement
-    figures = (
-        []
-        if found is None
-        else [("Kendall's tau", found.tau), ("Spearman's rho", found.rho), ("Pearson's r", found.pearson)]
-    )
-    agreement = ", ".join(f"{name} {number(value)}" for name, value in figures)
     own = {row.system: row for row in metric.standings}
     names = [*own, *sorted(metric.published.keys() - own.keys())]
     rows = []
@@ -233,7 +226,7 @@ def _published(metric: MetricBoard) -> Table:
     return Table(
         kind="published",
         title=f"{metric.metric} beside published figures",
-        note=f"{found.n if found else 0} systems in both. {agreement}",
+        note="" if metric.published_agreement is None else f"{metric.published_agreement.line}.",
         columns=("system", "here", "published", "difference"),
         rows=tuple(rows),
     )

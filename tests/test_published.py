@@ -1,0 +1,200 @@
+"""Published figures beside one's own, and tables as Markdown, through the command line."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from adjudge.engine.config import ConfigError
+from adjudge.engine.markdown import markdown_table, rich_markdown
+from adjudge.engine.published import agreement_with, read_published
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.markup import escape
+from rich.table import Table
+from scipy import stats
+
+from tests.test_cli import one_line, run
+from tests.test_until_resolved import unequal
+from tests.worlds import lines
+
+PIPED = "low | *cost* [1]"
+
+
+@pytest.fixture
+def board(tmp_path, capsys) -> Path:
+    """A run of three systems, one of a name that is Markdown."""
+    config = unequal(tmp_path, {"high": 0.8, "middle": 0.6, PIPED: 0.3}, tasks=12)
+    assert run(capsys, "evaluate", config)[0] == 0
+    return tmp_path / "run"
+
+
+def csv(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def tables(markdown: str) -> list[list[list[str]]]:
+    """The tables of a Markdown text, cell by cell; fails if a row is of another width than its heading."""
+    found: list[list[list[str]]] = [[]]
+    for line in markdown.splitlines():
+        if line.startswith("|"):
+            cells = [re.sub(r"\\(.)", r"\1", cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            found[-1].append([cell.strip() for cell in cells])
+        elif found[-1]:
+            found.append([])
+    found = [table for table in found if table]
+    for table in found:
+        assert {len(row) for row in table} == {len(table[0])}, table
+        assert set(table[1]) == {"---"}
+    return found
+
+
+# Reading
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "system,metric,value\nA,overall,47.1\nB,overall,50\nB,insight,3\n",
+        "\ufeffmodel,overall,insight,link\nA,47.1,-,https://a.example\nB,50%,3,\n",
+    ],
+)
+def test_a_line_a_figure_and_a_line_a_system_are_the_same(tmp_path, text):
+    found = read_published(csv(tmp_path / "figures.csv", text))
+    assert {(one.system, one.metric, one.value) for one in found} == {
+        ("A", "overall", 47.1),
+        ("B", "overall", 50.0),
+        ("B", "insight", 3.0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("name,overall\nA,1\n", "no column is called system or model"),
+        ("", "no column is called system or model"),
+        ("system,overall\nA,-\n", "holds no figure"),
+        ("system,metric,value\nA,overall,much\n", ":2: 'much' is no number"),
+        ("system,metric,value\nA,overall,inf\n", ":2: 'inf' is no number"),
+        ("system,overall\nA,1\nA,2\n", "'A' has several values of overall"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_with_its_reason(tmp_path, text, word):
+    with pytest.raises(ConfigError, match=re.escape(word)):
+        read_published(csv(tmp_path / "figures.csv", text))
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_published(tmp_path / "none.csv")
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=2, max_size=12))
+def test_agreement_against_scipy(pairs):
+    own = {str(place): float(pair[0]) for place, pair in enumerate(pairs)}
+    theirs = {**{str(place): float(pair[1]) for place, pair in enumerate(pairs)}, "only theirs": 1.0}
+    found = agreement_with(own, theirs)
+    x, y = np.array(pairs, float).T
+    assert found.n == len(pairs)
+    assert found.mean_difference == pytest.approx((x - y).mean())
+    if len(set(x)) > 1 and len(set(y)) > 1:
+        assert found.tau == pytest.approx(stats.kendalltau(x, y).statistic)
+        assert found.rho == pytest.approx(stats.spearmanr(x, y).statistic)
+        assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
+    else:
+        assert (found.tau, found.rho, found.pearson) == (None, None, None)
+
+
+# Beside one's own
+
+
+def test_published_figures_stand_beside_one_s_own_everywhere(board, tmp_path, capsys):
+    file = csv(tmp_path / "figures.csv", "system,score\nmiddle,55\nhigh,77\nelsewhere,90\n")
+    code, out, error = run(capsys, "leaderboard", board, "--published", file)
+    assert code == 0, error
+    assert "published" in out and "2 systems in both; Kendall's tau 1.00" in out
+    found = json.loads((board / "leaderboard.json").read_bytes())
+    metric = next(one for one in found["metrics"] if one["metric"] == "score")
+    assert metric["published"] == {"middle": 55.0, "high": 77.0, "elsewhere": 90.0}
+    values = {row["system"]: row["value"] * metric["scale"] for row in metric["standings"]}
+    difference = (values["middle"] - 55 + values["high"] - 77) / 2
+    assert metric["published_agreement"]["mean_difference"] == pytest.approx(difference)
+    assert all(not one["published"] for one in found["metrics"] if one["metric"] != "score")
+    beside = next(
+        table
+        for table in tables((board / "leaderboard.md").read_text())
+        if table[0] == ["system", "here", "published", "difference"]
+    )
+    assert {row[0]: row[2] for row in beside[2:]} == {
+        "high": "77.00",
+        "middle": "55.00",
+        PIPED: "-",
+        "elsewhere": "90.00",
+    }
+
+
+def test_figures_of_no_metric_of_the_run_are_refused(board, tmp_path, capsys):
+    file = csv(tmp_path / "figures.csv", "system,elegance\nhigh,77\n")
+    code, out, error = run(capsys, "leaderboard", board, "--published", file)
+    assert (code, out) == (2, "")
+    assert "rubrics.score" in one_line(error)
+
+
+# As Markdown
+
+
+def test_a_leaderboard_as_markdown_is_its_file(board, capsys):
+    code, out, _ = run(capsys, "leaderboard", board, "--markdown")
+    assert code == 0 and out == (board / "leaderboard.md").read_text()
+    ranking = tables(out)[0]
+    assert [row[2] for row in ranking[2:]] == ["high", "middle", PIPED]
+
+
+def test_comparison_and_agreement_as_markdown_say_what_json_says(board, tmp_path, capsys):
+    compared = json.loads(run(capsys, "compare", board, "high", PIPED, "--json")[1])["metrics"]
+    code, out, _ = run(capsys, "compare", board, "high", PIPED, "--markdown")
+    (table,) = tables(out)
+    assert code == 0 and out.startswith("### high less low \\| \\*cost\\* \\[1\\]\n\n|")
+    assert [row[0] for row in table[2:]] == [f"{one['protocol']}.{one['metric']}" for one in compared]
+    assert [row[8] for row in table[2:]] == [str(one["n_used"]) for one in compared]
+    ratings = [
+        {"task_id": f"task{task}", "system": system, "rater": rater, "metric": "score", "value": task % 3}
+        for task in range(12)
+        for system in ("high", "middle", PIPED)
+        for rater in ("a", "b")
+    ]
+    human = lines(tmp_path / "human.jsonl", ratings)
+    code, out, error = run(capsys, "agreement", board, "--human", human, "--markdown")
+    assert code == 0, error
+    (table,) = tables(out)
+    assert table[2][0] == "rubrics.score" and re.fullmatch(
+        r"-?\d\.\d{3} -?\d\.\d\d to -?\d\.\d\d", table[2][1]
+    )
+
+
+def test_attacks_as_markdown(capsys):
+    code, out, _ = run(capsys, "attack", "--markdown")
+    (table,) = tables(out)
+    assert code == 0 and table[-1][0] == "all" and "attacks on lexical" in out and "flipped by: " in out
+
+
+def test_json_and_markdown_are_not_asked_for_together(board, capsys):
+    assert run(capsys, "compare", board, "high", "middle", "--json", "--markdown")[0] == 2
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.text(max_size=12), min_size=2, max_size=2), min_size=1, max_size=4))
+def test_no_text_makes_or_breaks_a_cell(rows):
+    for text in (markdown_table(("a", "b"), rows), rich(rows)):
+        (table,) = tables(text)
+        assert len(table) == len(rows) + 2
+
+
+def rich(rows: list[list[str]]) -> str:
+    table = Table("a", "b")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    return rich_markdown(table)
