@@ -5,7 +5,7 @@
 64 prompts x 8 rollouts x 20 rubrics against a judge that takes 200 ms and 256 questions at once: the judge-bound
 optimum is calls x latency / 256. Ours is `RewardModel`, store and all; every run has reports of its own. The peers send
 the same requests to the same judge: one after the other; an asyncio coroutine a rollout; blocking functions in ten
-processes. The slow peers do a part of the work, and ours the same part.
+processes. The slow peers do a part of the work, and ours the same part. Rows `a deadline ...` have a judge that fails.
 
 In the Python of a vLLM environment (make test-vllm makes one), rows against a real vLLM with a tiny model follow, whose
 prefix cache holds two of the eight reports. There, the limit of both sides is 16 requests at once.
@@ -44,6 +44,7 @@ PROCESSES = 10
 RUBRICS = 20
 ROLLOUTS = 8
 CHARS = 3_000
+DEADLINE = 2.0
 VLLM_LIMIT = 16
 VLLM_REPORT_WORDS = 4_500
 
@@ -173,6 +174,8 @@ def _blocking(arguments: tuple[str, list[bytes]]) -> None:
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
     with rare_collections():
         yield from _mock_rows(quick, wanted)
+        if wanted("deadline"):
+            yield from _deadlines(16 if quick else 64)
         if importlib.util.find_spec("vllm") is not None and wanted("vllm"):
             yield from _vllm_rows(quick)
 
@@ -271,6 +274,26 @@ def _single_calls(judge: dict[str, Any], prompts: int, words: int) -> Iterator[R
         )
 
 
+def _deadlines(prompts: int) -> Iterator[Row]:
+    """How long a call takes that has `DEADLINE` seconds, whatever the judge does: the longest of three."""
+    with judge_server(LATENCY) as url:
+        judges = {name: [url.replace("/v1", f"/{name}/v1")] for name in ("slow", "down", "garbage")}
+        judges["half dead"] = [url, "http://127.0.0.1:9/v1"]
+        for name, urls in judges.items():
+            judge = {"urls": urls, "model": "mock", "max_in_flight": LIMIT, "retries": 5}
+            with _working(judge, prompts, ROLLOUTS, RUBRICS, CHARS // 6) as work:
+                work.model.score_sync(work.items()[:1], deadline=0.1)
+                took, reasons = [], set()
+                for items in (work.items() for _ in range(3)):
+                    began = time.perf_counter()
+                    rewards = work.model.score_sync(items, deadline=DEADLINE)
+                    took.append(time.perf_counter() - began)
+                    reasons |= {reward.reason or "scored" for reward in rewards}
+                    assert all((reward.value is None) == (reward.reason is not None) for reward in rewards)
+            label = f"a deadline of {DEADLINE:g} s, judge {name} ({', '.join(sorted(reasons))})"
+            yield alone(f"{label}: time over it", max(took) / DEADLINE, "x", n=len(rewards), runs=3)
+
+
 def _vllm_rows(quick: bool) -> Iterator[Row]:
     from tests.local_vllm import server
 
@@ -284,7 +307,8 @@ def _vllm_rows(quick: bool) -> Iterator[Row]:
         "--dtype",
         "bfloat16",
     )
-    with server(*arguments) as url:
+    with server(*arguments) as served:
+        url = served.url
         judge = {"url": url, "model": "judge", "max_in_flight": VLLM_LIMIT, "timeout_s": 3600}
         with _working(judge, 1, ROLLOUTS, rubrics, VLLM_REPORT_WORDS) as work:
             for at_once, how in ((False, "rubrics in turn"), (True, "rubrics at once")):
@@ -296,6 +320,14 @@ def _vllm_rows(quick: bool) -> Iterator[Row]:
                     n=work.calls,
                     quick=True,
                 )
+            yield compare(
+                f"vLLM, cache of 2 of 8 reports, 8 x {rubrics} rubrics",
+                lambda: as_batch(work),
+                lambda: one_by_one(url, work.requests()),
+                peer_name="one by one (a)",
+                n=work.calls,
+                quick=True,
+            )
 
 
 if __name__ == "__main__":

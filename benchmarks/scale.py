@@ -4,45 +4,49 @@
 
 Rows `routing ...` come from benchmarks.routing, where its constants are; `peer` is round robin or least loaded. Rows
 `cluster ...` compare the same cases in this process and on a small Ray here, whose start is not counted; the judge is
-a server in a process of its own that takes 200 ms. Rows `cost ...` use the scripted judge in one process.
+a server in a process of its own that takes 200 ms. Rows `cost ...` and `memory ...` come from the whole engine, store
+and all, with a scripted judge that takes no time, in one process and on a small Ray; of the reports that a user's files
+hold, none is kept in memory.
 """
 
 import asyncio
+import multiprocessing
 import os
 import resource
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from adjudge.engine.ask import Asker
 from adjudge.engine.cluster.driver import open_cluster
 from adjudge.engine.config import RunConfig
 from adjudge.engine.garbage import rare_collections
 from adjudge.engine.house import open_evaluator
-from adjudge.engine.store import JudgmentStore, Place
-from adjudge.judges import ScriptedJudge
+from adjudge.judges import Question, ScriptedJudge
+from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 from adjudge.scoring.case import Case, Report, Task
 
-from benchmarks.orchestration import LIMIT, Verdict, questions, server
+from benchmarks.orchestration import LIMIT, server
 from benchmarks.routing import POLICIES, WORKLOADS, Outcome, simulate
 from benchmarks.timing import Row, alone, main
 from tests.chaos import children, command
+from tests.mock_openai import valid
 from tests.worlds import CRITERIA
 
 QUESTIONS_A_CASE = len(CRITERIA)
 EVALUATORS = 2
+INDEX_BYTES = 16  # a row
 
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
     yield from _routing(quick, wanted)
     if wanted("cluster"):
         yield from _cluster(quick)
-    if wanted("cost"):
+    if wanted("cost memory"):
         yield from _cost(quick)
 
 
@@ -139,43 +143,109 @@ async def _on_ray(folder: str, url: str, count: int) -> tuple[float, float]:
         return await _timed(cluster, count)
 
 
+class Spent(msgspec.Struct, frozen=True):
+    """What a run took, in seconds, and the resident bytes of each process at a tenth of it and at its end."""
+
+    wall: float
+    cpu: float
+    tenth: dict[str, int]
+    end: dict[str, int]
+
+
 def _cost(quick: bool) -> Iterator[Row]:
-    found: dict[int, float] = {}
-    memory: dict[int, int] = {}
-    for count in (1_000, 10_000, 100_000) if quick else (1_000, 10_000, 100_000, 1_000_000):
-        with tempfile.TemporaryDirectory() as folder, rare_collections():
-            began = time.perf_counter()
-            memory[count] = asyncio.run(_ask(folder, count))
-            found[count] = (time.perf_counter() - began) / count * 1e6
-        yield alone(f"cost a question, scripted judge, {count:,}", found[count], "us", n=count)
-    largest = max(found)
-    yield Row(
-        f"cost a question at {largest:,}", found[largest], found[10_000], "at 10,000", found[10_000] / found[largest],
-        "us", largest, 1,
-    )  # fmt: skip
+    counts = (1_000, 10_000, 100_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
+    largest = counts[-1]
+    for how, run, sizes in (
+        ("one process", _scripted_here, counts),
+        ("cluster", _scripted_on_ray, counts[-1:]),
+    ):
+        cpu: dict[int, float] = {}
+        for count in sizes:
+            spent = [_apart(run, count) for _ in range(1 if count == largest else 3)]
+            name, runs = f"cost a question, scripted judge, {how}, {count:,}", len(spent)
+            cpu[count] = statistics.median(one.cpu for one in spent) / count * 1e6
+            wall = statistics.median(one.wall for one in spent) / count * 1e6
+            yield alone(f"{name}: CPU", cpu[count], "us", n=count, runs=runs)
+            yield alone(f"{name}: wall", wall, "us", n=count, runs=runs)
+        if 10_000 in cpu:
+            yield Row(
+                f"cost a question at {largest:,}: CPU", cpu[largest], cpu[10_000], "at 10,000",
+                cpu[10_000] / cpu[largest], "us", largest, 1,
+            )  # fmt: skip
+        last = spent[-1]
+        for process in sorted(last.end):
+            grown = (last.end[process] - last.tenth[process]) / 2**20
+            yield alone(f"memory, {process}, {largest:,} less {largest // 10:,}", grown, "MB", n=largest)
+    index = (largest - largest // 10) * INDEX_BYTES / 2**20
     yield alone(
-        f"resident memory, {largest:,} less 100,000", (memory[largest] - memory[100_000]) / 2**20, "MB"
+        f"memory, of which key indices, all together, {largest:,} less {largest // 10:,}", index, "MB"
     )
 
 
-async def _ask(folder: str, count: int) -> int:
-    """Ask `count` questions, 256 at once; the peak of resident memory so far, in bytes."""
-    book = PromptBook()
-    store = JudgmentStore(Place.of(folder), flush_seconds=30.0)
-    await store.parts.open()
-    judge = ScriptedJudge(lambda question: Verdict(analysis="because", verdict="supported"))
-    asker = Asker(judge, store, book)
-    work = iter(range(0, count, 1000))
+def _apart(run: Callable[[str, int], Coroutine[Any, Any, Spent]], count: int) -> Spent:
+    """`run` in a process of its own, after a small one that loads all code."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_run, (run, count))
 
-    async def worker() -> None:
-        for first in work:
-            for question in questions(1000):
-                await asker.ask(question, repeat=first // 1000)
 
-    await asyncio.gather(*(worker() for _ in range(16)))
-    await store.parts.close()
-    assert store.parts.written == count
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def _run(run: Callable[[str, int], Coroutine[Any, Any, Spent]], count: int) -> Spent:
+    with rare_collections(), tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(run(folder, count))
+
+
+async def _scripted_here(folder: str, count: int) -> Spent:
+    for name, size in (("first", 1_000), ("store", count)):
+        async with open_evaluator(_config(f"{folder}/{name}", "-"), judge=scripted) as evaluator:
+            spent = await _scored(evaluator, size, lambda: {"the process": os.getpid()})
+    return spent
+
+
+async def _scripted_on_ray(folder: str, count: int) -> Spent:
+    def processes() -> dict[str, int]:
+        workers = filter(lambda pid: b"ray::EvaluatorActor" in command(pid), _below(os.getpid()))
+        return {"driver": os.getpid()} | {f"evaluator {n}": pid for n, pid in enumerate(sorted(workers))}
+
+    async with open_cluster(_config(folder, "-"), scripted) as cluster:
+        while len(cluster.evaluators) < EVALUATORS:
+            await asyncio.sleep(0.1)
+        return await _scored(cluster, count, processes)
+
+
+def scripted(book: PromptBook) -> ScriptedJudge:
+    """A judge that answers at once, always the same for the same allowed points."""
+
+    answers: dict[tuple[float, ...], str] = {}
+
+    def opinion(question: Question[Any]) -> str:
+        found = answers.get(question.options)
+        if found is None:
+            schema = schema_of(question, True)
+            found = answers[question.options] = msgspec.json.encode(valid(schema, bytes(32))).decode()
+        return found
+
+    return ScriptedJudge(opinion)
+
+
+async def _scored(evaluator: Any, count: int, processes: Callable[[], dict[str, int]]) -> Spent:
+    cpu, began, scored = _cpu(os.getpid()), time.perf_counter(), 0
+    resident: dict[int, dict[str, int]] = {}
+    async for card in evaluator.run(cases(count)):
+        assert card.status == "scored"
+        scored += QUESTIONS_A_CASE
+        if scored in (count // 10, count):
+            resident[scored] = {name: _resident(pid) for name, pid in processes().items()}
+    wall = time.perf_counter() - began
+    return Spent(wall, _cpu(os.getpid()) - cpu, resident[count // 10], resident[count])
+
+
+def _resident(process: int) -> int:
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def _below(process: int) -> Iterator[int]:
+    for child in children(process):
+        yield child
+        yield from _below(child)
 
 
 if __name__ == "__main__":
