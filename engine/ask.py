@@ -32,6 +32,10 @@ class Flights:
         """How many different keys are in flight."""
         return len(self._tasks)
 
+    def __contains__(self, key: bytes) -> bool:
+        """Whether `key` is in flight."""
+        return key in self._tasks
+
     async def share(self, key: bytes, begin: Callable[[], Coroutine[Any, Any, R]]) -> R:
         """The result of the work in flight for `key`, begun if there is none."""
         task, waiting = self._tasks.get(key, (None, 0))
@@ -116,16 +120,20 @@ class Asker:
         asked = Asked(key=key, repeat=repeat, priority=priority)
         try:
             async with asyncio.timeout_at(deadline):
+                if key not in self._flights and (stored := await self._stored(key, question)) is not None:
+                    return stored
                 return await self._flights.share(key, lambda: self._answer(question, asked))
         except TimeoutError:
             return self._judgment(key, question, Reply(reason="deadline"))
 
-    async def _answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
-        stored = await self.store.get(asked.key, question)
-        if stored is not None:
+    async def _stored(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
+        judgment = await self.store.get(key, question)
+        if judgment is not None:
             self.from_store += 1
             self.metrics.stored(self.store.parts.table)
-            return stored
+        return judgment
+
+    async def _answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
         started = time.perf_counter()
         reply = await self.judge.answer(question, asked)
         self.from_judge += 1

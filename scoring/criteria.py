@@ -64,7 +64,7 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def options(self) -> tuple[float, ...]:
         """The points that may be given, ascending."""
-        return tuple(sorted(set(self.values or (0.0, self.points or 0.0))))
+        return _options(self.values or (0.0, self.points or 0.0))
 
     @property
     def worst(self) -> float:
@@ -80,6 +80,11 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def full(self) -> float:
         """What the criterion adds to the denominator: its positive points."""
         return max(self.best, 0.0)
+
+
+@lru_cache(maxsize=4096)  # a run asks for the few that there are millions of times
+def _options(values: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(sorted(set(values)))
 
 
 def load_criteria(file: str) -> tuple[Criterion, ...]:
