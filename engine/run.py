@@ -40,6 +40,8 @@ __all__ = ["Progress", "RunResult", "evaluate", "evaluate_async"]
 
 _log = logging.getLogger(__name__)
 
+SCORE_GROUP = 1 << 16  # rows: a reader of one system's scores opens few of them
+
 Progress = Callable[[Scorecard], None]
 OnStart = Callable[[int], Progress]
 
@@ -216,7 +218,7 @@ def _write_run(out: Path, record: RunRecord, place: Place, numbers: bytes) -> No
         out.mkdir(parents=True, exist_ok=True)
         scores = score_table(place, record.run)
         written = out / ".scores.parquet.tmp"
-        pq.write_table(scores, written, compression="zstd", compression_level=1)
+        pq.write_table(scores, written, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)
         written.rename(out / "scores.parquet")
         (out / "metrics.prom").write_bytes(numbers)
         record.write(out)

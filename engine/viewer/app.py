@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import msgspec
+import pyarrow as pa
 from adjudge.engine.config import ConfigError
 from adjudge.engine.markup import tag
 from adjudge.engine.page import asset, page_policy
@@ -75,6 +76,8 @@ def view(run: str, other: str | None, port: int, json: bool = False) -> None:
 
 
 async def _view(run: str, other: str | None, port: int, json: bool) -> None:
+    # Arrow's own pool keeps what a large read took; the system's gives it back.
+    pa.set_memory_pool(pa.system_memory_pool())
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -59,7 +59,7 @@ async def report_page(run: OpenRun, frame: Frame, query: ReportQuery) -> str:
         others,
         tag(
             "p",
-            tag("a", f"All {len(card.judgments):,} questions", href=address("questions", query)),
+            tag("a", f"What was asked ({len(card.judgments):,})", href=address("questions", query)),
             tag("a", "Difference to the other run", href=address("difference", query))
             if frame.other
             else None,

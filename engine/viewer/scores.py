@@ -1,10 +1,12 @@
 """A run's score rows, read as they are looked at: row groups that hold nothing of what is asked for are not opened."""
 
+import math
+from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from adjudge.engine.config import ConfigError
 
 __all__ = ["ScoreRows", "joined", "pooled"]
@@ -16,17 +18,26 @@ class ScoreRows:
     """The rows of a scores.parquet. Raises ConfigError for a folder without one."""
 
     def __init__(self, run: Path) -> None:
+        self._path = run / "scores.parquet"
         try:
-            self._rows = ds.dataset(run / "scores.parquet", format="parquet")
+            pq.read_metadata(self._path)
         except (OSError, pa.ArrowException) as error:
             raise ConfigError(f"{run} is no finished run: scores.parquet cannot be read ({error})") from error
 
     def select(self, columns: list[str], **equal: str | int) -> pa.Table:
         """`columns` of the rows whose columns equal what is given, in the file's order."""
-        wanted = pc.scalar(True)
-        for name, value in equal.items():
-            wanted = wanted & (pc.field(name) == pc.scalar(value))
-        return self._rows.to_table(columns=columns, filter=wanted)
+        with pq.ParquetFile(self._path, read_dictionary=["protocol", "metric"]) as file:
+            places = {file.schema_arrow.names[i]: i for i in range(len(file.schema_arrow.names))}
+            kept = [
+                _matching(file.read_row_group(group, columns=[*{*columns, *equal}]), equal).select(columns)
+                for group in range(file.num_row_groups)
+                if all(_may_hold(file, group, places[name], value) for name, value in equal.items())
+            ]
+        tables = [table for table in kept if len(table)] or kept[:1]
+        return pa.concat_tables(tables) if tables else self._empty(columns)
+
+    def _empty(self, columns: list[str]) -> pa.Table:
+        return pq.read_schema(self._path).empty_table().select(columns)
 
     def of_metric(self, protocol: str, metric: str, **equal: str | int) -> pa.Table:
         """Rows of one metric: which report, value, reason."""
@@ -50,13 +61,30 @@ def pooled(rows: pa.Table, denominators: pa.Table | None) -> tuple[float | None,
     """
     numerators = _by_task(rows)
     if denominators is None:
-        return (sum(numerators.values()) / len(numerators), len(numerators)) if numerators else (None, 0)
+        return (
+            (math.fsum(numerators.values()) / len(numerators), len(numerators)) if numerators else (None, 0)
+        )
     below = _by_task(denominators)
     both = numerators.keys() & below.keys()
-    total = sum(below[task] for task in both)
-    return (sum(numerators[task] for task in both) / total if total else None), len(both)
+    total = math.fsum(below[task] for task in both)
+    return (math.fsum(numerators[task] for task in both) / total if total else None), len(both)
 
 
 def _by_task(rows: pa.Table) -> dict[str, float]:
-    means = rows.filter(pc.is_valid(rows["value"])).group_by("task_id").aggregate([("value", "mean")])
-    return dict(zip(means["task_id"].to_pylist(), means["value_mean"].to_pylist(), strict=True))
+    values: dict[str, list[float]] = {}
+    for task, value in zip(rows["task_id"].to_pylist(), rows["value"].to_pylist(), strict=True):
+        if value is not None:
+            values.setdefault(task, []).append(value)
+    return {task: math.fsum(found) / len(found) for task, found in values.items()}
+
+
+def _matching(table: pa.Table, equal: dict[str, str | int]) -> pa.Table:
+    if not equal:
+        return table
+    return table.filter(reduce(pc.and_, (pc.equal(table[name], value) for name, value in equal.items())))
+
+
+def _may_hold(file: pq.ParquetFile, group: int, column: int, value: str | int) -> bool:
+    """Whether a row group may hold `value`, by the least and the greatest of its column where it states them."""
+    found = file.metadata.row_group(group).column(column).statistics
+    return found is None or not found.has_min_max or found.min <= value <= found.max
