@@ -7,6 +7,7 @@ replicas), never from a report, a page or a request: the number of series is bou
 from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Protocol, runtime_checkable
 
@@ -88,18 +89,30 @@ class Metrics:
         self._at_work = Gauge("adjudge_scorecards_in_flight", "Cases at work under a protocol", registry=own)
         self._lost = Counter("adjudge_workers_lost", "Workers that died or hung", ["kind"], registry=own)
         self._workers = Gauge("adjudge_workers", "Workers that are open", ["kind"], registry=own)
+        self._question = cache(self._questions.labels)  # half of what counting costs is finding the series
+        self._of_judge = cache(self._judges_own)
         self._watched = _Watched()
         own.register(self._watched)
 
     def answered(self, judgment: Judgment[Any], waited: float) -> None:
         """Count a judgment that came after `waited` seconds from its judge, all told."""
-        judge, usage = judgment.judge, judgment.usage
-        self._questions.labels(judgment.question, judge, judgment.status, judgment.reason or "").inc()
-        self._judge.labels(judge).observe(judgment.seconds)
-        self._queue.labels(judge).observe(max(0.0, waited - judgment.seconds))
-        self._tokens.labels(judge, "computed").inc(max(0, usage.prompt_tokens - usage.cached_tokens))
-        self._tokens.labels(judge, "cached").inc(usage.cached_tokens)
-        self._tokens.labels(judge, "generated").inc(usage.completion_tokens)
+        usage = judgment.usage
+        self._question(judgment.question, judgment.judge, judgment.status, judgment.reason or "").inc()
+        seconds, queue, computed, cached, generated = self._of_judge(judgment.judge)
+        seconds.observe(judgment.seconds)
+        queue.observe(max(0.0, waited - judgment.seconds))
+        computed.inc(max(0, usage.prompt_tokens - usage.cached_tokens))
+        cached.inc(usage.cached_tokens)
+        generated.inc(usage.completion_tokens)
+
+    def _judges_own(self, judge: str) -> tuple[Histogram, Histogram, Counter, Counter, Counter]:
+        return (
+            self._judge.labels(judge),
+            self._queue.labels(judge),
+            self._tokens.labels(judge, "computed"),
+            self._tokens.labels(judge, "cached"),
+            self._tokens.labels(judge, "generated"),
+        )
 
     def fetched(self, page: Page) -> None:
         """Count a page that the fetcher gave."""

@@ -1,0 +1,51 @@
+"""Numbers of a cluster's workers on the driver's one page: equal to the tables, and right after a worker has died."""
+
+import os
+import signal
+
+import pytest
+from adjudge.engine.run import evaluate_async
+
+from tests.chaos import children, command
+from tests.mock_openai import Call, MockOpenAI
+from tests.test_cluster import on_cluster, small_ray  # noqa: F401 - a fixture
+from tests.test_metrics import by, check, check_scorecards, rows, samples
+from tests.worlds import world
+
+ray = pytest.importorskip("ray")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+async def test_the_page_says_what_the_tables_say_of_all_workers(tmp_path):
+    async with MockOpenAI(latency=0.02) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 16, "replicas": 2}
+        config = on_cluster(world(tmp_path, systems=5, tasks=6, judge=judge), evaluators=2, cpus=0.5)
+        result = await evaluate_async(config)
+    found = samples((tmp_path / "run" / "metrics.prom").read_text())
+    check(found, rows(tmp_path / "run-store", "judgments"))
+    check_scorecards(found, tmp_path / "run", tmp_path / "run-store")
+    assert result.from_judge == sum(by(found, "adjudge_questions_total").values())
+    assert not by(found, "adjudge_workers_lost_total")
+
+
+async def test_a_dead_evaluator_is_counted_and_no_case_twice(tmp_path):
+    killed: list[int] = []
+
+    async def kill(mock: MockOpenAI, call: Call) -> None:
+        if mock.calls >= 60 and not killed:
+            raylet = ray._private.worker._global_node.all_processes["raylet"][0].process.pid
+            workers = [pid for pid in children(raylet) if b"ray::EvaluatorActor" in command(pid)]
+            killed.append(workers[0])
+            os.kill(workers[0], signal.SIGKILL)
+
+    async with MockOpenAI(latency=0.05, fault=kill) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 16}
+        config = on_cluster(world(tmp_path, systems=5, tasks=6, judge=judge), evaluators=2)
+        await evaluate_async(config)
+    found = samples((tmp_path / "run" / "metrics.prom").read_text())
+    check_scorecards(found, tmp_path / "run", tmp_path / "run-store")
+    assert by(found, "adjudge_workers_lost_total", "kind") == {("evaluator",): 1}
