@@ -1,0 +1,61 @@
+"""`adjudge evaluate` with a vLLM engine of its own: it loads a model by itself, and only if something must be asked."""
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tests import local_vllm
+from tests.tiny_model import tiny_model
+from tests.worlds import ADJUDGE
+
+pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
+
+EXAMPLE = Path(__file__).parent.parent / "examples/quickstart"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """The example, judged by the tiny model in an engine of its own, with a store and a run folder of its own."""
+    settings = yaml.safe_load((EXAMPLE / "adjudge.yaml").read_text(encoding="utf-8"))
+    judge = {"backend": "vllm", "model": str(tiny_model()), "engine": local_vllm.ENGINE}
+    settings |= {
+        "tasks": str(EXAMPLE / settings["tasks"]),
+        "reports": [str(EXAMPLE / pattern) for pattern in settings["reports"]],
+        "fetch": {"mode": "snapshot", "snapshot": str(EXAMPLE / "pages")},
+        "judge": judge,
+        "store": "store",
+        "out": "run",
+    }
+    path = tmp_path / "adjudge.yaml"
+    path.write_bytes(msgspec.yaml.encode(settings))
+    return path
+
+
+def adjudge(*arguments: object, codes: tuple[int, ...]) -> Any:
+    command = [*ADJUDGE, *map(str, arguments), "--json"]
+    done = subprocess.run(command, env=local_vllm.environment(), capture_output=True)
+    assert done.returncode in codes, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+def test_the_example_completes_and_is_asked_once(config: Path) -> None:
+    first = adjudge("evaluate", config, codes=(3,))
+    judgments = pq.read_table(config.parent / "store" / "judgments").to_pylist()
+    assert Counter(row["reason"] for row in judgments) == {None: first["from_judge"]}
+    assert (first["scorecards"], first["unscored"], first["from_store"]) == (48, 8, 0)
+    second = adjudge("evaluate", config, "--judge", f"vllm:{tiny_model()}", codes=(3,))
+    assert (second["from_judge"], second["from_store"]) == (0, first["from_judge"])
+    assert second["unscored"] == 8
+
+
+def test_the_doctor_loads_the_model_and_asks_it(config: Path) -> None:
+    found = {finding["what"]: finding["found"] for finding in adjudge("doctor", config, codes=(0,))}
+    assert found["judge"].startswith(f"{tiny_model()} answered in ")
+    assert found["vllm (optional)"][0].isdigit()
