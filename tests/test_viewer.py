@@ -479,6 +479,19 @@ async def test_without_its_input_a_run_still_shows_evidence_and_answers(run, tmp
         assert (await reader.get("search?q=x&where=reports"))[0] == 404
 
 
+async def test_a_store_that_cannot_be_read_is_said_so(run, tmp_path):
+    record = json.loads((run / "run.json").read_text())
+    store = shutil.copytree(run.parent / "store", tmp_path / "store")
+    (store / "scores" / "9.parquet").write_bytes(b"not Parquet")
+    record["config"]["store"] = str(store)
+    copy = shutil.copytree(run, tmp_path / "run")
+    (copy / "run.json").write_text(json.dumps(record))
+    async with viewing(copy) as reader:
+        status, body, headers = await reader.get(f"report?{DELTA}")
+        assert status == 503 and "9.parquet" in body and "Content-Security-Policy" in headers
+        assert (await reader.get(""))[0] == 200
+
+
 # The command.
 
 

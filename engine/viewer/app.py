@@ -17,7 +17,6 @@ import pyarrow as pa
 from adjudge.engine.config import ConfigError
 from adjudge.engine.markup import tag
 from adjudge.engine.page import asset, page_policy
-from adjudge.engine.store import StoreError
 from adjudge.engine.viewer.differences import difference_page, differences_page
 from adjudge.engine.viewer.finds import search_page
 from adjudge.engine.viewer.frame import Frame
@@ -47,7 +46,7 @@ __all__ = ["Viewer", "view"]
 
 HOST = "127.0.0.1"
 NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
-AT_ONCE = 4
+AT_ONCE = 8
 _TYPES = {"leaderboard.css": "text/css", "viewer.css": "text/css", "viewer.js": "text/javascript"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
@@ -192,7 +191,7 @@ def _explained(handler: Handler, frame: Frame) -> Handler:
             return _failed(frame, 400, "This address is not one of ours", str(error))
         except NotThere as error:
             return _failed(frame, 404, "It is not there", str(error))
-        except (StoreError, ConfigError) as error:
+        except (OSError, ConfigError, pa.ArrowException, msgspec.MsgspecError) as error:
             _log.error("%s", error)
             return _failed(frame, 503, "The run cannot be read", str(error))
 

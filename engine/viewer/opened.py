@@ -44,7 +44,7 @@ class OpenRun:
 
         async def one_after_the_other() -> None:
             for opening in (self.cards, self.stores, self.dataset):
-                await asyncio.wait([asyncio.ensure_future(opening())])
+                await asyncio.gather(opening(), return_exceptions=True)
 
         self._opening = asyncio.ensure_future(one_after_the_other())
 

@@ -15,6 +15,7 @@ from adjudge.engine.store.parts import TableKind, live_parts
 from adjudge.engine.store.place import Place
 from adjudge.engine.viewer.cards import CardIndex
 from adjudge.engine.viewer.query import QuestionQuery, ReportQuery, address
+from adjudge.scoring.scorecard import Scorecard
 
 __all__ = ["Find", "Finds", "found_of", "in_answers", "in_pages", "in_reports", "in_statements", "in_tasks"]
 
@@ -90,21 +91,26 @@ def in_statements(cards: CardIndex, words: str, after: int) -> Steps:
     """In scorecards' evidence: statements, criteria, outcomes and URLs."""
     inside = msgspec.json.encode(words.encode("utf-8", "replace").decode())[1:-1]
     for place, card in cards.scan(after, inside):
-        find = None
-        for number, line in enumerate(card.evidence if card is not None else (), 1):
-            text = " ".join(filter(None, (line.what, line.outcome, line.reason, line.url)))
-            if card is not None and words.lower() in text.lower():
-                wanted = ReportQuery(
-                    system=card.system,
-                    task=card.task_id,
-                    sample=card.sample,
-                    repeat=card.repeat,
-                    protocol=card.protocol,
-                )
-                title = f"{card.protocol}: {card.system}, task {card.task_id}, {number}"
-                find = Find.of(title, address("evidence", wanted, n=number), text, words)
-                break
-        yield place, find
+        yield place, None if card is None else _statement(card, words)
+
+
+def _statement(card: Scorecard, words: str) -> Find | None:
+    """The first line of evidence with `words`, and how many more there are."""
+    texts = (" ".join(filter(None, (one.what, one.outcome, one.reason, one.url))) for one in card.evidence)
+    lines = [(n, text) for n, text in enumerate(texts, 1) if words.lower() in text.lower()]
+    if not lines:
+        return None
+    number, text = lines[0]
+    wanted = ReportQuery(
+        system=card.system,
+        task=card.task_id,
+        sample=card.sample,
+        repeat=card.repeat,
+        protocol=card.protocol,
+    )
+    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+    title = f"{card.protocol}: {card.system}, task {card.task_id}, {number}{more}"
+    return Find.of(title, address("evidence", wanted, n=number), text, words)
 
 
 def in_answers(store: Place, judge: str, words: str, after: int) -> Steps:
