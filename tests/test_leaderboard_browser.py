@@ -75,7 +75,8 @@ async def test_all_of_it_is_seen_sound_and_in_its_window(browser, url, width, sc
     async with visiting(browser, url, width=width, scheme=scheme) as page:
         await see_all(page)
         await picture(page, f"leaderboard-{width}-{scheme}")
-        await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        if scheme == "light":
+            await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         assert await violations(page) == []
         assert await overflow(page) == 0
 
@@ -162,6 +163,9 @@ async def test_it_prints_with_every_figure_and_without_controls(browser, url):
         assert printed.startswith(b"%PDF")
         assert await page.locator(".plot:not([data-drawn])").count() == 0
         await page.emulate_media(media="print")
+        await page.set_viewport_size({"width": 703, "height": 1032})  # A4 less its margins
+        wider = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length"
+        assert await page.evaluate(wider) == 0
         assert not await page.locator(".controls").is_visible()
         assert await page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
 
