@@ -47,7 +47,7 @@ async def browser() -> "AsyncIterator[Browser]":
     """Chromium with an empty profile. Skips where there is none; in CI that fails."""
     executable = next(filter(None, map(shutil.which, NAMES)), None)
     if executable is None:
-        missing = "no Chromium: `make chromium` installs Debian's, as root"
+        missing = "no Chromium: `make debian` installs it, as root"
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
