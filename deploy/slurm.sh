@@ -23,15 +23,20 @@ head=$(srun --nodes=1 --ntasks=1 -w "${nodes[0]}" hostname --ip-address | awk '{
 
 srun --nodes=1 --ntasks=1 -w "${nodes[0]}" \
   ray start --head --node-ip-address="$head" --port="$port" --num-cpus="$cpus" --num-gpus="$gpus" --block &
+start=$!
+trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
 for node in "${nodes[@]:1}"; do
   srun --nodes=1 --ntasks=1 -w "$node" \
     ray start --address="$head:$port" --num-cpus="$cpus" --num-gpus="$gpus" --block &
 done
-until ray status --address="$head:$port" 2>/dev/null | grep -c '^ 1 node_' | grep -qx "${#nodes[@]}"; do sleep 2; done
+until ray status --address="$head:$port" 2>/dev/null | grep -c '^ 1 node_' | grep -qx "${#nodes[@]}"; do
+  kill -0 $start || exit 1
+  sleep 2
+done
 
 code=0
 srun --overlap --nodes=1 --ntasks=1 -w "${nodes[0]}" adjudge evaluate "$config" --cluster "$head:$port" &
 evaluation=$!
-trap 'kill -INT $evaluation; wait $evaluation || true; scontrol requeue "$SLURM_JOB_ID"; exit 0' TERM
+trap 'kill -TERM $evaluation; wait $evaluation || true; scontrol requeue "$SLURM_JOB_ID"; exit 0' TERM
 wait $evaluation || code=$?
 exit "$code"

@@ -83,10 +83,14 @@ def _terminable() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    interrupted = signal.getsignal(signal.SIGINT)
+    if interrupted == signal.SIG_IGN:  # as a shell script starts what it puts into the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, interrupted)
 
 
 async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> RunResult:

@@ -6,13 +6,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.processes import free_port
 from tests.wheel import cloned
+from tests.worlds import ADJUDGE, world
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -183,3 +186,54 @@ def test_the_lock_satisfies_what_is_required_by_hash_and_names_no_host(name, ext
     for line in [*project["dependencies"], *(line for extra in extras for line in optional[extra])]:
         wanted = packaging.Requirement(line)
         assert any(version in wanted.specifier for version in locked[wanted.name.lower()]), line
+
+
+SRUN = """#!/bin/bash
+while [[ $1 == -* ]]; do [[ $1 == -w ]] && shift; shift; done
+case "$*" in
+  hostname*) echo 127.0.0.1 ;;
+  ray\\ start*) exec "$@" --node-ip-address=127.0.0.1 --object-store-memory=80000000 $(
+    [[ $* == *--head* ]] && echo "--include-dashboard=false --temp-dir=$RAYS") ;;
+  *) exec "$@" ;;
+esac
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_the_slurm_script_evaluates_on_its_nodes(tmp_path):
+    """With stand-ins for Slurm's own commands, which start everything on this machine."""
+    pytest.importorskip("ray")
+    adjudge = f"#!/bin/sh\nexec {sys.executable} -P -c '{ADJUDGE[-1]}' \"$@\"\n"
+    commands = {"srun": SRUN, "scontrol": "#!/bin/sh\necho here\n", "adjudge": adjudge}
+    for name, text in commands.items():
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    config = world(tmp_path, systems=2, tasks=2, cluster={"evaluators": 1})
+    rays = tempfile.mkdtemp()  # sockets lie in it: the names of a test's own folders are too long for them
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "ADJUDGE": str(tmp_path),
+        "RAYS": rays,
+        "RAY_PORT": str(free_port()),
+        "SLURM_JOB_NODELIST": "here",
+        "SLURM_CPUS_PER_TASK": "2",
+    }
+    log = (tmp_path / "log").open("wb")
+    process = subprocess.Popen(
+        [DEPLOY / "slurm.sh", config],
+        env=environment,
+        stdout=log,
+        stderr=log,
+    )
+    try:
+        code = process.wait(timeout=120)
+    finally:
+        process.terminate()
+        process.wait(60)
+        log.close()
+        shutil.rmtree(rays, ignore_errors=True)
+    assert code == 0 and (tmp_path / "run" / "scores.parquet").exists(), (tmp_path / "log").read_text()

@@ -65,3 +65,23 @@ async def test_a_killed_run_goes_on_where_it_was(tmp_path, signum):
     unwritten = IN_FLIGHT / LATENCY * (FLUSH_SECONDS + 0.5) if signum == signal.SIGKILL else 0
     assert 0 <= asked_again <= unwritten + IN_FLIGHT
     assert unwritten + IN_FLIGHT < 0.6 * questions
+
+
+async def test_what_a_script_has_put_into_the_background_can_be_stopped(tmp_path):
+    async with MockOpenAI(latency=LATENCY) as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 4}
+        config = world(tmp_path, systems=6, tasks=14, judge=judge)
+        process = await asyncio.create_subprocess_exec(
+            *ADJUDGE,
+            "evaluate",
+            str(config),
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        )
+        while mock.calls < 8:
+            await asyncio.sleep(0.01)
+            assert process.returncode is None
+        process.terminate()
+        _, errors = await process.communicate()
+    assert process.returncode == 130, errors.decode()
