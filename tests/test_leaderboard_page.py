@@ -1,12 +1,17 @@
 """The leaderboard's page as a file."""
 
+import json
 from pathlib import Path
 
 import pytest
 from adjudge.engine.leaderboard import build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
+from selectolax.lexbor import LexborHTMLParser
 
 from tests.made_runs import made_run
+from tests.test_cli import run
+from tests.test_published import tables
+from tests.test_until_resolved import unequal
 
 
 @pytest.mark.timeout(600)
@@ -15,3 +20,18 @@ def test_fifty_systems_and_a_thousand_tasks_are_under_three_megabytes(tmp_path: 
     folder = made_run(tmp_path, systems, 1_000)
     size = write_leaderboard(build_leaderboard([folder]), folder).stat().st_size
     assert 500_000 < size < 3_000_000
+
+
+def test_when_comparisons_were_resolved_stands_on_the_page_and_in_markdown(tmp_path, capsys):
+    config = unequal(tmp_path, {"high": 0.9, "middle": 0.6, "low": 0.3})
+    assert run(capsys, "evaluate", config, "--until-resolved", "score")[0] == 0
+    (stopped,) = json.loads((tmp_path / "run" / "leaderboard.json").read_bytes())["stopped"]
+    assert stopped["judged_tasks"] < stopped["planned_tasks"]
+    told = [(pair["a"], pair["b"], pair["ahead"], str(pair["resolved_at"])) for pair in stopped["pairs"]]
+    written = next(
+        table for table in tables((tmp_path / "run" / "leaderboard.md").read_text()) if "ahead" in table[0]
+    )
+    assert [(row[0], row[1], row[4], row[5]) for row in written[2:]] == told
+    page = LexborHTMLParser((tmp_path / "run" / "leaderboard.html").read_text())
+    shown = [[cell.text() for cell in row.css("th, td")] for row in page.css("table.resolved tbody tr")]
+    assert [(row[0], row[1], row[4], row[5]) for row in shown] == told
