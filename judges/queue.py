@@ -4,12 +4,14 @@ What waits is grouped by context. Of a cold context one question, the leader, go
 leader's prompt is in the cache. A context is begun only when everything about the contexts already begun fits into the
 cache beside it, so that a cache for few contexts is not thrashed. Lower priorities go first, whatever the context. No
 question waits longer than a stated bound: then it goes, and with it all that wait for its context.
+
+Followers get ready (their prompts are made, say) while their leader warms the cache, so that they can go together.
 """
 
 import asyncio
 import heapq
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -31,12 +33,15 @@ class Turn:
 
 
 class _Entry:
-    """A question: its rank (priority, then arrival), its size, and whether it may go."""
+    """A question: its rank (priority, then arrival), its size, whether its turn is near, and whether it may go."""
 
-    def __init__(self, rank: tuple[int, int], own: int, go: "asyncio.Future[None]") -> None:
+    def __init__(self, rank: tuple[int, int], own: int) -> None:
+        loop = asyncio.get_running_loop()
         self.rank = rank
         self.own = own
-        self.go = go
+        self.near: asyncio.Future[None] = loop.create_future()
+        self.waits_near = False
+        self.go: asyncio.Future[None] = loop.create_future()
         self.timer: asyncio.TimerHandle | None = None
         self.overdue = False
 
@@ -97,22 +102,32 @@ class ContextQueue:
         self._begun: dict[bytes, _Group] = {}
         self._cold: list[_Ranked] = []  # may hold groups begun or gone, and old ranks
         self._in_flight = 0
+        self._near = 0  # whose turn is near, and who are not out yet
         self._arrivals = count()
         self._paused = False
         self._idle: asyncio.Future[None] | None = None
 
     @asynccontextmanager
     async def turn(
-        self, context: bytes, priority: int = 0, shared: int = 0, own: int = 0
+        self,
+        context: bytes,
+        priority: int = 0,
+        shared: int = 0,
+        own: int = 0,
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> AsyncIterator[Turn]:
         """Wait for the turn of a question about `context`; it is over when the block is left.
 
         `shared` is the size of the context, `own` that of the rest of the prompt. A block that is left without an
-        exception has warmed its context.
+        exception has warmed its context. `prepare` is awaited first, mostly while others still have their turns; of
+        those that wait, never more than `total` are prepared.
         """
         group = self._groups.setdefault(context, _Group(context, shared))
         entry = self._enter(group, priority, own)
         try:
+            if prepare is not None:
+                await entry.near
+                await prepare()
             await entry.go
             turn = Turn(self, group)
             yield turn
@@ -137,11 +152,12 @@ class ContextQueue:
         self._send()
 
     def _enter(self, group: _Group, priority: int, own: int) -> _Entry:
-        loop = asyncio.get_running_loop()
-        entry = _Entry((priority, next(self._arrivals)), own, loop.create_future())
-        entry.timer = loop.call_later(self._hold_s, self._expire, group, entry)
+        entry = _Entry((priority, next(self._arrivals)), own)
+        entry.timer = asyncio.get_running_loop().call_later(self._hold_s, self._expire, group, entry)
         heapq.heappush(group.waiting, entry)
         group.own += own
+        if group.begun:
+            self._approach(entry)
         if not group.begun and group.first() is entry:
             heapq.heappush(self._cold, _Ranked(entry.rank, group))
         self._send()
@@ -155,6 +171,9 @@ class ContextQueue:
         if entry.go.done() and not entry.go.cancelled():
             group.in_flight -= 1
             self._in_flight -= 1
+        else:
+            entry.go.cancel()
+            self._near -= entry.waits_near
         if not group.in_flight and group.first() is None and self._groups.get(group.context) is group:
             del self._groups[group.context]
             self._begun.pop(group.context, None)
@@ -183,6 +202,9 @@ class ContextQueue:
     def _go(self, group: _Group) -> None:
         """Send the first of `group` that waits."""
         entry = heapq.heappop(group.waiting)
+        self._near -= entry.waits_near
+        if not entry.near.done():
+            entry.near.set_result(None)
         entry.go.set_result(None)
         if entry.timer is not None:
             entry.timer.cancel()
@@ -191,6 +213,15 @@ class ContextQueue:
         if not group.begun:
             group.begun = True
             self._begun[group.context] = group
+            for waiting in group.waiting:
+                self._approach(waiting)
+
+    def _approach(self, entry: _Entry) -> None:
+        """The turn of `entry` is near, unless that can be said of enough others."""
+        if self._near < self._total and not entry.near.done() and not entry.go.done():
+            self._near += 1
+            entry.waits_near = True
+            entry.near.set_result(None)
 
     def _next(self) -> _Group | None:
         """The group whose first question goes next: by priority, then one already begun, then by arrival."""

@@ -96,7 +96,7 @@ class VLLMJudge:
         self._queue = ContextQueue(config.max_in_flight, hold_s=config.hold_s)
         self._loading: asyncio.Task[VLLMEngine] | None = None
         self._threads = ThreadPoolExecutor(2, "adjudge-tokens")
-        self._bytes, self._tokens = _BYTES_PER_TOKEN, 1.0
+        self._bytes, self._prompt_tokens = _BYTES_PER_TOKEN, 1.0
 
     async def start(self) -> VLLMEngine:
         """The engine, loaded now if it was not. Raises JudgeError."""
@@ -144,17 +144,26 @@ class VLLMJudge:
             async with asyncio.timeout_at(asked.deadline):
                 engine = await self.start()
                 shared, own = self._estimate(question, form, engine.block)
-                async with self._queue.turn(question.context.digest, asked.priority, shared, own) as turn:
-                    return await self._answer(_Ask(engine, question, form, asked, turn))
+                prompt: list[int] = []
+
+                async def prepare() -> None:
+                    prompt.extend(await self._tokenised(engine, question, form))
+
+                context = question.context.digest
+                async with self._queue.turn(context, asked.priority, shared, own, prepare) as turn:
+                    return await self._answer(_Ask(engine, question, form, asked, turn, prompt))
         except TimeoutError:
             return Reply(reason="deadline")
 
-    async def _answer(self, ask: "_Ask[A]") -> Reply[A]:
-        said = messages(ask.question, self._book, ask.form.schema, self._secret)
+    async def _tokenised(self, engine: VLLMEngine, question: Question[A], form: _Form) -> list[int]:
+        said = messages(question, self._book, form.schema, self._secret)
         loop = asyncio.get_running_loop()
-        ask.prompt = await loop.run_in_executor(self._threads, ask.engine.tokens, said)
+        prompt = await loop.run_in_executor(self._threads, engine.tokens, said)
         self._bytes += sum(_size(message["content"]) for message in said)
-        self._tokens += len(ask.prompt)
+        self._prompt_tokens += len(prompt)
+        return prompt
+
+    async def _answer(self, ask: "_Ask[A]") -> Reply[A]:
         if len(ask.prompt) + ask.form.max_tokens > ask.engine.window:
             return Reply(reason="context_overflow", usage=Usage(len(ask.prompt)))
         try:
@@ -172,7 +181,7 @@ class VLLMJudge:
         context = sum(_size(section.text) for section in question.context.sections)
         template = self._book.get(question.prompt, question.language).template
         rest = _size(template) + sum(map(_size, question.fields().values()))
-        ratio = self._tokens / self._bytes
+        ratio = self._prompt_tokens / self._bytes
         return round(context * ratio), round(rest * ratio + _ANSWER_SHARE * form.max_tokens) + block
 
     def _form(self, question: Question[A]) -> _Form:
@@ -190,12 +199,18 @@ class _Ask(Generic[A]):
     """One question on its way through the engine, in one or more requests; `usage` is the sum over them."""
 
     def __init__(
-        self, engine: VLLMEngine, question: Question[A], form: _Form, asked: Asked, turn: Turn
+        self,
+        engine: VLLMEngine,
+        question: Question[A],
+        form: _Form,
+        asked: Asked,
+        turn: Turn,
+        prompt: list[int],
     ) -> None:
         self.engine = engine
         self.question = question
         self.form = form
-        self.prompt: list[int] = []
+        self.prompt = prompt
         self.usage = Usage()
         self._asked = asked
         self._turn = turn

@@ -3,7 +3,9 @@
 import asyncio
 import random
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
+from types import NoneType
 
 import msgspec
 import pytest
@@ -15,7 +17,7 @@ from tests.virtual_time import run
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A question: when it arrives, and how many seconds it takes to warm its context and then to be answered."""
+    """A question: when it arrives; how many seconds it takes to get ready, to warm its context and to be answered."""
 
     name: int
     context: int
@@ -23,6 +25,7 @@ class Job(msgspec.Struct, frozen=True):
     priority: int = 0
     shared: int = 1
     own: int = 0
+    prepare: float = 0.0
     prefill: float = 1.0
     decode: float = 1.0
     fails: bool = False
@@ -30,8 +33,9 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct):
-    """When a job was sent, warm and done; None for never."""
+    """When a job was prepared, sent, warm and done; None for never."""
 
+    prepared: float | None = None
     sent: float | None = None
     warm: float | None = None
     done: float | None = None
@@ -46,17 +50,32 @@ class Judge:
         self.order: list[int] = []
         self.out = 0
         self.peak = 0
+        self.ready = 0
+        self.most_ready = 0
 
     async def answer(self, job: Job) -> None:
         clock = asyncio.get_running_loop()
         await asyncio.sleep(job.at)
         seen = self.seen[job.name]
+
+        async def prepare() -> None:
+            self.ready += 1
+            self.most_ready = max(self.most_ready, self.ready)
+            try:
+                await asyncio.sleep(job.prepare)
+            except asyncio.CancelledError:
+                self.ready -= 1
+                raise
+            seen.prepared = clock.time()
+
+        ready = prepare if job.prepare else None
         try:
             async with (
                 asyncio.timeout(job.patience),
-                self.queue.turn(bytes([job.context]), job.priority, job.shared, job.own) as turn,
+                self.queue.turn(bytes([job.context]), job.priority, job.shared, job.own, ready) as turn,
             ):
                 seen.sent = clock.time()
+                self.ready -= ready is not None
                 self.order.append(job.name)
                 self.out += 1
                 self.peak = max(self.peak, self.out)
@@ -86,6 +105,7 @@ def played(queue: ContextQueue, jobs: list[Job]) -> Judge:
     run(play())
     assert not queue._groups, "a group that nobody needs any more was kept"
     assert not queue._begun
+    assert not queue._near
     return judge
 
 
@@ -101,6 +121,49 @@ def test_a_leader_goes_first_and_its_followers_wait_until_its_prompt_is_in_the_c
     judge = played(ContextQueue(100), batch(1, 10, prefill=3.0))
     sent = [judge.seen[name].sent for name in range(10)]
     assert sent == [0.0] + [3.0] * 9
+
+
+def test_followers_get_ready_while_their_leader_warms_the_context() -> None:
+    judge = played(ContextQueue(100), batch(1, 10, prepare=2.0, prefill=3.0))
+    assert [judge.seen[name].prepared for name in range(10)] == [2.0] * 10
+    assert [judge.seen[name].sent for name in range(10)] == [2.0] + [5.0] * 9
+
+
+def test_nobody_gets_ready_whose_context_is_not_begun() -> None:
+    judge = played(ContextQueue(100, capacity=150), batch(3, 4, shared=100, prepare=0.5))
+    for context in range(1, 3):
+        ready = min(judge.seen[4 * context + q].prepared for q in range(4))
+        assert ready > max(judge.seen[4 * context - 4 + q].sent for q in range(4))
+
+
+def test_no_more_get_ready_ahead_than_may_be_out() -> None:
+    judge = played(ContextQueue(3, hold_s=1e6), batch(1, 50, prepare=0.5, decode=10.0))
+    assert 1 < judge.most_ready <= 4
+
+
+def test_who_cannot_get_ready_holds_nothing() -> None:
+    async def fail() -> None:
+        raise ConnectionError
+
+    async def ask(queue: ContextQueue, prepare: Callable[[], Awaitable[None]] | None) -> None:
+        async with queue.turn(b"page", prepare=prepare):
+            await asyncio.sleep(5)
+
+    async def ask_all() -> None:
+        queue = ContextQueue(1)
+        outcomes = await asyncio.gather(
+            *(ask(queue, prepare) for prepare in (None, fail, fail, None)), return_exceptions=True
+        )
+        assert [type(outcome) for outcome in outcomes] == [
+            NoneType,
+            ConnectionError,
+            ConnectionError,
+            NoneType,
+        ]
+        assert asyncio.get_running_loop().time() == 10.0
+        assert (queue._near, queue._in_flight, queue._groups) == (0, 0, {})
+
+    run(ask_all())
 
 
 def test_a_leader_that_fails_is_followed_by_another_leader() -> None:
@@ -242,6 +305,17 @@ def test_no_follower_is_sent_while_its_leader_warms_a_cold_context(jobs: list[Jo
             warm_by_others = any(o.warm is not None and o.warm <= seen.sent for _, o in others)
             out = [o for _, o in others if o.sent < seen.sent and (o.done or 0) > seen.sent]
             assert not out or warm_by_others
+
+
+@settings(deadline=None, max_examples=200)
+@given(jobs, st.lists(st.integers(0, 6).map(float), min_size=40, max_size=40), st.integers(1, 8))
+def test_getting_ready_loses_nobody(jobs: list[Job], prepares: list[float], total: int) -> None:
+    jobs = [msgspec.structs.replace(job, prepare=p) for job, p in zip(jobs, prepares, strict=False)]
+    judge = played(ContextQueue(total, hold_s=30.0, capacity=25.0), jobs)
+    for job in jobs:
+        seen = judge.seen[job.name]
+        assert seen.done is not None or job.fails or job.patience < 1e9
+        assert seen.sent is None or seen.sent - job.at <= 30.0 + job.prepare
 
 
 @pytest.mark.parametrize("seed", range(5))
