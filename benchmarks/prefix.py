@@ -144,6 +144,10 @@ class Pair:
         self.llm.chat(asked, how, use_tqdm=False)
 
 
+CHAT = ("LLM.chat by report", Pair.chat)
+JUDGE = ("VLLMJudge by report", Pair.ask)
+
+
 def grouped(questions: list[Points1]) -> list[Points1]:
     return questions
 
@@ -169,18 +173,26 @@ def computed_tokens(pair: Pair, setting: Setting) -> Row:
     return Row(name, computed, least, "block-aligned minimum", least / computed, "tokens", 60, 1)
 
 
-def rates(name: str, pair: Pair, order: Callable[[list[Points1]], list[Points1]], quick: bool) -> Row:
-    """Judgments a second through the judge in `order`, beside `LLM.chat` by report."""
-    n = REPORTS * CRITERIA
+def rates(
+    name: str,
+    pair: Pair,
+    order: Callable[[list[Points1]], list[Points1]],
+    quick: bool,
+    beside: tuple[str, Callable[[Pair, list[Points1]], object]] = CHAT,
+) -> Row:
+    """Judgments a second through the judge in `order`, beside those by report of `LLM.chat` or of the judge."""
+    peer_name, peer = beside
     row = compare(
         name,
         lambda: pair.ask(order(pair.questions())),
-        lambda: pair.chat(pair.questions()),
-        peer_name="LLM.chat by report",
-        n=n,
+        lambda: peer(pair, pair.questions()),
+        peer_name=peer_name,
+        n=REPORTS * CRITERIA,
         quick=quick,
     )
-    return msgspec.structs.replace(row, ours=n / row.ours, peer=n / (row.peer or 1), unit="judgments/s")
+    return msgspec.structs.replace(
+        row, ours=row.n / row.ours, peer=row.n / (row.peer or 1), unit="judgments/s"
+    )
 
 
 def bare(name: str, pair: Pair, order: Callable[[list[Points1]], list[Points1]]) -> Row:
@@ -211,6 +223,7 @@ def rows_of(setting: Setting) -> Callable[[bool, Callable[[str], bool]], Iterabl
             with pair_of(setting, 2.3) as pair:
                 yield rates("cache holds two, by report", pair, grouped, quick)
                 yield rates("cache holds two, shuffled", pair, shuffled, quick)
+                yield rates("cache holds two, shuffled, beside by report", pair, shuffled, quick, JUDGE)
                 yield rates("cache holds two, by criterion", pair, by_criterion, quick)
                 yield bare("cache holds two, shuffled, LLM.chat", pair, shuffled)
         if wanted("none"):
