@@ -83,14 +83,15 @@ def _terminable() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    interrupted = signal.getsignal(signal.SIGINT)
-    if interrupted == signal.SIG_IGN:  # as a shell script starts what it puts into the background
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as in what a script put into the background
+    if ignored:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-        signal.signal(signal.SIGINT, interrupted)
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> RunResult:

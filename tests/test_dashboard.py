@@ -104,7 +104,7 @@ async def test_every_panel_has_data(tmp_path, monkeypatch):
             pages,
             systems=3,
             tasks=8,
-            judge={**judge, "replicas": 2},
+            judge={**judge, "urls": [mock.url, mock.url.replace("127.0.0.1", "localhost")]},
             cluster={"address": "local", "evaluators": 1, "cpus": 0.1, "flush_seconds": 1},
         )
         since, server = time.time(), contextlib.ExitStack()
@@ -118,6 +118,7 @@ async def test_every_panel_has_data(tmp_path, monkeypatch):
                 async with aiohttp.ClientSession(headers=headers) as trainer:
                     while empty and time.time() - since < WAIT_SECONDS:
                         await roll_out(trainer, url)
+                        await asyncio.sleep(0.5)  # as often as Prometheus looks
                         with contextlib.suppress(aiohttp.ClientConnectorError):
                             for name, query in list(empty.items()):
                                 if await has_data(session, asked, query, since):
