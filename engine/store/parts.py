@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
@@ -127,18 +128,27 @@ class PartStore:
         prefix, written, row = [], [], []
         for name in names:
             keyed = self._place.open(name).read(columns=["key", "reason", "written_at"])
-            reasons = pc.cast(keyed["reason"], pa.string())
-            kinds = [reason for reason in pc.unique(reasons).to_pylist() if every or self._answers(reason)]
-            kept = pc.is_in(reasons, value_set=pa.array(kinds, pa.string()), skip_nulls=False)
-            prefix.append(prefixes(keyed["key"].filter(kept)))
-            written.append(keyed["written_at"].filter(kept).cast(pa.int64()).to_numpy())
-            row.append(np.flatnonzero(kept.to_numpy()).astype(np.uint32))
+            kept = np.flatnonzero(self._answering(keyed["reason"], every)).astype(np.uint32)
+            prefix.append(prefixes(keyed["key"])[kept])
+            written.append(keyed["written_at"].cast(pa.int64()).to_numpy()[kept])
+            row.append(kept)
         if not names:
             return None
         part = np.repeat(np.arange(first, first + len(names), dtype=np.uint32), [len(rows) for rows in row])
         order = np.argsort(np.concatenate(written), kind="stable")
         parts, rows = part[order].astype(np.uint64), np.concatenate(row)[order].astype(np.uint64)
         return np.concatenate(prefix)[order], parts, rows
+
+    def _answering(self, reasons: pa.ChunkedArray, every: bool) -> npt.NDArray[np.bool_]:
+        """Which rows answer, or all of them."""
+        if every:
+            return np.ones(len(reasons), bool)
+        kinds = pc.cast(reasons, pa.string()).dictionary_encode(null_encoding="encode").combine_chunks()
+        if isinstance(kinds, pa.ChunkedArray):
+            kinds = kinds.chunk(0)
+        good = np.array([self._answers(reason) for reason in kinds.dictionary.to_pylist()], bool)
+        answering: npt.NDArray[np.bool_] = good[kinds.indices.to_numpy()]
+        return answering
 
     async def get(self, key: bytes) -> Row | None:
         """The row that answers `key`; where every row is indexed and none answers, the last; or None."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from adjudge.engine.store.parts import live_parts
@@ -13,44 +14,57 @@ from adjudge.scoring.scorecard import Scorecard
 
 __all__ = ["CardIndex"]
 
-_NAMED = ("protocol", "system", "task_id", "sample", "repeat")
+Columns = npt.NDArray[np.int32]
 
 
 class CardIndex:
-    """The scorecards of one run in a store. Make it with `CardIndex.of`, which reads all columns but the cards."""
+    """The scorecards of one run in a store. Make it with `CardIndex.of`, which reads all columns but the cards.
 
-    def __init__(self, place: Place, parts: list[str], rows: pa.Table) -> None:
+    `systems` and `tasks` number the names; `columns` are int32[n]: system, task, sample, repeat, part and row.
+    """
+
+    def __init__(
+        self, place: Place, parts: list[str], systems: dict[str, int], tasks: dict[str, int], columns: Columns
+    ) -> None:
         self._place = place
         self._parts = parts
-        self._rows = rows
+        self._systems = systems
+        self._tasks = tasks
+        self._system, self._task, self._sample, self._repeat, self._part, self._row = columns
 
     @classmethod
     def of(cls, store: Place, run: str) -> "CardIndex":
         """The cards of `run` in `store`. Raises StoreError."""
         place = store / SCORECARDS.name
         parts = live_parts(place)
-        tables = []
+        systems: dict[str, int] = {}
+        tasks: dict[str, int] = {}
+        found = [np.empty((6, 0), np.int32)]
         for number, name in enumerate(parts):
-            table = place.open(name).read(columns=["run", *_NAMED])
-            table = table.append_column("part", pa.array(np.full(len(table), number, np.int32)))
-            table = table.append_column("row", pa.array(np.arange(len(table), dtype=np.int32)))
-            tables.append(table.filter(pc.equal(pc.cast(table["run"], pa.string()), run)).drop_columns("run"))
-        empty = pa.table({name: pa.array([], kind) for name, kind in _KINDS.items()})
-        encoded = [_encoded(table) for table in tables] or [empty]
-        return cls(place, parts, pa.concat_tables(encoded).unify_dictionaries().combine_chunks())
+            table = place.open(name).read(columns=["run", "system", "task_id", "sample", "repeat"])
+            runs: dict[str, int] = {run: 0}
+            own = np.flatnonzero(_numbered(table["run"], runs) == 0)
+            columns = (
+                _numbered(table["system"], systems),
+                _numbered(table["task_id"], tasks),
+                table["sample"].to_numpy(),
+                table["repeat"].to_numpy(),
+                np.full(len(table), number),
+                np.arange(len(table)),
+            )
+            found.append(np.array([column[own] for column in columns], np.int32))
+        return cls(place, parts, systems, tasks, np.concatenate(found, axis=1))
 
     def __len__(self) -> int:
         """How many scorecards the run has."""
-        return len(self._rows)
+        return len(self._row)
 
     def find(self, system: str, task: str, sample: int, repeat: int) -> list[Scorecard]:
         """The cards of one report, in order of protocol."""
-        wanted = pc.and_(pc.equal(self._rows["system"], system), pc.equal(self._rows["task_id"], task))
-        for name, value in (("sample", sample), ("repeat", repeat)):
-            wanted = pc.and_(wanted, pc.equal(self._rows[name], value))
-        found = self._rows.filter(wanted)
+        wanted = (self._system == self._systems.get(system, -1)) & (self._task == self._tasks.get(task, -1))
+        places = np.flatnonzero(wanted & (self._sample == sample) & (self._repeat == repeat))
         groups: dict[tuple[int, int], list[int]] = {}
-        for part, row in zip(found["part"].to_pylist(), found["row"].to_pylist(), strict=True):
+        for part, row in zip(self._part[places].tolist(), self._row[places].tolist(), strict=True):
             groups.setdefault((part, row // SCORECARDS.row_group), []).append(row % SCORECARDS.row_group)
         cards = [card for (part, group), rows in groups.items() for card in self._read(part, group, rows)]
         return sorted(cards, key=lambda card: card.protocol)
@@ -61,10 +75,8 @@ class CardIndex:
         A place is where to go on after what came with it.
         """
         part, row = after >> 32, after & 0xFFFFFFFF
-        parts = self._rows["part"].to_numpy()
-        rows = self._rows["row"].to_numpy()
         for number in range(part, len(self._parts)):
-            own = np.sort(rows[parts == number])
+            own = np.sort(self._row[self._part == number])
             own = own[own >= row] if number == part else own
             for group in np.unique(own // SCORECARDS.row_group).tolist():
                 wanted = own[own // SCORECARDS.row_group == group]
@@ -90,18 +102,10 @@ class CardIndex:
         return self._place.open(self._parts[part]).read_row_group(group, columns=["card"])["card"]
 
 
-_NAMES = pa.dictionary(pa.int32(), pa.string())
-_KINDS = {
-    **dict.fromkeys(("protocol", "system", "task_id"), _NAMES),
-    **dict.fromkeys(("sample", "repeat", "part", "row"), pa.int32()),
-}
-
-
-def _encoded(table: pa.Table) -> pa.Table:
-    columns = {}
-    for name, kind in _KINDS.items():
-        column = table[name]
-        if kind == _NAMES:
-            column = pc.dictionary_encode(pc.cast(column, pa.string()))
-        columns[name] = column.cast(kind)
-    return pa.table(columns)
+def _numbered(names: pa.ChunkedArray, known: dict[str, int]) -> npt.NDArray[np.int32]:
+    """Each name's number in `known`, which takes in new ones."""
+    codes = []
+    for chunk in pc.cast(names, pa.string()).dictionary_encode().chunks:
+        numbers = [known.setdefault(name, len(known)) for name in chunk.dictionary.to_pylist()]
+        codes.append(np.array(numbers, np.int32)[chunk.indices.to_numpy()])
+    return np.concatenate(codes) if codes else np.empty(0, np.int32)

@@ -1,7 +1,6 @@
 """A run's score rows, read as they are looked at: row groups that hold nothing of what is asked for are not opened."""
 
 import math
-from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,7 +25,7 @@ class ScoreRows:
 
     def select(self, columns: list[str], **equal: str | int) -> pa.Table:
         """`columns` of the rows whose columns equal what is given, in the file's order."""
-        with pq.ParquetFile(self._path, read_dictionary=["protocol", "metric"]) as file:
+        with pq.ParquetFile(self._path) as file:
             places = {file.schema_arrow.names[i]: i for i in range(len(file.schema_arrow.names))}
             kept = [
                 _matching(file.read_row_group(group, columns=[*{*columns, *equal}]), equal).select(columns)
@@ -79,9 +78,17 @@ def _by_task(rows: pa.Table) -> dict[str, float]:
 
 
 def _matching(table: pa.Table, equal: dict[str, str | int]) -> pa.Table:
-    if not equal:
-        return table
-    return table.filter(reduce(pc.and_, (pc.equal(table[name], value) for name, value in equal.items())))
+    """The rows of `table` whose columns equal what is given.
+
+    Compared with values of the columns' own: to make one, pyarrow would import pandas, where there is one.
+    """
+    for name, value in equal.items():
+        kinds = pc.unique(table[name])
+        held = kinds.to_pylist()
+        if value not in held:
+            return table.slice(0, 0)
+        table = table.filter(pc.equal(table[name], kinds[held.index(value)]))
+    return table
 
 
 def _may_hold(file: pq.ParquetFile, group: int, column: int, value: str | int) -> bool:
