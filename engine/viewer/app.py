@@ -10,6 +10,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import msgspec
@@ -47,6 +48,7 @@ __all__ = ["Viewer", "view"]
 HOST = "127.0.0.1"
 NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 AT_ONCE = 8
+THREADS = 2
 _TYPES = {"leaderboard.css": "text/css", "viewer.css": "text/css", "viewer.js": "text/javascript"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
@@ -75,8 +77,10 @@ def view(run: str, other: str | None, port: int, json: bool = False) -> None:
 
 
 async def _view(run: str, other: str | None, port: int, json: bool) -> None:
-    # Arrow's own pool keeps what a large read took; the system's gives it back.
+    # Arrow's own pool keeps what a large read took, the system's gives it back; and each thread that reads has a heap.
     pa.set_memory_pool(pa.system_memory_pool())
+    pa.set_io_thread_count(THREADS)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

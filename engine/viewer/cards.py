@@ -16,6 +16,8 @@ __all__ = ["CardIndex"]
 
 Columns = npt.NDArray[np.int32]
 
+_AT_ONCE = 128  # cards, of 10 kB and more each
+
 
 class CardIndex:
     """The scorecards of one run in a store. Make it with `CardIndex.of`, which reads all columns but the cards.
@@ -88,18 +90,32 @@ class CardIndex:
     def _holding(
         self, part: int, group: int, rows: list[int], holding: bytes
     ) -> Iterator[tuple[int, Scorecard]]:
-        column = self._cards(part, group)
-        found = pc.match_substring(column, holding.decode(), ignore_case=True).to_pylist()
-        for row in rows:
-            if found[row]:
-                yield row, msgspec.json.decode(column[row].as_py(), type=Scorecard)
+        wanted = set(rows)
+        for start, column in self._cards(part, group):
+            found = pc.match_substring(column, holding.decode(), ignore_case=True).to_pylist()
+            for row, hit in enumerate(found, start):
+                if hit and row in wanted:
+                    yield row, _card(column[row - start])
 
     def _read(self, part: int, group: int, rows: list[int]) -> list[Scorecard]:
-        column = self._cards(part, group)
-        return [msgspec.json.decode(column[row].as_py(), type=Scorecard) for row in rows]
+        return [
+            _card(column[row - start])
+            for start, column in self._cards(part, group)
+            for row in rows
+            if start <= row < start + len(column)
+        ]
 
-    def _cards(self, part: int, group: int) -> pa.ChunkedArray:
-        return self._place.open(self._parts[part]).read_row_group(group, columns=["card"])["card"]
+    def _cards(self, part: int, group: int) -> Iterator[tuple[int, pa.Array]]:
+        """The cards of a row group, some at a time, each time with the place of the first."""
+        start = 0
+        file = self._place.open(self._parts[part])
+        for batch in file.iter_batches(_AT_ONCE, row_groups=[group], columns=["card"]):
+            yield start, batch.column(0)
+            start += len(batch)
+
+
+def _card(text: pa.StringScalar) -> Scorecard:
+    return msgspec.json.decode(text.as_py(), type=Scorecard)
 
 
 def _numbered(names: pa.ChunkedArray, known: dict[str, int]) -> npt.NDArray[np.int32]:
