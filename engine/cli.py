@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -19,7 +20,7 @@ from adjudge.engine.fetch import FetchRow, fetch_command, fetch_config
 from adjudge.engine.house import make_judge
 from adjudge.engine.leaderboard import Leaderboard, build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
-from adjudge.engine.logs import begin, form
+from adjudge.engine.logs import begin, form, is_json
 from adjudge.engine.markdown import leaderboard_markdown, rich_markdown
 from adjudge.engine.plan import plan
 from adjudge.engine.progress import progress_on
@@ -46,27 +47,32 @@ Command = Callable[[argparse.Namespace], int]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code (contract.md, Command line)."""
     options = _parser().parse_args(arguments)
-    errors = Console(stderr=True, soft_wrap=True)
     run: Command = options.run
     try:
         begin(form())
         code = run(options)
     except (ConfigError, JudgeError) as error:
-        errors.print(f"adjudge: {error}", style="red", markup=False, highlight=False)
-        code = USAGE
+        code = _ended(USAGE, str(error), "red")
     except (StoreError, PoolError) as error:
-        errors.print(f"adjudge: {error}", style="red", markup=False, highlight=False)
-        code = FAILED
+        code = _ended(FAILED, str(error), "red")
     except KeyboardInterrupt:
-        errors.print(
-            "adjudge: interrupted; what was answered is stored, the same command goes on from there",
-            markup=False,
-        )
-        code = INTERRUPTED
+        said = "interrupted; what was answered is stored, the same command goes on from there"
+        code = _ended(INTERRUPTED, said, "")
     except BrokenPipeError:
         sys.stderr.close()
         code = DONE
     sys.exit(code)
+
+
+def _ended(code: int, said: str, style: str) -> int:
+    """Say on stderr why the command ended; its exit code."""
+    if is_json():
+        logging.getLogger("adjudge").error("%s", said)
+    else:
+        Console(stderr=True, soft_wrap=True).print(
+            f"adjudge: {said}", style=style, markup=False, highlight=False
+        )
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,5 +1,6 @@
 """Results for people, on stdout."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from adjudge.engine.evidence import CardEvidence
 from adjudge.engine.fetch import FetchSummary
 from adjudge.engine.formats import Rejected
 from adjudge.engine.leaderboard import Leaderboard, MetricBoard, Standing
+from adjudge.engine.logs import event, is_json
 from adjudge.engine.plan import ASSUMED_PAGE_CHARS, Plan
 from adjudge.engine.run import RunResult
 from adjudge.engine.store.upkeep import Rewritten, TableContent
@@ -36,6 +38,8 @@ __all__ = [
     "table",
 ]
 
+_log = logging.getLogger(__name__)
+
 _SHOWN_REJECTED = 20
 _PIPE_WIDTH = 200
 _MAX_METRICS = 7  # of a protocol; the page and the files hold all
@@ -48,6 +52,10 @@ def _out() -> Console:
 
 def rejected(lines: Sequence[Rejected]) -> None:
     """Lines that were left out, on stderr."""
+    if is_json():
+        for line in lines[:_SHOWN_REJECTED]:
+            event(_log, "line left out", logging.WARNING, why=str(line))
+        return
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for line in lines[:_SHOWN_REJECTED]:
         console.print(f"left out: {line}", style="yellow", markup=False)

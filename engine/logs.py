@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import msgspec
 from adjudge.engine.config import ConfigError
 
-__all__ = ["FORM", "about", "begin", "case_name", "current", "event", "form"]
+__all__ = ["FORM", "about", "begin", "case_name", "current", "event", "form", "is_json"]
 
 FORM = "ADJUDGE_LOG"
 _SECRET = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
@@ -40,6 +40,12 @@ def begin(form: str) -> None:
     handler.setFormatter(_Json() if form == "json" else _Human())
     logger.addHandler(handler)
     logger.setLevel(logging.INFO if form == "json" else logging.WARNING)
+
+
+def is_json() -> bool:
+    """Whether this process logs JSON lines: then nothing else may go to stderr."""
+    handlers = logging.getLogger("adjudge").handlers
+    return any(isinstance(handler.formatter, _Json) for handler in handlers)
 
 
 def current() -> dict[str, str]:

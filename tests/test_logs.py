@@ -94,6 +94,18 @@ def test_what_an_event_is_about_ends_with_its_block(capsys):
     assert "run" not in outside and broken["error"] == "ValueError"
 
 
+def test_what_ends_a_command_is_an_event_too(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("ADJUDGE_LOG", "json")
+    config = world(tmp_path)
+    (tmp_path / "reports" / "broken.jsonl").write_text('{"task_id": 1}\n')
+    code, _, errors = run(capsys, "evaluate", config)
+    (left_out,) = [entry for entry in events(errors) if entry["event"] == "line left out"]
+    assert code == 3 and "broken.jsonl" in left_out["why"]
+    code, _, errors = run(capsys, "evaluate", tmp_path / "none.yaml")
+    (said,) = events(errors)
+    assert code == 2 and said["level"] == "error" and "none.yaml" in said["message"]
+
+
 def test_an_unknown_form_is_a_configuration_error(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("ADJUDGE_LOG", "xml")
     code, _, errors = run(capsys, "plan", world(tmp_path))
