@@ -163,7 +163,7 @@ async def difference_page(run: OpenRun, other: OpenRun, frame: Frame, query: Rep
     lines = _aligned(here, there)
     differ = [line for line in lines if line[0] != line[1]]
     same = [line for line in lines if line[0] == line[1]]
-    columns = [Column("statement"), Column("source"), Column("here"), Column("there")]
+    columns = [Column("statement", long=True), Column("source", long=True), Column("here"), Column("there")]
     judges = [
         Column("metric"),
         *(

@@ -102,11 +102,17 @@ _FOOTER = tag(
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A table's column; one with a `key` can be sorted by it."""
+    """A table's column, of numbers or of `long` texts; one with a `key` can be sorted by it."""
 
     title: str
     key: str = ""
     number: bool = False
+    long: bool = False
+
+    @property
+    def style(self) -> str | None:
+        """The class of its cells."""
+        return "n" if self.number else "long" if self.long else None
 
 
 def listing(
@@ -121,9 +127,9 @@ def listing(
         tag(
             "tr",
             *(
-                tag("th", cell, scope="row", dir="auto")
+                tag("th", cell, scope="row", dir="auto", class_=columns[0].style)
                 if place == 0
-                else tag("td", cell, class_="n" if columns[place].number else None, dir="auto")
+                else tag("td", cell, class_=columns[place].style, dir="auto")
                 for place, cell in enumerate(row)
             ),
         )
@@ -147,7 +153,7 @@ def listing(
 
 
 def _head(column: Column, path: str, query: ListQuery) -> Markup:
-    kind = "n" if column.number else None
+    kind = column.style
     if not column.key:
         return tag("th", column.title, scope="col", class_=kind)
     up, down = query.sort == column.key, query.sort == f"-{column.key}"

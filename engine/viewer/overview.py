@@ -143,7 +143,7 @@ async def tasks_page(run: OpenRun, frame: Frame, query: ListQuery) -> str:
         for row in rows[(query.page - 1) * ROWS : query.page * ROWS]
     ]
     columns = [
-        Column("task", "id"), Column("language", "language"), Column("domain", "domain"), Column("prompt"),
+        Column("task", "id"), Column("language", "language"), Column("domain", "domain"), Column("prompt", long=True),
     ]  # fmt: skip
     return frame.page(
         "Tasks",

@@ -42,7 +42,7 @@ async def questions_page(run: OpenRun, frame: Frame, query: QuestionsQuery) -> s
         await _row(run, key, replayed.get(key), query.report)
         for key in keys[(query.page - 1) * ROWS : query.page * ROWS]
     ]
-    columns = [Column("question"), Column("about"), Column("outcome"), Column("answer")]
+    columns = [Column("question"), Column("about", long=True), Column("outcome"), Column("answer", long=True)]
     return frame.page(
         f"Questions about {query.system}: {query.task}",
         tag("p", f"Prompts cannot be shown: {note}", class_="note") if note else None,
