@@ -25,16 +25,13 @@ from adjudge.engine.cluster.driver import open_cluster
 from adjudge.engine.config import RunConfig
 from adjudge.engine.garbage import rare_collections
 from adjudge.engine.house import open_evaluator
-from adjudge.judges import Question, ScriptedJudge
-from adjudge.judges.schema import schema_of
-from adjudge.prompts import PromptBook
 from adjudge.scoring.case import Case, Report, Task
 
 from benchmarks.orchestration import LIMIT, server
 from benchmarks.routing import POLICIES, WORKLOADS, Outcome, simulate
+from benchmarks.scripted import scripted
 from benchmarks.timing import Row, alone, main
 from tests.chaos import children, command
-from tests.mock_openai import valid
 from tests.worlds import CRITERIA
 
 QUESTIONS_A_CASE = len(CRITERIA)
@@ -209,21 +206,6 @@ async def _scripted_on_ray(folder: str, count: int) -> Spent:
         while len(cluster.evaluators) < EVALUATORS:
             await asyncio.sleep(0.1)
         return await _scored(cluster, count, processes)
-
-
-def scripted(book: PromptBook) -> ScriptedJudge:
-    """A judge that answers at once, always the same for the same allowed points."""
-
-    answers: dict[tuple[float, ...], str] = {}
-
-    def opinion(question: Question[Any]) -> str:
-        found = answers.get(question.options)
-        if found is None:
-            schema = schema_of(question, True)
-            found = answers[question.options] = msgspec.json.encode(valid(schema, bytes(32))).decode()
-        return found
-
-    return ScriptedJudge(opinion)
 
 
 async def _scored(evaluator: Any, count: int, processes: Callable[[], dict[str, int]]) -> Spent:
