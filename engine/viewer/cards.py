@@ -71,7 +71,7 @@ class CardIndex:
         cards = [card for (part, group), rows in groups.items() for card in self._read(part, group, rows)]
         return sorted(cards, key=lambda card: card.protocol)
 
-    def scan(self, after: int, holding: bytes) -> Iterator[tuple[int, Scorecard | None]]:
+    def scan(self, after: int, holding: str) -> Iterator[tuple[int, Scorecard | None]]:
         """From place `after` on: (place, card) of cards with `holding` in their JSON, and (place, None) between.
 
         A place is where to go on after what came with it.
@@ -88,11 +88,11 @@ class CardIndex:
                 yield (number << 32) + (group + 1) * SCORECARDS.row_group, None
 
     def _holding(
-        self, part: int, group: int, rows: list[int], holding: bytes
+        self, part: int, group: int, rows: list[int], holding: str
     ) -> Iterator[tuple[int, Scorecard]]:
         wanted = set(rows)
         for start, column in self._cards(part, group):
-            found = pc.match_substring(column, holding.decode(), ignore_case=True).to_pylist()
+            found = pc.match_substring(column, holding, ignore_case=True).to_pylist()
             for row, hit in enumerate(found, start):
                 if hit and row in wanted:
                     yield row, _card(column[row - start])

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from adjudge.engine.markup import Markup, join, tag
+from adjudge.engine.viewer.cards import CardIndex
 from adjudge.engine.viewer.frame import ROWS, Column, Frame, facts, listing, pager
 from adjudge.engine.viewer.opened import OpenRun
 from adjudge.engine.viewer.query import (
@@ -97,9 +98,9 @@ async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str
     )
 
 
-def _owner(cards: Any, key: str) -> ReportQuery | None:
+def _owner(cards: CardIndex, key: str) -> ReportQuery | None:
     """The first report of the run whose scorecard names `key`."""
-    for _, card in cards.scan(0, key.encode()):
+    for _, card in cards.scan(0, key):
         if card is not None and key in card.judgments:
             return ReportQuery(
                 system=card.system,

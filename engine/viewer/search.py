@@ -90,7 +90,7 @@ def in_reports(dataset: Dataset, words: str, after: int) -> Steps:
 
 def in_statements(cards: CardIndex, words: str, after: int) -> Steps:
     """In scorecards' evidence: statements, criteria, outcomes and URLs."""
-    inside = msgspec.json.encode(words.encode("utf-8", "replace").decode())[1:-1]
+    inside = msgspec.json.encode(words.encode("utf-8", "replace").decode())[1:-1].decode()
     for place, card in cards.scan(after, inside):
         yield place, None if card is None else _statement(card, words)
 
