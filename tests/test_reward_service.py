@@ -33,6 +33,8 @@ async def test_without_a_token_it_does_not_start(tmp_path, monkeypatch):
 async def test_rewards_come_through_and_are_kept_when_it_stops(tmp_path, monkeypatch):
     monkeypatch.setenv("ADJUDGE_TOKEN", "right")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    numbers = f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("ADJUDGE_METRICS", numbers)
     config = world(tmp_path, reward={"metric": "score_clipped"})
     url = f"http://127.0.0.1:{free_port()}"
     body = {"items": [{"task_id": "0", "text": "It states fact number 0."}]}
@@ -59,6 +61,9 @@ async def test_rewards_come_through_and_are_kept_when_it_stops(tmp_path, monkeyp
                         assert (await answer.json())["rewards"][0]["value"] is not None
             async with session.get(f"{url}/readyz") as answer:
                 assert answer.status == 200
+            headers = {"Authorization": "Bearer right"}
+            async with session.get(f"http://{numbers}/metrics", headers=headers) as answer:
+                assert 'adjudge_rewards_total{reason="scored"} 1.0' in await answer.text()
     finally:
         await asyncio.to_thread(serve.shutdown)
         await asyncio.to_thread(ray.shutdown)

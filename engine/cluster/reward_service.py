@@ -3,7 +3,8 @@
     serve run adjudge.engine.cluster.reward_service:app config=adjudge.yaml
 
 Each replica is a whole reward server on loopback, with a part of the store of its own; requests are handed to it as
-they come, the token included, and /metrics is that of the replica that happens to be asked.
+they come, the token included. Through Serve /metrics is that of whichever replica is asked: scrape each where
+ADJUDGE_METRICS says, with one replica a node.
 """
 
 import os
@@ -14,6 +15,7 @@ import aiohttp
 from adjudge.engine.access import TOKEN, Access
 from adjudge.engine.config import ConfigError, RunConfig
 from adjudge.engine.logs import begin, form
+from adjudge.engine.metrics_server import metrics_served
 from adjudge.engine.scorer import open_rewards
 from adjudge.engine.server import RewardServer
 from ray import serve
@@ -44,6 +46,7 @@ class RewardService:
         server = RewardServer(self._scorer, Access(token))
         self._url = await server.start("127.0.0.1", 0)
         opened.push_async_callback(server.stop)
+        await opened.enter_async_context(metrics_served(self._scorer.evaluator))
         self._client = await opened.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), auto_decompress=False)
         )
