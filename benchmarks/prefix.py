@@ -27,6 +27,7 @@ from adjudge.judges import Answer, Asked, Choice, Context, Reply
 from adjudge.judges.render import messages
 from adjudge.judges.schema import max_tokens, schema_of
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
+from adjudge.judges.vllm_engine import _unimported_main
 from adjudge.prompts import PromptBook
 from adjudge.scoring.rubrics import RubricPoints
 
@@ -89,7 +90,14 @@ class Pair:
         )
         self.loop.run(self.judge.start())
         structured = {"backend": "guidance", "disable_any_whitespace": True}
-        self.llm = LLM(model, max_model_len=setting.window, structured_outputs_config=structured, **options)
+        try:
+            with _unimported_main():  # what we import is not for vLLM's processes
+                self.llm = LLM(
+                    model, max_model_len=setting.window, structured_outputs_config=structured, **options
+                )
+        except BaseException:
+            self.loop.run(self.judge.close())
+            raise
         self._setting = setting
         self._salt = 0
 
