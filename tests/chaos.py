@@ -10,6 +10,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from tests.processes import children, command
 from tests.worlds import ADJUDGE, CRITERIA, lines, world
 
 HOSTS = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
@@ -121,21 +122,6 @@ class Raylets:
             raylet = node.all_processes["raylet"][0].process.pid
             found += [pid for pid in children(raylet) if f"ray::{kind}".encode() in command(pid)]
         return found
-
-
-def children(parent: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{parent}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(pid) for pid in task.read_text().split()]
-    return found
-
-
-def command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 async def evaluate(config: Path, *options: str) -> asyncio.subprocess.Process:

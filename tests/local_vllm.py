@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,10 +14,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
-import psutil
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook
 
+from tests.processes import command, descendants, free_port
 from tests.tiny_model import TINY, Shape, tiny_model
 
 BOOK = PromptBook()
@@ -62,9 +61,9 @@ class Server(msgspec.Struct, frozen=True):
 
     def engine_process(self) -> int:
         """The process id of its engine, a child of the process that speaks HTTP."""
-        for child in psutil.Process(self.process.pid).children(recursive=True):
-            if "EngineCore" in " ".join([child.name(), *child.cmdline()]):
-                return int(child.pid)
+        for child in descendants(self.process.pid):
+            if b"EngineCore" in command(child):
+                return child
         raise RuntimeError("the server has no engine")
 
 
@@ -120,10 +119,3 @@ def _wait_until_up(
             return
         time.sleep(0.5)
     raise RuntimeError("the server did not come up")
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port

@@ -1,16 +1,38 @@
-"""What this process has started and not yet ended, and where it can start more."""
+"""What this process has started and not yet ended, what runs below another, and where more can be started."""
 
+import contextlib
 import socket
 from pathlib import Path
 
 
 def worker_processes() -> list[int]:
     """Process ids of this process's extraction workers, those that are dead but not yet waited for included."""
-    tasks = Path("/proc/self/task").iterdir()
-    children = {int(pid) for task in tasks for pid in _read(task / "children").split()}
-    return sorted(
-        pid for pid in children if b"adjudge.fetchers.worker" in _read(Path(f"/proc/{pid}/cmdline"))
-    )
+    return sorted(pid for pid in children("self") if b"adjudge.fetchers.worker" in command(pid))
+
+
+def children(parent: int | str) -> list[int]:
+    """Process ids of the children of all threads of `parent`."""
+    found = []
+    for task in Path(f"/proc/{parent}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread has ended meanwhile
+            found += [int(pid) for pid in task.read_text().split()]
+    return found
+
+
+def descendants(parent: int) -> list[int]:
+    """Process ids of the children of `parent`, and of theirs."""
+    found = children(parent)
+    for pid in found:
+        found += children(pid)
+    return found
+
+
+def command(pid: int) -> bytes:
+    """The command line of `pid`; nothing if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def free_port() -> int:
@@ -19,11 +41,3 @@ def free_port() -> int:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
         return port
-
-
-def _read(file: Path) -> bytes:
-    """What `file` holds; nothing if its thread or process has ended meanwhile."""
-    try:
-        return file.read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""

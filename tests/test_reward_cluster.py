@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 from adjudge.engine import ConfigError, RewardModel, RunConfig
 
-from tests.chaos import children, command
 from tests.mock_openai import MockOpenAI
+from tests.processes import command, descendants
 from tests.worlds import ADJUDGE, world
 
 ray = pytest.importorskip("ray")
@@ -112,7 +112,6 @@ async def test_the_server_in_front_of_a_cluster(tmp_path: Path) -> None:
 
 def _replicas() -> list[int]:
     """Process ids of the judge's replicas that this process's Ray has."""
-    family = [os.getpid()]
-    for process in family:
-        family += children(process)
-    return [process for process in family if command(process).startswith(b"ray::JudgeActor")]
+    return [
+        process for process in descendants(os.getpid()) if command(process).startswith(b"ray::JudgeActor")
+    ]
