@@ -84,7 +84,8 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 @lru_cache(maxsize=4096)  # a run asks for the few that there are millions of times
 def _options(values: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(sorted(set(values)))
+    # 3 and 3.0, or -0.0 and 0.0, are equal to a cache but not to a key: what comes out is one of them, always.
+    return tuple(sorted({value + 0.0 for value in values}))
 
 
 def load_criteria(file: str) -> tuple[Criterion, ...]:

@@ -323,3 +323,9 @@ def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
     boards = {board.metric: board for board in second.leaderboard.metrics}
     assert [standing.system for standing in boards["score"].standings] == ["wren", "finch"]
     assert {"score.partial", "score.partial_low", "score.partial_high", "tag:facts"} <= set(boards)
+
+
+def test_equal_points_are_one_question_however_they_are_written():
+    for first, second in ((3, 3.0), (3.5, 3.5), (-0.0, 0.0)):
+        found = [Criterion(criterion="x", values=(value, 7)).options for value in (first, second, first)]
+        assert len({repr(options) for options in found}) == 1 and "." in repr(found[0])
