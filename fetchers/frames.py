@@ -33,8 +33,8 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True):
-    """What was found, or why nothing was. `peak` is the most memory this process ever held, in bytes."""
+    """What was found, or why nothing was. `resident` is the memory that the worker holds, in bytes."""
 
     found: Extraction | None
     problem: str
-    peak: int
+    resident: int

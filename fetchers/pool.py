@@ -67,7 +67,7 @@ class ExtractorPool:
             try:
                 async with asyncio.timeout(self._seconds):
                     reply = await worker.ask(job)
-                healthy = reply.peak < RETIRE_AT
+                healthy = reply.resident < RETIRE_AT
             except TimeoutError:
                 raise Unextracted("page_timeout", f"not parsed within {self._seconds:g} s") from None
             except (EOFError, OSError, msgspec.MsgspecError):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 
 import pytest
@@ -194,6 +195,18 @@ async def test_a_worker_that_is_killed_between_two_pages_is_replaced() -> None:
     assert (await pool.extract(ARTICLE, HTML)).title == "A plain article"
     await pool.close()
     assert worker_processes() == []
+
+
+async def test_a_worker_is_not_blamed_for_what_its_parent_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = bytearray(400 << 20)
+    held[:: resource.getpagesize()] = b"x" * len(held[:: resource.getpagesize()])
+    monkeypatch.setattr("adjudge.fetchers.pool.RETIRE_AT", 300 << 20)
+    pool = ExtractorPool(1, extractor="fast", seconds=20)
+    await pool.extract(ARTICLE, HTML)
+    before = worker_processes()
+    await pool.extract(ARTICLE, HTML)
+    assert worker_processes() == before and len(before) == 1
+    await pool.close()
 
 
 async def test_a_reader_that_leaves_frees_the_worker() -> None:

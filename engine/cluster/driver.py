@@ -263,7 +263,8 @@ class Cluster:
         for name, (cases, refresh) in given.items():
             self._send(self._members[name], "take", pack_cases(cases), refresh)
         for name in self._shards.awaited():
-            self._send(self._members[name], "hurry")
+            if name in self._members:  # what one that is being buried has is not yet given to others
+                self._send(self._members[name], "hurry")
         busy = [name for name in self._members if self._shards.in_flight(name)]
         for name, number, share in self._leases.divide(busy):
             if name in self._members:
