@@ -58,6 +58,12 @@ async def answers(judge: OpenAIJudge, questions: list[Question[Any]]) -> list[Re
     return await asyncio.gather(*(judge.answer(q, asked(n)) for n, q in enumerate(questions)))
 
 
+def at_work(judge: OpenAIJudge, name: str) -> list[asyncio.Task[Reply[Any]]]:
+    """So many long questions about the report `name` that they are at work for seconds."""
+    questions = [Long(context=report(name), topic=str(n)) for n in range(24)]
+    return [asyncio.create_task(judge.answer(question, asked(n))) for n, question in enumerate(questions)]
+
+
 async def post(server: Server, path: str, body: dict[str, Any]) -> None:
     async with (
         aiohttp.ClientSession(raise_for_status=True) as client,
@@ -144,22 +150,19 @@ async def test_a_full_server_is_unavailable_and_answers_who_asks_again(server: S
 
 
 async def test_an_abort_inside_the_server_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
-    waiting = asyncio.ensure_future(judge.answer(Long(context=report("abort")), asked()))
+    waiting = at_work(judge, "abort")
     await until(lambda: running(server))
     await post(server, "/abort_requests", {})
-    reply = await waiting
-    assert reply.reason == "judge_unavailable", reply
+    reasons = {reply.reason for reply in await asyncio.gather(*waiting)}
+    assert "judge_unavailable" in reasons and reasons <= {None, "judge_unavailable"}
 
 
 async def test_a_cancelled_question_and_one_out_of_time_are_aborted(
     server: Server, judge: OpenAIJudge
 ) -> None:
     before = await finished(server)
-    waiting = asyncio.ensure_future(judge.answer(Long(context=report("cancel")), asked()))
+    waiting = at_work(judge, "cancel")
     await until(lambda: running(server))
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
     soon = asyncio.get_running_loop().time() + 0.3
     late = await judge.answer(Long(context=report("late"), topic="late"), asked(deadline=soon))
     assert late.reason == "deadline"
@@ -167,6 +170,10 @@ async def test_a_cancelled_question_and_one_out_of_time_are_aborted(
     slow = await hasty.answer(Long(context=report("slow"), topic="slow"), asked())
     await hasty.close()
     assert slow.reason == "judge_timeout"
+    for task in waiting:
+        task.cancel()
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
 
     async def idle() -> bool:
         return not await running(server)
@@ -238,10 +245,7 @@ async def test_doctor_says_that_the_server_answers(server: Server, tmp_path: Pat
 
 async def test_a_dead_engine_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
     """The last test: this server answers nothing any more."""
-    waiting = [
-        asyncio.ensure_future(judge.answer(Long(context=report("dying"), topic=str(n)), asked(n)))
-        for n in range(3)
-    ]
+    waiting = at_work(judge, "dying")
     await until(lambda: running(server))
     os.kill(server.engine_process(), signal.SIGKILL)
     for reply in await asyncio.gather(*waiting):
