@@ -327,7 +327,8 @@ def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
     config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)
     first, second = evaluate(config), evaluate(config)
     assert (first.scorecards, first.unscored, first.rejected) == (4, 0, ())
-    assert (second.from_judge, second.from_store) == (0, first.from_judge)
+    # Equal questions about several reports are asked once, and found by each of them the second time.
+    assert second.from_judge == 0 and second.from_store >= first.from_judge > 0
     boards = {board.metric: board for board in second.leaderboard.metrics}
     assert [standing.system for standing in boards["integrated"].standings] == ["heron", "plover"]
     assert [standing.system for standing in boards["drift"].standings] == ["heron", "plover"]
