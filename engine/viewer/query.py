@@ -91,13 +91,7 @@ class QuestionsQuery(ListQuery, frozen=True, kw_only=True):
     @property
     def report(self) -> ReportQuery:
         """The report."""
-        return ReportQuery(
-            system=self.system,
-            task=self.task,
-            sample=self.sample,
-            repeat=self.repeat,
-            protocol=self.protocol,
-        )
+        return _report_of(self)
 
 
 class QuestionQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,15 +107,17 @@ class QuestionQuery(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def report(self) -> ReportQuery | None:
         """The report it was asked for, if the address names one."""
-        if not self.system:
-            return None
-        return ReportQuery(
-            system=self.system,
-            task=self.task,
-            sample=self.sample,
-            repeat=self.repeat,
-            protocol=self.protocol,
-        )
+        return _report_of(self) if self.system else None
+
+
+def _report_of(query: QuestionsQuery | QuestionQuery) -> ReportQuery:
+    return ReportQuery(
+        system=query.system,
+        task=query.task,
+        sample=query.sample,
+        repeat=query.repeat,
+        protocol=query.protocol,
+    )
 
 
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
