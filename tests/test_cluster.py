@@ -5,6 +5,7 @@ import hashlib
 import os
 import signal
 import time
+from collections import Counter
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,30 +26,12 @@ from adjudge.judges.errors import JudgeError
 from adjudge.judges.schema import schema_of
 
 from tests.mock_openai import MockOpenAI, valid
+from tests.small_ray import RAY_WARNINGS
 from tests.worlds import world
 
-ray = pytest.importorskip("ray")
+pytest.importorskip("ray")
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
-]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_ray():
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(
-        num_cpus=8,
-        object_store_memory=100_000_000,
-        include_dashboard=False,
-        log_to_driver=False,
-        _node_ip_address="127.0.0.1",
-    )
-    yield
-    ray.shutdown()
+pytestmark = [*RAY_WARNINGS, pytest.mark.usefixtures("small_ray")]
 
 
 def on_cluster(path: Path, name: str = "run", **cluster: object) -> RunConfig:
@@ -198,6 +181,39 @@ async def test_a_hung_evaluator_is_replaced(tmp_path):
         cards = await score(cluster, config)
     assert len(cards) == 15 and all(card.status == "scored" for card in cards)
     assert not Path(f"/proc/{(tmp_path / 'hung').read_text()}").exists()
+
+
+async def test_an_evaluator_that_opens_slowly_is_not_hung(tmp_path):
+    def slow_to_open(book):
+        time.sleep(3)
+        return ScriptedJudge(opinion, latency=2.5)
+
+    config = on_cluster(world(tmp_path, systems=1, tasks=1), evaluators=1, hung_seconds=4)
+    async with open_cluster(config, slow_to_open) as cluster:
+        assert len(await score(cluster, config)) == 1
+        assert not lost(cluster)
+
+
+async def test_evaluators_outlive_the_only_replica_and_wait_for_the_next(tmp_path):
+    hang = Hang(tmp_path)
+
+    def slow_to_return(book):
+        if (tmp_path / "hung").exists():
+            time.sleep(7)
+        return hang(book)
+
+    config = on_cluster(world(tmp_path, systems=3, tasks=5), evaluators=2, hung_seconds=4)
+    async with open_cluster(config, slow_to_return, replicas=1) as cluster:
+        cards = await score(cluster, config)
+        assert all(card.status == "scored" for card in cards)
+        assert lost(cluster) == {"judge": 1}
+
+
+def lost(cluster):
+    """How many workers of each kind were lost."""
+    families = [family for family in cluster.measured() if family.name == "adjudge_workers_lost"]
+    samples = [sample for family in families for sample in family.samples if sample[0].endswith("_total")]
+    return Counter(labels["kind"] for _, labels, count in samples for _ in range(int(count)))
 
 
 async def test_what_a_task_s_systems_share_is_asked_once_and_its_cases_are_spread(tmp_path):

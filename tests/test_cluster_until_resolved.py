@@ -1,6 +1,5 @@
 """A run on a cluster stops where the same run in one process does. Real Ray."""
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -9,30 +8,12 @@ import pytest
 from adjudge.engine import RunConfig
 from adjudge.engine.run import evaluate_async
 
+from tests.small_ray import RAY_WARNINGS
 from tests.test_until_resolved import unequal
 
-ray = pytest.importorskip("ray")
+pytest.importorskip("ray")
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
-]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_ray():
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(
-        num_cpus=4,
-        object_store_memory=100_000_000,
-        include_dashboard=False,
-        log_to_driver=False,
-        _node_ip_address="127.0.0.1",
-    )
-    yield
-    ray.shutdown()
+pytestmark = [*RAY_WARNINGS, pytest.mark.usefixtures("small_ray")]
 
 
 async def test_a_cluster_stops_after_the_same_tasks_with_the_same_scores(tmp_path: Path):

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
@@ -14,35 +13,17 @@ from adjudge.engine import ConfigError, RewardModel, RunConfig
 
 from tests.mock_openai import MockOpenAI
 from tests.processes import command, descendants
+from tests.small_ray import RAY_WARNINGS
 from tests.worlds import ADJUDGE, world
 
-ray = pytest.importorskip("ray")
+pytest.importorskip("ray")
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
-]
+pytestmark = [*RAY_WARNINGS, pytest.mark.usefixtures("small_ray")]
 ITEMS = [
     {"task_id": str(task), "text": f"It states fact number {fact}. The value was 42 units.", "sample": fact}
     for task in range(3)
     for fact in range(4)
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_ray() -> Iterator[None]:
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(
-        num_cpus=4,
-        object_store_memory=100_000_000,
-        include_dashboard=False,
-        log_to_driver=False,
-        _node_ip_address="127.0.0.1",
-    )
-    yield
-    ray.shutdown()
 
 
 def rewarded(folder: Path, mock: MockOpenAI, cluster: object, **judge: object) -> RunConfig:

@@ -68,15 +68,27 @@ class Backing:
             [] if self.fetchers is None else self.fetchers.live,
         )
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is one of each kind now; while there is none, who waits for it is not hung."""
+        return all(kind.live for kind in self._kinds)
+
+    @property
+    def patience(self) -> float:
+        """Seconds in which one that makes no progress is given up; who waits for it must not be given up before."""
+        return max((kind.patience for kind in self._kinds), default=0.0)
+
+    @property
+    def _kinds(self) -> list[Services]:
+        return [kind for kind in (self.judges, self.fetchers) if kind is not None]
+
     def keepers(self) -> list[Coroutine[Any, Any, None]]:
         """One for each place, to be run for as long as they are needed."""
-        kinds = [kind for kind in (self.judges, self.fetchers) if kind is not None]
-        return [kind.keep(place) for kind in kinds for place in range(kind.count)]
+        return [kind.keep(place) for kind in self._kinds for place in range(kind.count)]
 
     async def close(self) -> None:
         """Let each close what it has open, and end it; their keepers are cancelled before."""
-        kinds = [kind for kind in (self.judges, self.fetchers) if kind is not None]
-        await asyncio.gather(*(kind.close() for kind in kinds))
+        await asyncio.gather(*(kind.close() for kind in self._kinds))
 
 
 def cpus_of_cluster() -> int:

@@ -65,7 +65,7 @@ class _Member(Remote):
         self.counts = Counts()
         self.measured: list[Family] = []
         self.progress = 0
-        self.progressed = time.monotonic()
+        self.progressed = 0.0
 
 
 class Cluster:
@@ -82,8 +82,8 @@ class Cluster:
         total = min([asked.max_in_flight, *(member.max_in_flight for member in _panel(asked))])
         self._slots = shares(total, self._places)
         self._leases = Leases(total)
-        self._patience = patience_of(config)
         self._backing = Backing(config, self.metrics, self._tell, judge, replicas)
+        self._patience = patience_of(config) + self._backing.patience
         self._numbers = itertools.count()
         self._members: dict[str, _Member] = {}
         self._counts = Counts()
@@ -219,6 +219,7 @@ class Cluster:
         if not self._opened.done():
             self._opened.set_result(member.opened)
         await self._has_run.wait()
+        member.progressed = time.monotonic()
         self._feed()
         while True:
             raw = await member.call("deliveries", within=self._settings.hung_seconds)
@@ -230,7 +231,8 @@ class Cluster:
         member.counts = delivery.counts
         member.measured = delivery.measured or member.measured
         self._leases.report(member.name, delivery.lease, delivery.held)
-        if delivery.progress != member.progress or not self._shards.in_flight(member.name):
+        idle = not self._shards.in_flight(member.name) or not self._backing.is_there
+        if delivery.progress != member.progress or idle:
             member.progress, member.progressed = delivery.progress, now
         if delivery.failure is not None:
             raise delivery.failure.error()

@@ -52,12 +52,12 @@ class Services:
         lost: Callable[[], None],
     ) -> None:
         self.count = count
+        self.patience = patience
         self.opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
         self._kind = kind
         self._arguments = arguments
         self._options = options
         self._hung = hung
-        self._patience = patience
         self._changed = changed
         self._lost = lost
         self._numbers = itertools.count()
@@ -102,7 +102,7 @@ class Services:
             now = time.monotonic()
             if pulse.progress != progress or not pulse.outstanding:
                 progress, since = pulse.progress, now
-            if now - since > self._patience:
+            if now - since > self.patience:
                 raise Hung(remote.name)
             await asyncio.sleep(_PULSE_SECONDS)
 
