@@ -8,16 +8,14 @@ from adjudge.engine.run import evaluate_async
 
 from tests.chaos import children, command
 from tests.mock_openai import Call, MockOpenAI
-from tests.test_cluster import on_cluster, small_ray  # noqa: F401 - a fixture
+from tests.small_ray import RAY_WARNINGS
+from tests.test_cluster import on_cluster
 from tests.test_metrics import by, check, check_scorecards, rows, samples
 from tests.worlds import world
 
 ray = pytest.importorskip("ray")
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = [*RAY_WARNINGS, pytest.mark.usefixtures("small_ray")]
 
 
 async def test_the_page_says_what_the_tables_say_of_all_workers(tmp_path):
