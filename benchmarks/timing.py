@@ -14,8 +14,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 RUNS = 5
 QUICK_RUNS = 3
@@ -46,6 +49,16 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def alternating(ours: Callable[[], T], peer: Callable[[], T], quick: bool) -> tuple[list[T], list[T]]:
+    """What both sides gave, run by run, changing which goes first. Ours is called once before, to load its code."""
+    ours()
+    sides: tuple[tuple[Callable[[], T], list[T]], ...] = ((ours, []), (peer, []))
+    for run in range(QUICK_RUNS if quick else RUNS):
+        for side, given in sides if run % 2 == 0 else sides[::-1]:
+            given.append(side())
+    return sides[0][1], sides[1][1]
+
+
 def compare(
     name: str,
     ours: Callable[[], object],
@@ -55,15 +68,10 @@ def compare(
     n: int,
     quick: bool,
 ) -> Row:
-    """Times both sides, changing which goes first from run to run. Ours is called once before, to load its code."""
-    runs = QUICK_RUNS if quick else RUNS
-    ours()
-    times: dict[Callable[[], object], list[float]] = {ours: [], peer: []}
-    for run in range(runs):
-        for side in (ours, peer) if run % 2 == 0 else (peer, ours):
-            times[side].append(seconds(side))
-    our_time, peer_time = statistics.median(times[ours]), statistics.median(times[peer])
-    return Row(name, our_time, peer_time, peer_name, peer_time / our_time, "s", n, runs)
+    """Times both sides, alternating."""
+    times = alternating(lambda: seconds(ours), lambda: seconds(peer), quick)
+    our_time, peer_time = map(statistics.median, times)
+    return Row(name, our_time, peer_time, peer_name, peer_time / our_time, "s", n, len(times[0]))
 
 
 def alone(name: str, value: float, unit: str, *, n: int = 1, runs: int = 1) -> Row:
