@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check test-vllm bench debian lock licences audit scan dist format clean
+.PHONY: demo test check test-vllm bench peers debian lock licences audit scan dist format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -86,8 +86,19 @@ scan: .venv/dev.stamp
 dist: .venv/dev.stamp
 	deploy/dist.sh dist
 
+# What ours is measured beside lives in an environment of its own too.
+PEERS_VENV ?= $(HOME)/.cache/adjudge/peers
+export PEERS_VENV
+
+peers: $(PEERS_VENV)/ready
+
+$(PEERS_VENV)/ready: benchmarks/peers.txt .venv/bin/uv
+	test -x $(PEERS_VENV)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(PEERS_VENV)
+	$(BIN)/uv pip install --quiet --python $(PEERS_VENV)/bin/python -r benchmarks/peers.txt
+	touch $@
+
 # All benchmarks in one go, into benchmarks/results and its README; QUICK=1 for smaller problems, in under 10 minutes.
-bench: .venv/dev.stamp
+bench: .venv/dev.stamp peers
 	$(BIN)/python -m benchmarks.book run $(if $(QUICK),--quick)
 
 format: .venv/dev.stamp

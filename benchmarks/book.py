@@ -21,7 +21,7 @@ import msgspec
 
 from benchmarks.timing import Row, machine
 
-NAMES = ("kernels", "leaderboard", "orchestration", "fetch", "store", "scale", "rewards")
+NAMES = ("kernels", "leaderboard", "orchestration", "fetch", "store", "scale", "rewards", "peers")
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 FLOORS = HERE / "floors.json"

@@ -1,25 +1,23 @@
-"""Questions through the engine against a server that takes 200 ms, beside a bare HTTP loop and a process pool.
+"""Questions through the engine against a server that takes 200 ms, beside a bare HTTP loop.
 
     python -m benchmarks.orchestration [--quick] [--json] [--only WORDS]
 
 Ours is the whole path of a question: key, store, single flight, judge, reply, Parquet part. The server is a process of
-its own. The peers send the same questions and keep nothing: an aiohttp loop with the same limit, and, as the reference
-pipelines do, ten processes with the blocking `openai` client.
+its own. The peer sends the same questions and keeps nothing: an aiohttp loop with the same limit. Whole peers are in
+`benchmarks.peers`.
 """
 
 import asyncio
 import contextlib
-import multiprocessing
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal
 
 import aiohttp
 import msgspec
-import openai
 from adjudge.engine.ask import Asker
 from adjudge.engine.garbage import rare_collections
 from adjudge.engine.store import JudgmentStore, Place
@@ -32,7 +30,6 @@ from benchmarks.timing import Row, alone, compare, main
 
 LATENCY = 0.2
 LIMIT = 256
-PROCESSES = 10
 QUESTIONS_A_PAGE = 10
 PAGE_CHARS = 2_400  # bodies of about 4 KB
 
@@ -97,7 +94,7 @@ class Side:
             return stats
 
 
-def through_engine(url: str, asked: list[Check]) -> float:
+def through_engine(url: str, asked: Sequence[Question[Any]]) -> float:
     """Ask everything into a fresh store; the seconds that requests were in flight."""
 
     async def run(folder: str) -> float:
@@ -145,25 +142,9 @@ def bodies_of(asked: list[Check]) -> list[bytes]:
     return [requests.body(question, requests.form(question), 1, constrained=True) for question in asked]
 
 
-_client: openai.OpenAI | None = None
-
-
-def _connect(url: str) -> None:
-    global _client
-    _client = openai.OpenAI(base_url=url, api_key="none")
-
-
-def _blocking(body: bytes) -> int:
-    assert _client is not None
-    request = msgspec.json.decode(body)
-    reply = _client.chat.completions.create(**request)
-    return len(reply.choices[0].message.content or "")
-
-
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
     with server() as url, rare_collections():  # as in every run; for both sides
         yield from _beside_bare_loop(url, quick, wanted)
-        yield from _beside_processes(url, quick, wanted)
 
 
 def _beside_bare_loop(url: str, quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
@@ -183,28 +164,6 @@ def _beside_bare_loop(url: str, quick: bool, wanted: Callable[[str], bool]) -> I
     for side, who in ((ours, "ours, with store"), (bare, "bare aiohttp loop")):
         milliseconds = sorted(side.cpu)[len(side.cpu) // 2] / count * 1e3
         yield alone(f"CPU a question: {who}", milliseconds, "ms", n=count, runs=len(side.cpu))
-
-
-def _beside_processes(url: str, quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
-    count = 2_000
-    name = f"{count:,} questions with store"
-    if not wanted(f"{name} {PROCESSES} processes"):
-        return
-    asked = questions(count)
-    bodies = bodies_of(asked)
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(PROCESSES, _connect, (url,)) as pool:
-        pool.map(
-            _blocking, bodies[: 10 * PROCESSES], chunksize=1
-        )  # imports and connections come before the clock
-        yield compare(
-            name,
-            lambda: through_engine(url, asked),
-            lambda: pool.map(_blocking, bodies, chunksize=1),
-            peer_name=f"{PROCESSES} processes, blocking openai client",
-            n=count,
-            quick=quick,
-        )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,93 @@
+"""What peers do with the same pages, in an environment of their own (make peers); `benchmarks.peers` starts them.
+
+    PEERS/bin/python -P benchmarks/peer_pages.py scrapy|loop IN_FLIGHT FILE
+
+FILE holds a URL a line. Prints one JSON object: the version, seconds, CPU seconds, how many pages were read, and
+each one's fields by URL. Imports come before the clock, as does one extraction.
+"""
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import parsel
+import trafilatura
+
+Fields = dict[str, str]
+Work = Callable[[], dict[str, Fields]]
+
+
+def fields(body: bytes) -> Fields:
+    """What is kept of a page: the hash of its bytes, title and description from its head, and its main text."""
+    source = body.decode()
+    head = parsel.Selector(source[: source.find("<body")])
+    return {
+        "sha256": hashlib.sha256(body).hexdigest(),
+        "title": head.css("title::text").get(""),
+        "description": head.css("meta[name=description]::attr(content)").get(""),
+        "text": trafilatura.extract(source) or "",
+    }
+
+
+def in_scrapy(urls: list[str], in_flight: int) -> Work:
+    """A spider with trafilatura in its callback."""
+    import scrapy
+    from scrapy.crawler import CrawlerProcess
+
+    found: dict[str, Fields] = {}
+
+    class Reader(scrapy.Spider):  # type: ignore[misc]
+        name = "reader"
+        start_urls = urls
+
+        def parse(self, response: Any) -> None:
+            found[response.url] = fields(response.body)
+
+    def work() -> dict[str, Fields]:
+        process = CrawlerProcess(
+            {
+                "CONCURRENT_REQUESTS": in_flight,
+                "CONCURRENT_REQUESTS_PER_DOMAIN": in_flight,
+                "COOKIES_ENABLED": False,
+                "DOWNLOAD_DELAY": 0,
+                "LOG_ENABLED": False,
+                "ROBOTSTXT_OBEY": False,
+                "TELNETCONSOLE_ENABLED": False,
+            }
+        )
+        process.crawl(Reader)
+        process.start()
+        return found
+
+    return work
+
+
+def in_a_loop(urls: list[str], in_flight: int) -> Work:
+    """One page after the other, on one connection."""
+    import requests
+
+    def work() -> dict[str, Fields]:
+        with requests.Session() as session:
+            return {url: fields(session.get(url, timeout=60).content) for url in urls}
+
+    return work
+
+
+def main() -> None:
+    name, in_flight, file = sys.argv[1:]
+    peer, package = {"scrapy": (in_scrapy, "scrapy"), "loop": (in_a_loop, "trafilatura")}[name]
+    work = peer(Path(file).read_text().split(), int(in_flight))
+    fields(b"<html><head></head><body><p>Now the extractor is loaded.</p></body></html>")
+    cpu, wall = time.process_time(), time.perf_counter()
+    found = work()
+    done = {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "answered": len(found)}
+    print(json.dumps({"version": version(package), **done, "fields": found}))
+
+
+if __name__ == "__main__":
+    main()

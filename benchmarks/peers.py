@@ -1,0 +1,178 @@
+"""Whole peers on our work: inspect_ai, a reference pipeline's pool of processes, deepeval, Scrapy and a plain loop.
+
+    python -m benchmarks.peers [--quick] [--json] [--only WORDS]
+
+Needs `make peers`: they live in an environment of their own (benchmarks/peers.txt; PEERS_VENV says where). Each run of
+a peer is a process of its own, timed inside once all is imported and warm; ours keeps what it is told in a store.
+
+- Questions: the same texts for one mock server that takes 200 ms, at most 256 at once. For inspect_ai they are samples
+  with answers given and a model-graded scorer; ten processes send them with a blocking client.
+- Statements: ten about each of many pages. Ours asks once a page; deepeval's faithfulness asks three times, for truths,
+  claims and verdicts.
+- Pages: the documents of benchmarks.fetch from one server, 64 at once, with the same hash, title, description and text,
+  which is checked. Scrapy extracts in its callback, the loop reads one page after the other.
+
+Ratios are of what is done a second, or of client CPU; a peer's name ends with how many of one run failed at most.
+"""
+
+import gc
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from adjudge.engine.garbage import rare_collections
+from adjudge.fetchers.page import Page
+from adjudge.judges import Context
+from adjudge.scoring.backing import Backed
+
+from benchmarks.fetch import IN_FLIGHT, PAGES, Ours
+from benchmarks.orchestration import bodies_of, questions, server, through_engine
+from benchmarks.page_server import page_server
+from benchmarks.pages import documents
+from benchmarks.timing import SETTLE_SECONDS, Row, alternating, main
+
+HERE = Path(__file__).parent
+VENV = Path(os.environ.get("PEERS_VENV") or Path.home() / ".cache/adjudge/peers")
+TIMEOUT = 600.0  # seconds of one run of a peer
+STATEMENTS = 10
+SENTENCE = "The sea is deep. "
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run of one side: wall and client CPU seconds, how much was answered, and by URL what was read."""
+
+    seconds: float
+    cpu: float
+    answered: int
+    version: str = ""
+    fields: dict[str, dict[str, str]] = {}
+
+
+def ours(work: Callable[[], object], count: int) -> Run:
+    """`work`, which raises unless all of `count` are answered."""
+    gc.collect()
+    time.sleep(SETTLE_SECONDS)
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return Run(time.perf_counter() - wall, time.process_time() - cpu, count)
+
+
+def theirs(script: str, peer: str, where: str, lines: Sequence[bytes]) -> Run:
+    """`peer` of `script` on `lines`; what goes wrong with all of it ends the benchmark."""
+    python = VENV / "bin/python"
+    if not python.exists():
+        raise SystemExit(f"no peers in {VENV}: make peers")
+    with tempfile.TemporaryDirectory() as folder:  # where they write their logs
+        asked = Path(folder, "asked")
+        asked.write_bytes(b"\n".join(lines))
+        command = [str(python), "-P", str(HERE / f"{script}.py"), peer, where, str(asked)]
+        quiet = {"DEEPEVAL_TELEMETRY_OPT_OUT": "1", "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder}
+        done = subprocess.run(
+            command, cwd=folder, env=os.environ | quiet, capture_output=True, timeout=TIMEOUT, check=False
+        )
+    if done.returncode:
+        raise SystemExit(f"{peer} failed:\n{done.stderr.decode(errors='replace')[-4_000:]}")
+    return msgspec.json.decode(done.stdout, type=Run)
+
+
+class Sides(msgspec.Struct, frozen=True):
+    """The runs of both sides on the same `count` things."""
+
+    peer: str
+    count: int
+    ours: list[Run]
+    theirs: list[Run]
+
+    def rate(self, name: str, things: str) -> Row:
+        """How many were answered a second."""
+        ours, theirs = (
+            statistics.median(run.answered / run.seconds for run in runs) for runs in (self.ours, self.theirs)
+        )
+        return self._row(name, ours, theirs, ours / theirs, f"{things}/s")
+
+    def cpu(self, name: str) -> Row:
+        """Client CPU milliseconds of each."""
+        ours, theirs = (
+            statistics.median(run.cpu for run in runs) / self.count * 1e3 for runs in (self.ours, self.theirs)
+        )
+        return self._row(name, ours, theirs, theirs / ours, "ms")
+
+    def _row(self, name: str, ours: float, theirs: float, ratio: float, unit: str) -> Row:
+        failed = self.count - min(run.answered for run in self.theirs)
+        peer = f"{self.peer.format(self.theirs[0].version)}, {failed} failed"
+        return Row(name, ours, theirs, peer, ratio, unit, self.count, len(self.ours))
+
+
+def beside_judges(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """The same questions through inspect_ai and a pool of processes, and statements through deepeval."""
+    count = 1_000 if quick else 2_000
+    asked = questions(count)
+    bodies = bodies_of(asked)
+    pages = [f"Page {number}. {SENTENCE * 140}" for number in range(count)]
+    statements = tuple(f"Statement {number} is in it." for number in range(STATEMENTS))
+    backed = [Backed(context=Context.of(page=page), statements=statements) for page in pages]
+    cited = [msgspec.json.encode({"page": page, "statements": statements}) for page in pages]
+    peers = (
+        ("inspect_ai", "inspect_ai {}, model-graded scorer", "question", count, asked, bodies),
+        ("processes", "10 processes, blocking openai {}", "question", count, asked, bodies),
+        ("deepeval", "deepeval {}, faithfulness", "statement", count * STATEMENTS, backed, cited),
+    )
+    with server() as url:
+        for peer, named, thing, things, mine, lines in peers:
+            name = f"{things:,} {thing}s with store, beside {peer}"
+            if wanted(name):
+                runs = alternating(
+                    partial(ours, partial(through_engine, url, mine), things),
+                    partial(theirs, "peer_judges", peer, url, lines),
+                    quick,
+                )
+                sides = Sides(named, things, *runs)
+                yield sides.rate(name, f"{thing}s")
+                yield sides.cpu(f"CPU a {thing}, beside {peer}")
+
+
+def beside_pages(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """The same pages with the same fields, through Scrapy and in a loop."""
+    peers = (
+        ("scrapy", "scrapy {}, trafilatura in its callback"),
+        ("loop", "requests and trafilatura {} in a loop"),
+    )
+    with page_server(PAGES) as address:
+        urls = [f"http://{address}{document.path}" for document in documents(PAGES)]
+        lines = [url.encode() for url in urls]
+        with Ours(urls, address, "trafilatura") as fetcher:
+            for peer, named in peers:
+                name = f"{PAGES} pages, beside {peer}"
+                if wanted(name):
+                    runs = alternating(
+                        partial(ours, fetcher, PAGES),
+                        partial(theirs, "peer_pages", peer, str(IN_FLIGHT), lines),
+                        quick,
+                    )
+                    sides = Sides(named, PAGES, *runs)
+                    _check_fields(fetcher.pages, sides.theirs)
+                    yield sides.rate(name, "pages")
+
+
+def _check_fields(pages: list[Page], runs: list[Run]) -> None:
+    """Every run of the peer found in each page what ours did."""
+    for page in pages:
+        fields = {name: getattr(page, name) for name in ("sha256", "title", "description", "text")}
+        assert all(run.fields[page.url] == fields for run in runs), page.url
+
+
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """Every peer, the sides alternating within each."""
+    with rare_collections():  # as in every run of ours
+        yield from beside_judges(quick, wanted)
+        yield from beside_pages(quick, wanted)
+
+
+if __name__ == "__main__":
+    main(__doc__, rows)

@@ -1,0 +1,42 @@
+"""What the runs of two sides say together. The peers themselves run in `benchmarks.peers`."""
+
+import json
+
+import pytest
+
+from benchmarks import peers
+from benchmarks.peers import Run, Sides
+
+SIDES = Sides(
+    "other {}",
+    100,
+    ours=[Run(1.0, 0.2, 100), Run(2.0, 0.1, 100), Run(1.25, 0.3, 100)],
+    theirs=[Run(10.0, 5.0, 100, "1.2"), Run(10.0, 4.0, 90, "1.2"), Run(16.0, 6.0, 80, "1.2")],
+)
+
+
+def test_only_what_was_answered_counts_a_second_and_failures_are_named() -> None:
+    row = SIDES.rate("things", "questions")
+    assert (row.ours, row.peer, row.ratio) == (80.0, 9.0, pytest.approx(80 / 9))
+    assert (row.unit, row.n, row.runs) == ("questions/s", 100, 3)
+    assert row.peer_name == "other 1.2, 20 failed"
+
+
+def test_cpu_is_of_each_thing_in_milliseconds() -> None:
+    row = SIDES.cpu("CPU")
+    assert (row.ours, row.peer, row.ratio) == (2.0, 50.0, 25.0)
+
+
+def test_a_peer_that_ends_badly_or_is_not_there_ends_the_benchmark(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(peers, "VENV", tmp_path)
+    with pytest.raises(SystemExit, match="make peers"):
+        peers.theirs("peer_judges", "inspect_ai", "http://127.0.0.1:1/v1", [])
+    python = tmp_path / "bin/python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\necho no such module >&2\nexit 1\n")
+    python.chmod(0o755)
+    with pytest.raises(SystemExit, match="no such module"):
+        peers.theirs("peer_judges", "inspect_ai", "http://127.0.0.1:1/v1", [])
+    found = {"version": "1", "seconds": 1.0, "cpu": 0.5, "answered": 2}
+    python.write_text(f"#!/bin/sh\necho '{json.dumps(found)}'\n")
+    assert peers.theirs("peer_judges", "inspect_ai", "http://127.0.0.1:1/v1", []) == Run(1.0, 0.5, 2, "1")
