@@ -32,7 +32,10 @@ _client: openai.OpenAI  # of each process of the pool
 
 
 def inspect_ai(url: str) -> Work:
-    """An eval whose samples come answered and whose scorer is `model_graded_qa`: one call of the model a sample."""
+    """An eval of samples that come answered, scored by `model_graded_qa`: one call a sample, all in its log.
+
+    The log is not also kept for viewers of a run going on (`log_realtime`), which takes more time.
+    """
     from inspect_ai import Task, eval
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import GenerateConfig, ModelOutput, get_model
@@ -68,7 +71,13 @@ def inspect_ai(url: str) -> Work:
             metrics=[accuracy(to_float)],
         )
         (log,) = eval(
-            task, model=None, display="none", log_dir="logs", max_samples=LIMIT, fail_on_error=False
+            task,
+            model=None,
+            display="none",
+            log_dir="logs",
+            max_samples=LIMIT,
+            log_realtime=False,
+            fail_on_error=False,
         )
         scores = log.results.scores if log.results else []
         return sum(score.scored_samples or 0 for score in scores), 0.0
