@@ -14,7 +14,8 @@ async def test_a_slot_handed_to_someone_cancelled_goes_on() -> None:
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert waiting.cancelled()
-    await asyncio.wait_for(slots.acquire(), 5)
+    async with asyncio.timeout(5):
+        await slots.acquire()
 
 
 async def test_who_gave_up_waiting_is_passed_over() -> None:
@@ -25,7 +26,8 @@ async def test_who_gave_up_waiting_is_passed_over() -> None:
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
     slots.release()
-    await asyncio.wait_for(second, 5)
+    async with asyncio.timeout(5):
+        await second
 
 
 Visit = st.tuples(
@@ -57,9 +59,10 @@ def test_never_more_than_there_are_and_none_is_lost(total: int, visits: list[tup
                 if cancelled_at == step:
                     task.cancel()
             await asyncio.sleep(0)
-        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
-        for _ in range(total):
-            await asyncio.wait_for(slots.acquire(), 5)
+        async with asyncio.timeout(10):
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for _ in range(total):
+                await slots.acquire()
 
     asyncio.run(run())
     assert peak == min(peak, total)

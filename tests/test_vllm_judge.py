@@ -295,7 +295,8 @@ async def test_asleep_it_holds_what_comes_and_answers_it_awake(judge: VLLMJudge)
     assert await engine.is_sleeping()
     held = asyncio.ensure_future(judge.answer(quick(report("held"), 0), asked()))
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(held), 0.5)
+        async with asyncio.timeout(0.5):
+            await asyncio.shield(held)
     await judge.wake()
     assert (await held).answer is not None
 
