@@ -111,7 +111,7 @@ class Sides(msgspec.Struct, frozen=True):
 
 def beside_judges(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """The same questions through inspect_ai and a pool of processes, and statements through deepeval."""
-    count = 1_000 if quick else 2_000
+    count = 500 if quick else 2_000
     asked = questions(count)
     bodies = bodies_of(asked)
     pages = [f"Page {number}. {SENTENCE * 140}" for number in range(count)]
@@ -143,19 +143,20 @@ def beside_pages(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         ("scrapy", "scrapy {}, trafilatura in its callback"),
         ("loop", "requests and trafilatura {} in a loop"),
     )
-    with page_server(PAGES) as address:
-        urls = [f"http://{address}{document.path}" for document in documents(PAGES)]
+    count = PAGES // 2 if quick else PAGES
+    with page_server(count) as address:
+        urls = [f"http://{address}{document.path}" for document in documents(count)]
         lines = [url.encode() for url in urls]
         with Ours(urls, address, "trafilatura") as fetcher:
             for peer, named in peers:
-                name = f"{PAGES} pages, beside {peer}"
+                name = f"{count} pages, beside {peer}"
                 if wanted(name):
                     runs = alternating(
-                        partial(ours, fetcher, PAGES),
+                        partial(ours, fetcher, count),
                         partial(theirs, "peer_pages", peer, str(IN_FLIGHT), lines),
                         quick,
                     )
-                    sides = Sides(named, PAGES, *runs)
+                    sides = Sides(named, count, *runs)
                     _check_fields(fetcher.pages, sides.theirs)
                     yield sides.rate(name, "pages")
 
