@@ -22,13 +22,14 @@ _ONE = r"\^?\d{1,4}(?:†[^\[\]【】\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6})?)?
 _NUMBERS = rf"{_ONE}(?: {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}}"
 _WORD = r"(?:(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
 _TOKEN = re.compile(
+    r"(?=[\\\[【［〔<¹²³⁴-⁹adh])(?:"  # what a mark can begin with: the alternatives are not tried elsewhere
     rf"(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
     r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\])"
     r"|(?P<sup><sup> ?\\?\[?(?P<raised>\d{1,3}(?: ?, ?\d{1,3}){0,20})\\?\]? ?</sup>)"
     r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻]))"
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
-    r"|(?P<url>https?://[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]+)",
+    r"|(?P<url>https?://[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]+))",
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
