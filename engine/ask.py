@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -108,30 +108,43 @@ class Asker:
             ).digest()
         return found
 
-    async def ask(
+    def ask(
         self, question: Question[A], repeat: int = 0, priority: int = 0, deadline: float | None = None
-    ) -> Judgment[A]:
-        """The judgment of `question`. `deadline` is in seconds of the event loop's clock.
+    ) -> Awaitable[Judgment[A]]:
+        """The judgment of `question`, a finished future if it is in memory. `deadline` is in the event loop's seconds.
 
         Raises only what the judge raises for itself (engine-fatal) and StoreError.
         """
         key = self.key(question, repeat)
+        if key not in self._flights and (judgment := self.store.at_hand(key, question)) is not None:
+            self._count_stored()
+            known: asyncio.Future[Judgment[A]] = asyncio.get_running_loop().create_future()
+            known.set_result(judgment)
+            return known
         # Not the deadline: whoever else waits for the same key may have more time, or all the time there is.
         asked = Asked(key=key, repeat=repeat, priority=priority)
+        found = self._find(question, asked)
+        return found if deadline is None else self._before(deadline, found, question, asked)
+
+    async def _find(self, question: Question[A], asked: Asked) -> Judgment[A]:
+        key = asked.key
+        if key not in self._flights and (stored := await self.store.get(key, question)) is not None:
+            self._count_stored()
+            return stored
+        return await self._flights.share(key, lambda: self._answer(question, asked))
+
+    async def _before(
+        self, deadline: float, found: Awaitable[Judgment[A]], question: Question[A], asked: Asked
+    ) -> Judgment[A]:
         try:
             async with asyncio.timeout_at(deadline):
-                if key not in self._flights and (stored := await self._stored(key, question)) is not None:
-                    return stored
-                return await self._flights.share(key, lambda: self._answer(question, asked))
+                return await found
         except TimeoutError:
-            return self._judgment(key, question, Reply(reason="deadline"))
+            return self._judgment(asked.key, question, Reply(reason="deadline"))
 
-    async def _stored(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
-        judgment = await self.store.get(key, question)
-        if judgment is not None:
-            self.from_store += 1
-            self.metrics.stored(self.store.parts.table)
-        return judgment
+    def _count_stored(self) -> None:
+        self.from_store += 1
+        self.metrics.stored(self.store.parts.table)
 
     async def _answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
         started = time.perf_counter()

@@ -1,7 +1,7 @@
 """Runs cases through protocols, a sliding window of them at a time: the same class in this process and on a cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -54,13 +54,23 @@ class CaseTools:
         self.asked = 0
         self.answered = 0
 
-    async def ask(self, question: Question[A]) -> Judgment[A]:
+    def ask(self, question: Question[A]) -> Awaitable[Judgment[A]]:
         """The judgment of `question` under this case's repeat, priority and deadline."""
         self.asked += 1
-        judgment = await self._asker.ask(question, self._repeat, self._priority, self._deadline)
+        judgment = self._asker.ask(question, self._repeat, self._priority, self._deadline)
+        if isinstance(judgment, asyncio.Future):  # it was in memory
+            self._remember(judgment.result())
+            return judgment
+        return self._remembered(judgment)
+
+    async def _remembered(self, asked: Awaitable[Judgment[A]]) -> Judgment[A]:
+        judgment = await asked
+        self._remember(judgment)
+        return judgment
+
+    def _remember(self, judgment: Judgment[A]) -> None:
         self.answered += judgment.answer is not None
         self.judgments[judgment.key.hex()] = judgment.usage
-        return judgment
 
     async def read(self, url: str) -> Page:
         """The page behind `url`."""

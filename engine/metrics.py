@@ -90,6 +90,7 @@ class Metrics:
         self._lost = Counter("adjudge_workers_lost", "Workers that died or hung", ["kind"], registry=own)
         self._workers = Gauge("adjudge_workers", "Workers that are open", ["kind"], registry=own)
         self._question = cache(self._questions.labels)  # half of what counting costs is finding the series
+        self._hit = cache(self._hits.labels)
         self._of_judge = cache(self._judges_own)
         self._watched = _Watched()
         own.register(self._watched)
@@ -121,7 +122,7 @@ class Metrics:
 
     def stored(self, table: str) -> None:
         """Count what the store had."""
-        self._hits.labels(table).inc()
+        self._hit(table).inc()
 
     def planned(self, scorecards: int) -> None:
         """Say how many scorecards there will be."""

@@ -1,6 +1,6 @@
 """What a protocol is, what it may do, and how a case is put before it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from importlib.metadata import entry_points
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -22,7 +22,7 @@ ENTRY_POINTS = "adjudge.protocols"
 class Tools(Protocol):
     """All that a protocol can do to the world. Neither raises for one row's failure."""
 
-    async def ask(self, question: Question[A]) -> Judgment[A]:
+    def ask(self, question: Question[A]) -> Awaitable[Judgment[A]]:
         """The judge's answer to `question`, from the store if it was asked before."""
         ...
 

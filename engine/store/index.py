@@ -35,7 +35,7 @@ class KeyIndex:
         """(part, row) of every row whose key may be `key`, earliest added first."""
         wanted = np.uint64(int.from_bytes(key[:8], "big"))
         for prefix, location in self._runs:
-            start = int(np.searchsorted(prefix, wanted))
+            start = int(prefix.searchsorted(wanted))
             while start < len(prefix) and prefix[start] == wanted:
                 packed = int(location[start])
                 yield packed >> 32, packed & 0xFFFFFFFF

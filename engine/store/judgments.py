@@ -1,5 +1,6 @@
 """The store of judgments: what was asked, and what came back."""
 
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -59,45 +60,15 @@ class JudgmentStore:
             cached,
         )
 
+    def at_hand(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
+        """What `get` gives, if it is in memory: None says nothing of what would have to be read."""
+        row = self.parts.at_hand(key)
+        return None if row is None else _judgment(row, question)
+
     async def get(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
         """The stored judgment of `key`, its answer decoded as `question`'s answer type, or None."""
         row = await self.parts.get(key)
-        if row is None:
-            return None
-        (
-            _,
-            group,
-            kind,
-            answer,
-            status,
-            reason,
-            text,
-            finish,
-            prompt,
-            cached,
-            completed,
-            seconds,
-            judge,
-            engine,
-            at,
-        ) = row
-        return Judgment(
-            key=key,
-            group=group,
-            question=kind,
-            answer=None
-            if answer is None
-            else question.typed(msgspec.json.decode(answer, type=question.answer)),
-            status=status,
-            reason=reason,
-            text=text,
-            finish_reason=finish,
-            usage=Usage(prompt, cached, completed),
-            seconds=seconds,
-            judge=judge,
-            engine=engine,
-            written_at=at,
-        )
+        return None if row is None else _judgment(row, question)
 
     async def raw(self, key: bytes) -> dict[str, Any] | None:
         """The stored columns of `key` by name, or None."""
@@ -126,3 +97,43 @@ class JudgmentStore:
             judgment.written_at,
         )
         self.parts.put(row, 300 + len(judgment.text) + len(answer or ""))
+
+
+def _judgment(row: Row, question: Question[A]) -> Judgment[A]:
+    (
+        key,
+        group,
+        kind,
+        answer,
+        status,
+        reason,
+        text,
+        finish,
+        prompt,
+        cached,
+        completed,
+        seconds,
+        judge,
+        engine,
+        at,
+    ) = row
+    return Judgment(
+        key=key,
+        group=group,
+        question=kind,
+        answer=None if answer is None else question.typed(_decoder(question.answer).decode(answer)),
+        status=status,
+        reason=reason,
+        text=text,
+        finish_reason=finish,
+        usage=Usage(prompt, cached, completed),
+        seconds=seconds,
+        judge=judge,
+        engine=engine,
+        written_at=at,
+    )
+
+
+@cache
+def _decoder(answer: type[Answer]) -> msgspec.json.Decoder[Answer]:
+    return msgspec.json.Decoder(answer)

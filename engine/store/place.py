@@ -38,6 +38,11 @@ class Place(msgspec.Struct, frozen=True):
         """The folder `name` inside this one."""
         return Place(f"{self.uri.rstrip('/')}/{name}", self.filesystem, f"{self.path.rstrip('/')}/{name}")
 
+    @property
+    def is_local(self) -> bool:
+        """Whether its files are this machine's, as far as can be told."""
+        return isinstance(self.filesystem, fs.LocalFileSystem)
+
     def files(self) -> list[str]:
         """Names of the Parquet files here, sorted; empty if the folder does not exist."""
         try:
@@ -61,15 +66,14 @@ class Place(msgspec.Struct, frozen=True):
 
     def write(self, name: str, table: pa.Table, row_group: int) -> int:
         """Write `table` whole under `name`: renamed into place locally, one upload on object storage. Its bytes."""
-        local = isinstance(self.filesystem, fs.LocalFileSystem)
         target = f"{self.path}/{name}"
-        written = f"{self.path}/.{name}.tmp" if local else target
+        written = f"{self.path}/.{name}.tmp" if self.is_local else target
         try:
             self.filesystem.create_dir(self.path, recursive=True)
             with self.filesystem.open_output_stream(written) as sink:
                 pq.write_table(table, sink, compression="zstd", compression_level=1, row_group_size=row_group)
                 size = int(sink.tell())
-            if local:
+            if self.is_local:
                 self.filesystem.move(written, target)
             return size
         except OSError as error:
