@@ -57,8 +57,10 @@ async def test_a_question_asked_before_is_answered_from_the_store(tmp_path):
     await first.store.parts.close()
     judge = always()
     second = await asker(tmp_path, judge)
-    assert await second.ask(ask()) == asked
-    assert (judge.asked, second.from_store, second.from_judge) == (0, 1, 0)
+    at_once = second.ask(ask())
+    assert isinstance(at_once, asyncio.Future) and at_once.result() == asked
+    assert await second.ask(ask(), deadline=0.0) == asked
+    assert (judge.asked, second.from_store, second.from_judge) == (0, 2, 0)
 
 
 async def test_a_transient_failure_is_kept_and_asked_again(tmp_path):

@@ -18,6 +18,7 @@ from adjudge.scoring.scorecard import Missing, Scorecard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Meta
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from tests.tools import page
 
@@ -72,6 +73,43 @@ async def test_what_was_put_is_there_before_and_after_it_is_written_and_for_the_
     assert await again.get(judgment(1).key, QUESTION) == judgment(1)
     assert await again.get(judgment(2).key, QUESTION) is None
     await store.parts.close()
+
+
+async def test_what_is_at_hand_is_what_would_be_read(tmp_path):
+    for at, text in ((9, "late"), (5, "early")):
+        store = JudgmentStore(Place.of(str(tmp_path)))
+        store.put(judgment(1, answer=text, at=at))
+        store.put(judgment((7 << 64) + at, answer=text, at=at))
+        store.put(judgment(at, None, "judge_refused"))
+        store.put(judgment(100 + at, None, "judge_timeout"))
+        await store.parts.close()
+    store, other = await opened(tmp_path), await opened(tmp_path)
+    store.put(judgment(3))
+    other.put(judgment(3))
+    for number in (1, 3, 5, 9, 105, 109, (7 << 64) + 5, (7 << 64) + 9, (7 << 64) + 6, 77):
+        key = number.to_bytes(16, "big")
+        assert store.at_hand(key, QUESTION) == await other.get(key, QUESTION)
+    assert [store.at_hand(judgment(number).key, QUESTION) is None for number in (1, 3, 105, 77)] == [
+        0,
+        0,
+        1,
+        1,
+    ]
+    await store.parts.close()
+    await other.parts.close()
+
+
+async def test_a_place_that_may_be_far_is_read_beside_the_event_loop(tmp_path):
+    store = await opened(tmp_path)
+    for number in range(100):
+        store.put(judgment(number))
+    await store.parts.close()
+    far = JudgmentStore(Place("far", SubTreeFileSystem(str(tmp_path), LocalFileSystem()), ""))
+    await far.parts.open()
+    keys = [judgment(number).key for number in range(100)]
+    assert [far.at_hand(key, QUESTION) for key in keys] == [None] * 100
+    assert await asyncio.gather(*(far.get(key, QUESTION) for key in keys)) == list(map(judgment, range(100)))
+    assert [far.at_hand(key, QUESTION) for key in keys] == list(map(judgment, range(100)))
 
 
 async def test_keys_that_share_their_first_64_bits_are_told_apart(tmp_path):
