@@ -111,7 +111,9 @@ class Asker:
     def ask(
         self, question: Question[A], repeat: int = 0, priority: int = 0, deadline: float | None = None
     ) -> Awaitable[Judgment[A]]:
-        """The judgment of `question`, a finished future if it is in memory. `deadline` is in the event loop's seconds.
+        """The judgment of `question`, a finished future if the store has it at hand.
+
+        `deadline` is in seconds of the event loop's clock.
 
         Raises only what the judge raises for itself (engine-fatal) and StoreError.
         """

@@ -58,7 +58,7 @@ class CaseTools:
         """The judgment of `question` under this case's repeat, priority and deadline."""
         self.asked += 1
         judgment = self._asker.ask(question, self._repeat, self._priority, self._deadline)
-        if isinstance(judgment, asyncio.Future):  # it was in memory
+        if isinstance(judgment, asyncio.Future):  # the store had it at hand
             self._remember(judgment.result())
             return judgment
         return self._remembered(judgment)

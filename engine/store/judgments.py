@@ -61,7 +61,7 @@ class JudgmentStore:
         )
 
     def at_hand(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
-        """What `get` gives, if it is in memory: None says nothing of what would have to be read."""
+        """What `get` gives, if it can be had at once (`PartStore.at_hand`); None says nothing."""
         row = self.parts.at_hand(key)
         return None if row is None else _judgment(row, question)
 
