@@ -21,7 +21,18 @@ import msgspec
 
 from benchmarks.timing import Row, machine
 
-NAMES = ("kernels", "leaderboard", "orchestration", "fetch", "store", "scale", "rewards", "peers")
+NAMES = (
+    "kernels",
+    "leaderboard",
+    "orchestration",
+    "fetch",
+    "store",
+    "scale",
+    "recompute",
+    "pipeline",
+    "rewards",
+    "peers",
+)
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 FLOORS = HERE / "floors.json"

@@ -1,0 +1,119 @@
+"""Whole cases a second: files in, leaderboard out, against a judge's server that takes 200 ms.
+
+    python -m benchmarks.pipeline [--quick] [--json] [--only WORDS]
+
+A run is `evaluate` in this process: reports of 6,000 characters are read, judged, kept in a fresh store and folded into
+a leaderboard. Rubrics ask ten questions about a report. FACT has a report's marks parsed by rule, reads the ten pages
+that it cites, of 500 (`benchmarks.pages`), and asks ten questions: once with pages read and extracted on the way, once
+with pages that the store holds. CPU is that of this process and its extraction workers; both servers are processes of
+their own. The other side is what the server's latency allows at 256 questions at once.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from adjudge.engine.config import RunConfig
+from adjudge.engine.run import RunResult, evaluate
+
+from benchmarks.orchestration import LATENCY, LIMIT, server
+from benchmarks.page_server import page_server
+from benchmarks.pages import documents
+from benchmarks.timing import Row, alone, main
+from tests.worlds import CRITERIA, lines
+
+SYSTEMS, CASES, QUICK_CASES, WARM_CASES = 20, 4_000, 1_000, 40
+PAGES, CITED = 500, 10
+FACT = {"name": "fact", "extraction": "markers"}
+
+
+class Pipeline:
+    """Reports in `folder` that cite pages at `address`, for a judge at `url`."""
+
+    def __init__(self, folder: Path, url: str, address: str) -> None:
+        self._folder = folder
+        self._url = url
+        self._address = address
+        self._paths = [document.path for document in documents(PAGES)]
+
+    def write(self, cases: int) -> None:
+        """The files of `cases` cases."""
+        tasks = range(cases // SYSTEMS)
+        gold = {"rubrics": CRITERIA}
+        lines(
+            self._folder / "tasks.jsonl",
+            [{"id": str(t), "prompt": f"What of {t}?", "gold": gold} for t in tasks],
+        )
+        for number in range(SYSTEMS):
+            rows: list[object] = [
+                {"task_id": str(task), "system": f"system{number:02d}", "text": self._text(task, number)}
+                for task in tasks
+            ]
+            lines(self._folder / "reports" / f"system{number:02d}.jsonl", rows)
+
+    def _text(self, task: int, system: int) -> str:
+        parts = [f"# Report {task} of system {system}"]
+        for place in range(CITED):
+            path = self._paths[(task * 31 + system * 7 + place * 53) % PAGES]
+            said = f"The value number {place} of {system} was {task} units"
+            parts.append(
+                "It was measured again and again. " * 15 + f"{said} [source](http://{self._address}{path})."
+            )
+        return "\n\n".join(parts)
+
+    def run(self, protocol: object, store: str, pages: str) -> tuple[RunResult, float]:
+        """One run under `protocol`, and its CPU seconds."""
+        config = RunConfig.of(
+            {
+                "tasks": str(self._folder / "tasks.jsonl"),
+                "reports": [str(self._folder / "reports" / "*.jsonl")],
+                "protocols": [protocol],
+                "judge": {"backend": "openai", "url": self._url, "model": "mock", "max_in_flight": LIMIT},
+                "fetch": {"mode": pages, "allow": [self._address], "limits": {"per_host": 64}},
+                "store": str(self._folder / store),
+                "out": str(self._folder / "run"),
+            }
+        )
+        before = sum(os.times()[:4])
+        result = evaluate(config)
+        assert result.complete, result.unscored
+        return result, sum(os.times()[:4]) - before
+
+    def keep_pages(self, store: str, other: str) -> None:
+        """Give the store `other` the pages that `store` holds."""
+        source = self._folder / store / "pages"
+        target = self._folder / other / "pages"
+        target.mkdir(parents=True)
+        for part in source.glob("*.parquet"):
+            target.joinpath(part.name).hardlink_to(part)
+
+
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """A small run of each kind comes first, so that all code is loaded."""
+    cases = QUICK_CASES if quick else CASES
+    with tempfile.TemporaryDirectory() as folder, server() as url, page_server(PAGES) as address:
+        pipeline = Pipeline(Path(folder), url, address)
+        pipeline.write(WARM_CASES)
+        for protocol in ("rubrics", FACT):
+            pipeline.run(protocol, "warm", "live")
+        pipeline.write(cases)
+        if wanted("pipeline: rubrics"):
+            yield from _rows("pipeline: rubrics", *pipeline.run("rubrics", "rubrics", "off"))
+        if wanted("pipeline: FACT"):
+            yield from _rows("pipeline: FACT, pages read on the way", *pipeline.run(FACT, "fact", "live"))
+            pipeline.keep_pages("fact", "kept")
+            yield from _rows("pipeline: FACT, pages stored", *pipeline.run(FACT, "kept", "live"))
+
+
+def _rows(name: str, result: RunResult, cpu: float) -> Iterator[Row]:
+    cases = result.scorecards
+    rate, most = cases / result.seconds, LIMIT / LATENCY / (result.from_judge / cases)
+    yield Row(name, rate, most, "the latency's bound", rate / most, "cases/s", cases, 1)
+    yield alone(f"{name}: CPU a case", cpu / cases * 1e3, "ms", n=cases)
+    yield alone(f"{name}: questions a case", result.from_judge / cases, "", n=cases)
+    yield alone(f"{name}: pages read", result.pages_read, "", n=cases)
+
+
+if __name__ == "__main__":
+    main(__doc__, rows)
