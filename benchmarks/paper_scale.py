@@ -1,0 +1,133 @@
+"""What 1,000 systems x 1,000 tasks under all protocols would take on 64 and on 512 GPUs: a plan, not a measurement.
+
+    python -m benchmarks.paper_scale
+
+Assumed: a report has REPORT tokens, a page's text PAGE; a protocol asks of a report what `SHAPES` says (counts
+after the papers: 4 x 6 criteria, 30 cited pages, 8 + 48 rubrics, 20 sources); one replica a GPU with the speeds of
+`benchmarks.routing`, prefill and decode one after the other, which is the slower way; no judge waits for pages.
+Measured: CPU a question and a page, bytes of a stored judgment (`benchmarks/results`). Simulated, with the engine's own
+routing: how many prompt tokens are computed again because not all contexts fit the caches.
+"""
+
+import sys
+from collections.abc import Iterator
+
+import msgspec
+
+from benchmarks.book import RESULTS, Result
+from benchmarks.routing import BATCH, DECODE_SECONDS, PREFILL, WORKLOADS, ours, simulate
+
+CASES = 1_000 * 1_000
+FLEETS = (64, 512)
+REPORT, PAGE = 10_000, 3_000
+ANSWER_RATE = BATCH * 100 / DECODE_SECONDS  # tokens a second and replica
+SIMULATED_CONTEXTS = 20  # a replica: enough to fill its cache twice
+CORES_A_GPU = 12
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """`questions` about each of `contexts` different texts of `tokens`; `own` tokens and `answer` tokens a question."""
+
+    contexts: int
+    questions: int
+    tokens: int
+    own: int
+    answer: int
+
+
+SHAPES: dict[str, tuple[Ask, ...]] = {
+    "race": (Ask(1, 1, 2 * REPORT, 1_500, 900),),
+    "fact": (Ask(1, 1, REPORT, 300, 3_000), Ask(30, 1, PAGE, 200, 60), Ask(10, 1, 0, 300, 20)),
+    "rigorous": (Ask(1, 56, REPORT, 100, 60), Ask(1, 2, REPORT, 200, 60)),
+    "livedr": (Ask(1, 1, REPORT, 300, 600), Ask(10, 1, 0, 300, 20)),
+    "dr3": (Ask(1, 5, REPORT, 400, 300), Ask(20, 1, 700, 200, 60)),
+    "drmi": (Ask(1, 1, REPORT, 800, 300), Ask(8, 1, 0, 500, 20)),
+}
+
+
+class Load(msgspec.Struct, frozen=True):
+    """What a protocol asks about CASES reports: questions, tokens of prompts and of answers, pages to be read."""
+
+    questions: float
+    shared: float
+    own: float
+    answers: float
+    pages: float
+
+
+def load(shape: tuple[Ask, ...]) -> Load:
+    """The load of `shape`, each context computed once."""
+    return Load(
+        questions=CASES * sum(ask.contexts * ask.questions for ask in shape),
+        shared=CASES * sum(ask.contexts * ask.tokens for ask in shape),
+        own=CASES * sum(ask.contexts * ask.questions * ask.own for ask in shape),
+        answers=CASES * sum(ask.contexts * ask.questions * ask.answer for ask in shape),
+        pages=CASES * sum(ask.contexts for ask in shape if ask.tokens == PAGE),
+    )
+
+
+def recomputed(replicas: int) -> float:
+    """Prompt tokens computed over the least possible, the worse of the two workloads that share contexts."""
+    sharing = (msgspec.structs.replace(one, contexts=SIMULATED_CONTEXTS) for one in WORKLOADS[:2])
+    return max(simulate(one, replicas, ours(replicas)).recomputed for one in sharing)
+
+
+def measured(benchmark: str, words: str) -> tuple[float, int]:
+    """What the first row with `words` in its name of a kept result says, and of how many. OSError, LookupError."""
+    result = msgspec.json.decode((RESULTS / f"{benchmark}.json").read_bytes(), type=Result)
+    for one in result.rows:
+        if words in one.name:
+            return one.ours, one.n
+    raise LookupError(f"no row {words} in the results of {benchmark}")
+
+
+def lines() -> Iterator[str]:
+    """The plan, as Markdown."""
+    loads = {name: load(shape) for name, shape in SHAPES.items()}
+    again = {fleet: recomputed(fleet) for fleet in FLEETS}
+    question_ms, _ = measured("orchestration", "CPU a question: ours, with store")
+    page_s, pages = measured("fetch", "500 pages, trafilatura")
+    disk_mb, rows = measured("store", "on disk")
+    page_core_s = page_s / pages * 2  # seconds of both of the machine's cores
+    heads = "".join(f" hours on {fleet} GPUs |" for fleet in FLEETS)
+    yield f"| protocol | questions | prompt tokens | answer tokens | pages | CPU hours |{heads} GB stored |"
+    yield "|---|" + "---:|" * (6 + len(FLEETS))
+    total = Load(*(sum(part) for part in zip(*map(msgspec.structs.astuple, loads.values()), strict=True)))
+    for name, one in {**loads, "all": total}.items():
+        hours = [
+            ((one.shared * again[fleet] + one.own) / PREFILL + one.answers / ANSWER_RATE) / fleet / 3600
+            for fleet in FLEETS
+        ]
+        cpu = (one.questions * question_ms / 1e3 + one.pages * page_core_s) / 3600
+        gigabytes = one.questions * disk_mb / rows / 1e3
+        cells = [
+            name,
+            f"{one.questions / 1e6:,.0f} M",
+            f"{(one.shared + one.own) / 1e9:,.0f} G",
+            f"{one.answers / 1e9:,.1f} G",
+            f"{one.pages / 1e6:,.0f} M",
+            f"{cpu:,.0f}",
+            *(f"{found:,.0f}" for found in hours),
+            f"{gigabytes:,.0f}",
+        ]
+        yield "| " + " | ".join(cells) + " |"
+    yield ""
+    for fleet in FLEETS:
+        rate = (
+            total.questions
+            / 3600
+            / (
+                ((total.shared * again[fleet] + total.own) / PREFILL + total.answers / ANSWER_RATE)
+                / fleet
+                / 3600
+            )
+        )
+        cores = rate * question_ms / 1e3
+        yield (
+            f"{fleet} replicas: {again[fleet]:.3f} x the least prompt tokens (simulated); "
+            f"{rate:,.0f} questions a second; orchestration takes {cores:.1f} cores of {fleet * CORES_A_GPU:,}."
+        )
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(lines()) + "\n")
