@@ -23,6 +23,7 @@ import openai
 LIMIT = 256
 PROCESSES = 10
 WARM = 20
+NOBODY = "none"  # the key that clients insist on; the mock asks for none
 
 Outcome = tuple[int, float]
 """How many were answered, and the CPU seconds of other processes."""
@@ -60,7 +61,7 @@ def inspect_ai(url: str) -> Work:
             seed=bodies[0]["seed"],
             extra_body={"response_format": bodies[0]["response_format"]},
         )
-        grader = get_model("openai-api/mock/mock", base_url=url, api_key="none", config=config)
+        grader = get_model("openai-api/mock/mock", base_url=url, api_key=NOBODY, config=config)
         texts = ["\n\n".join(message["content"] for message in body["messages"]) for body in bodies]
         task = Task(
             dataset=MemoryDataset([Sample(input=text, target="supported") for text in texts]),
@@ -99,7 +100,7 @@ def processes(url: str) -> Work:
 
 def _connect(url: str, together: Barrier) -> None:
     global _client
-    _client = openai.OpenAI(base_url=url, api_key="none")
+    _client = openai.OpenAI(base_url=url, api_key=NOBODY)
     together.wait()  # none begins before all have begun
 
 
@@ -131,7 +132,7 @@ def deepeval(url: str) -> Work:
             super().__init__("mock")
 
         def load_model(self) -> openai.AsyncOpenAI:
-            return openai.AsyncOpenAI(base_url=url, api_key="none")
+            return openai.AsyncOpenAI(base_url=url, api_key=NOBODY)
 
         def get_model_name(self) -> str:
             return "mock"
