@@ -146,9 +146,15 @@ class ReadOnlyJudgments(JudgmentStore):
         super().__init__(place, retry_unscored=retry_unscored)
         self.stored = Counter()
 
+    def at_hand(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
+        """The stored judgment, counted."""
+        return self._counted(super().at_hand(key, question))
+
     async def get(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
         """The stored judgment, counted."""
-        found = await super().get(key, question)
+        return self._counted(await super().get(key, question))
+
+    def _counted(self, found: Judgment[A] | None) -> Judgment[A] | None:
         if found is not None:
             self.stored[found.question] += 1
         return found

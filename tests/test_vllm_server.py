@@ -1,6 +1,7 @@
 """The `openai` judge before a real vLLM server: a tiny model with random weights, one server for all tests."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -59,9 +60,21 @@ async def answers(judge: OpenAIJudge, questions: list[Question[Any]]) -> list[Re
 
 
 def at_work(judge: OpenAIJudge, name: str) -> list[asyncio.Task[Reply[Any]]]:
-    """So many long questions about the report `name` that they are at work for seconds."""
+    """So many long questions about the report `name` that they are at work for seconds, begun."""
     questions = [Long(context=report(name), topic=str(n)) for n in range(24)]
     return [asyncio.create_task(judge.answer(question, asked(n))) for n, question in enumerate(questions)]
+
+
+@contextlib.contextmanager
+def stopped(server: Server) -> Iterator[int]:
+    """The server's engine, which does nothing while the block lasts."""
+    engine = server.engine_process()
+    os.kill(engine, signal.SIGSTOP)
+    try:
+        yield engine
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(engine, signal.SIGCONT)
 
 
 async def post(server: Server, path: str, body: dict[str, Any]) -> None:
@@ -162,25 +175,27 @@ async def test_a_cancelled_question_and_one_out_of_time_are_aborted(
     server: Server, judge: OpenAIJudge
 ) -> None:
     before = await finished(server)
-    waiting = at_work(judge, "cancel")
-    await until(lambda: running(server))
-    soon = asyncio.get_running_loop().time() + 0.3
-    late = await judge.answer(Long(context=report("late"), topic="late"), asked(deadline=soon))
-    assert late.reason == "deadline"
-    hasty = judge_of(server, timeout_s=0.3)
-    slow = await hasty.answer(Long(context=report("slow"), topic="slow"), asked())
-    await hasty.close()
-    assert slow.reason == "judge_timeout"
-    for task in waiting:
-        task.cancel()
-    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
-    assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+    with stopped(server):
+        waiting = at_work(judge, "cancel")
+        soon = asyncio.get_running_loop().time() + 0.3
+        late = await judge.answer(Long(context=report("late"), topic="late"), asked(deadline=soon))
+        assert late.reason == "deadline"
+        hasty = judge_of(server, timeout_s=0.3)
+        slow = await hasty.answer(Long(context=report("slow"), topic="slow"), asked())
+        await hasty.close()
+        assert slow.reason == "judge_timeout"
+        for task in waiting:
+            task.cancel()
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+    after = await judge.answer(quick(report("after"), 0), asked())
+    assert after.reason is None
 
     async def idle() -> bool:
         return not await running(server)
 
     await until(idle)
-    assert await finished(server) == before
+    assert await finished(server) == before + 1
 
 
 async def test_the_same_questions_one_by_one_get_the_same_answers(server: Server, judge: OpenAIJudge) -> None:
@@ -246,11 +261,13 @@ async def test_doctor_says_that_the_server_answers(server: Server, tmp_path: Pat
 
 async def test_a_dead_engine_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
     """The last test: this server answers nothing any more."""
-    waiting = at_work(judge, "dying")
-    await until(lambda: running(server))
-    os.kill(server.engine_process(), signal.SIGKILL)
-    for reply in await asyncio.gather(*waiting):
-        assert reply.reason == "judge_unavailable", reply
+    with stopped(server) as engine:
+        waiting = at_work(judge, "dying")
+        answered, _ = await asyncio.wait(waiting, timeout=1)
+        assert not answered
+        os.kill(engine, signal.SIGKILL)
+        for reply in await asyncio.gather(*waiting):
+            assert reply.reason == "judge_unavailable", reply
     after = await judge.answer(quick(report("dead"), 0), asked())
     assert after.reason == "judge_unavailable"
     await asyncio.to_thread(server.process.wait, 60)
