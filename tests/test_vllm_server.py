@@ -43,8 +43,9 @@ def server() -> Iterator[Server]:
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
+@pytest_asyncio.fixture(loop_scope="module")
 async def judge(server: Server) -> AsyncIterator[OpenAIJudge]:
+    """It asks once, so its connections are its own: the server closes those that were idle for long."""
     made = judge_of(server)
     yield made
     await made.close()
