@@ -60,3 +60,9 @@ def test_every_benchmark_says_how_it_is_run() -> None:
             check=False,
         )
         assert done.returncode == 0 and "--quick" in done.stdout and "--json" in done.stdout, done.stderr
+
+
+def test_the_kept_results_reach_their_floors_and_are_what_the_readme_shows() -> None:
+    results = book.load()
+    assert results and not book.below(results, book.floors())
+    assert book.README.read_text(encoding="utf-8") == book.book(results)
