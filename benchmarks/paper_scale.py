@@ -23,6 +23,7 @@ REPORT, PAGE = 10_000, 3_000
 ANSWER_RATE = BATCH * 100 / DECODE_SECONDS  # tokens a second and replica
 SIMULATED_CONTEXTS = 20  # a replica: enough to fill its cache twice
 CORES_A_GPU = 12
+CORES = 2  # of the machine of the kept results
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -72,6 +73,11 @@ def recomputed(replicas: int) -> float:
     return max(simulate(one, replicas, ours(replicas)).recomputed for one in sharing)
 
 
+def seconds(load: Load, fleet: int, again: float) -> float:
+    """How long `fleet` replicas work, that compute what is shared `again` times."""
+    return ((load.shared * again + load.own) / PREFILL + load.answers / ANSWER_RATE) / fleet
+
+
 def measured(benchmark: str, words: str) -> tuple[float, int]:
     """What the first row with `words` in its name of a kept result says, and of how many. OSError, LookupError."""
     result = msgspec.json.decode((RESULTS / f"{benchmark}.json").read_bytes(), type=Result)
@@ -88,16 +94,13 @@ def lines() -> Iterator[str]:
     question_ms, _ = measured("orchestration", "CPU a question: ours, with store")
     page_s, pages = measured("fetch", "500 pages, trafilatura")
     disk_mb, rows = measured("store", "on disk")
-    page_core_s = page_s / pages * 2  # seconds of both of the machine's cores
+    page_core_s = page_s / pages * CORES
     heads = "".join(f" hours on {fleet} GPUs |" for fleet in FLEETS)
     yield f"| protocol | questions | prompt tokens | answer tokens | pages | CPU hours |{heads} GB stored |"
     yield "|---|" + "---:|" * (6 + len(FLEETS))
     total = Load(*(sum(part) for part in zip(*map(msgspec.structs.astuple, loads.values()), strict=True)))
     for name, one in {**loads, "all": total}.items():
-        hours = [
-            ((one.shared * again[fleet] + one.own) / PREFILL + one.answers / ANSWER_RATE) / fleet / 3600
-            for fleet in FLEETS
-        ]
+        hours = [seconds(one, fleet, again[fleet]) / 3600 for fleet in FLEETS]
         cpu = (one.questions * question_ms / 1e3 + one.pages * page_core_s) / 3600
         gigabytes = one.questions * disk_mb / rows / 1e3
         cells = [
@@ -113,19 +116,10 @@ def lines() -> Iterator[str]:
         yield "| " + " | ".join(cells) + " |"
     yield ""
     for fleet in FLEETS:
-        rate = (
-            total.questions
-            / 3600
-            / (
-                ((total.shared * again[fleet] + total.own) / PREFILL + total.answers / ANSWER_RATE)
-                / fleet
-                / 3600
-            )
-        )
-        cores = rate * question_ms / 1e3
+        rate = total.questions / seconds(total, fleet, again[fleet])
         yield (
-            f"{fleet} replicas: {again[fleet]:.3f} x the least prompt tokens (simulated); "
-            f"{rate:,.0f} questions a second; orchestration takes {cores:.1f} cores of {fleet * CORES_A_GPU:,}."
+            f"{fleet} replicas: {again[fleet]:.3f} x the least prompt tokens (simulated); {rate:,.0f} questions "
+            f"a second; orchestration takes {rate * question_ms / 1e3:.1f} cores of {fleet * CORES_A_GPU:,}."
         )
 
 
