@@ -17,6 +17,8 @@ import pytest_asyncio
 from adjudge.judges import Question, Reply
 from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
 from adjudge.scoring.prediction import ReadAnswer
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests import local_vllm
@@ -208,44 +210,68 @@ async def test_the_same_questions_one_by_one_get_the_same_answers(server: Server
     assert rounds[0] == rounds[1]
 
 
+@contextlib.asynccontextmanager
+async def aborting_after(server: Server, some: int) -> AsyncIterator[str]:
+    """The URL of a way to `server` that aborts what is being answered, once, when `some` were answered."""
+    answered, aborted = 0, False
+
+    async def forward(request: web.Request) -> web.Response:
+        nonlocal answered, aborted
+        sent = asyncio.create_task(send(request.method, request.path, await request.read()))
+        while answered >= some and not aborted and not sent.done():
+            await post(server, "/abort_requests", {})
+            await asyncio.sleep(0.01)
+        response = await sent
+        answered += request.method == "POST"
+        aborted = aborted or b'"finish_reason":"abort"' in (response.body or b"")
+        return response
+
+    async def send(method: str, path: str, body: bytes) -> web.Response:
+        async with client.request(method, server.root + path, data=body) as response:
+            found = await response.read()
+        return web.Response(body=found, status=response.status, content_type=response.content_type)
+
+    app = web.Application(client_max_size=2**26)
+    app.router.add_route("*", "/{path:.*}", forward)
+    async with (
+        aiohttp.ClientSession(headers={"Content-Type": "application/json"}) as client,
+        TestServer(app) as way,
+    ):
+        yield f"{way.make_url('/v1')}"
+    assert aborted
+
+
 async def test_evaluate_completes_and_asks_again_only_what_failed_transiently(
     server: Server, tmp_path: Path
 ) -> None:
-    before = await finished(server)
+    async with aborting_after(server, 30) as url:
 
-    async def evaluated() -> dict[str, Any]:
-        process = await asyncio.create_subprocess_exec(
-            *(*ADJUDGE, "evaluate", str(EXAMPLE), "--judge", f"openai:{server.url}#judge"),
-            *("--out", str(tmp_path / "run"), "--store", str(tmp_path / "store"), "--json"),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, errors = await process.communicate()
-        assert process.returncode == 3, errors.decode()  # the example has what cannot be scored
-        found: dict[str, Any] = json.loads(out)
-        return found
+        async def evaluated() -> dict[str, Any]:
+            process = await asyncio.create_subprocess_exec(
+                *(*ADJUDGE, "evaluate", str(EXAMPLE), "--judge", f"openai:{url}#judge"),
+                *("--out", str(tmp_path / "run"), "--store", str(tmp_path / "store"), "--json"),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            out, errors = await process.communicate()
+            assert process.returncode == 3, errors.decode()  # the example has what cannot be scored
+            found: dict[str, Any] = json.loads(out)
+            return found
 
-    async def abort_when_some_are_answered() -> None:
-        async def halfway() -> bool:
-            return await finished(server) >= before + 30 and await running(server) > 0
+        first = await evaluated()
+        reasons = Counter(pq.read_table(tmp_path / "store" / "judgments")["reason"].to_pylist())
+        assert set(reasons) == {None, "judge_unavailable"}
+        assert reasons[None] >= 30
 
-        await until(halfway)
-        await post(server, "/abort_requests", {})
+        second = await evaluated()
+        assert second["from_store"] == reasons[None]
+        assert second["from_judge"] >= reasons["judge_unavailable"]
+        assert second["unscored"] == ALWAYS_UNSCORED < first["unscored"]
 
-    first, _ = await asyncio.gather(evaluated(), abort_when_some_are_answered())
-    reasons = Counter(pq.read_table(tmp_path / "store" / "judgments")["reason"].to_pylist())
-    assert set(reasons) == {None, "judge_unavailable"}
-    assert reasons[None] >= 30
-
-    second = await evaluated()
-    assert second["from_store"] == reasons[None]
-    assert second["from_judge"] >= reasons["judge_unavailable"]
-    assert second["unscored"] == ALWAYS_UNSCORED < first["unscored"]
-
-    third = await evaluated()
-    assert third["from_judge"] == 0
-    assert third["from_store"] == second["from_store"] + second["from_judge"]
-    assert third["unscored"] == ALWAYS_UNSCORED
+        third = await evaluated()
+        assert third["from_judge"] == 0
+        assert third["from_store"] == second["from_store"] + second["from_judge"]
+        assert third["unscored"] == ALWAYS_UNSCORED
 
 
 async def test_doctor_says_that_the_server_answers(server: Server, tmp_path: Path) -> None:
