@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -80,6 +81,8 @@ class Asker:
         self.store = store
         self._book = book
         self._flights = Flights()
+        self._at_judge: Counter[int] = Counter()
+        self._replied = asyncio.Event()
         self._static: dict[tuple[type, str, int, tuple[float, ...]], bytes] = {}
 
     def key(self, question: Question[A], repeat: int) -> bytes:
@@ -90,6 +93,12 @@ class Asker:
         digest.update(repeat.to_bytes(4, "big"))
         digest.update(question.identity())
         return digest.digest()
+
+    async def room(self, questions: int, priority: int) -> None:
+        """Wait until the judge has fewer than `questions` of this priority or a lower number, which goes first."""
+        while sum(n for other, n in self._at_judge.items() if other <= priority) >= questions:
+            self._replied.clear()
+            await self._replied.wait()
 
     def _static_part(self, question: Question[A]) -> bytes:
         """The hash of what all questions of one type, language and length share."""
@@ -150,13 +159,23 @@ class Asker:
 
     async def _answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
         started = time.perf_counter()
-        reply = await self.judge.answer(question, asked)
+        self._at_judge[asked.priority] += 1
+        try:
+            reply = await self.judge.answer(question, asked)
+        finally:
+            self._leave_judge(asked.priority)
         self.from_judge += 1
         judgment = self._judgment(asked.key, question, reply)
         self.metrics.answered(judgment, time.perf_counter() - started)
         if reply.reason != "deadline":
             self.store.put(judgment)
         return judgment
+
+    def _leave_judge(self, priority: int) -> None:
+        self._at_judge[priority] -= 1
+        if not self._at_judge[priority]:
+            del self._at_judge[priority]
+        self._replied.set()
 
     def _judgment(self, key: bytes, question: Question[A], reply: Reply[A]) -> Judgment[A]:
         return Judgment(

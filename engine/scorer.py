@@ -1,10 +1,12 @@
 """Scores rollouts in the event loop at hand: one batch or many single ones, each call within its deadline."""
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from weakref import WeakValueDictionary
 
 import msgspec
 from adjudge.engine.audit import Audit
@@ -28,6 +30,7 @@ from adjudge.scoring.scorecard import Scorecard
 
 __all__ = ["RewardScorer", "open_rewards"]
 
+AHEAD = 2  # questions asked for each that the judge can take, so that it never waits for a rollout to begin
 BEFORE_BULK = 1_000_000  # taken off a priority, so that rewards go before whatever else a judge is asked
 SYSTEM = "policy"
 _log = logging.getLogger(__name__)
@@ -90,6 +93,9 @@ class RewardScorer:
         names = [metric.name for protocol in self.protocols for metric in protocol.metrics]
         self._shared = {name for name in names if names.count(name) > 1}
         self._leaving: set[asyncio.Task[None]] = set()
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        judge = config.judge_config()
+        self._enough = AHEAD * max(16, judge.max_in_flight) * (judge.replicas or 1)
 
     async def score(
         self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0, repeat: int = 0
@@ -116,11 +122,11 @@ class RewardScorer:
         loop = asyncio.get_running_loop()
         work: list[asyncio.Task[None]] = []
         try:
-            # Rollouts of one task go together, and each has begun to ask before the next is looked at.
-            for rollout in sorted(rollouts, key=lambda rollout: rollout.case.task.id):
-                if loop.time() < until:
-                    work.append(asyncio.ensure_future(rollout.run()))
-                    await asyncio.sleep(0)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    # Rollouts of one task go together.
+                    for rollout in sorted(rollouts, key=lambda rollout: rollout.case.task.id):
+                        await self._begin(rollout, work)
             if work:
                 await asyncio.wait(work, timeout=until - loop.time(), return_when=asyncio.FIRST_EXCEPTION)
             for task in work:
@@ -132,6 +138,17 @@ class RewardScorer:
                 leaving = asyncio.ensure_future(_give_up(late))
                 self._leaving.add(leaving)
                 leaving.add_done_callback(self._leaving.discard)
+
+    async def _begin(self, rollout: "_Rollout", work: list["asyncio.Task[None]"]) -> None:
+        """Let `rollout` ask, as one more of `work`, when the judge has not enough to do of its priority or before it.
+
+        What waits in front of a busy judge is a rollout, not its questions: that is cheap to hold and to give up.
+        """
+        turn = self._turns.setdefault(rollout.priority, asyncio.Lock())
+        async with turn:
+            await self.evaluator.asker.room(self._enough, rollout.priority)
+            work.append(asyncio.ensure_future(rollout.run()))
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Wait until nothing is asked any more on behalf of calls that have ended."""
@@ -161,6 +178,7 @@ class _Rollout:
 
     def __init__(self, scorer: RewardScorer, case: Case, priority: int) -> None:
         self.case = case
+        self.priority = priority
         self._scorer = scorer
         evaluator = scorer.evaluator
         self._tools = {

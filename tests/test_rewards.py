@@ -388,6 +388,30 @@ class TestDeadline:
                 await asyncio.sleep(0.01)
 
 
+class TestTurns:
+    async def test_what_waits_for_a_busy_judge_are_rollouts_not_questions(self, tmp_path):
+        async with (
+            MockOpenAI(latency=60) as mock,
+            open_rewards(rewarded(tmp_path, served(mock, max_in_flight=16))) as scorer,
+        ):
+            found = await scorer.score(batch(5, 16), deadline=1.0)
+        assert {reward.reason for reward in found} == {"deadline"}
+        assert 32 <= sum(reward.n_asked for reward in found) <= 32 + 10 * 5  # a rollout asks 10 questions
+
+    async def test_a_call_that_comes_first_by_priority_passes_those_that_wait(self, tmp_path):
+        async with (
+            MockOpenAI(latency=0.02) as mock,
+            open_rewards(rewarded(tmp_path, served(mock, max_in_flight=16))) as scorer,
+        ):
+            bulk = asyncio.ensure_future(scorer.score(batch(5, 16)))
+            while not mock.open:
+                await asyncio.sleep(0.01)
+            (urgent,) = await scorer.score(batch(1, 1, text="Another."), priority=-1)
+            assert not bulk.done()
+            assert urgent.value is not None
+            assert all(reward.value is not None for reward in await bulk)
+
+
 class TestSharing:
     async def test_a_question_is_asked_once_however_many_ask_it_at_once(self, tmp_path):
         judge = ScriptedJudge(best, latency=0.01)
