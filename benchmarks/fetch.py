@@ -5,14 +5,20 @@
 All sides read the same 500 documents (`benchmarks.pages`) from the same server process, 64 at once, and end with the
 same fields (hash, title, description, text), by the same extraction function. Processes are started and modules are
 imported before the clock runs. The server shares the machine with both sides.
+
+Cores that share a cache, or a physical core, do less together than twice what one does alone. Rows `..., without
+fetching` say how much less on this machine: the same extraction in bare processes, all cores at once, beside one.
 """
 
 import asyncio
+import functools
 import hashlib
 import os
 import resource
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -93,6 +99,23 @@ def in_one_loop(urls: list[str]) -> None:
     asyncio.run(run())
 
 
+def at_once(pool: Pool, extractor: Extractor) -> Callable[[], None]:
+    """The share of one core, in each of `pool`'s processes at once."""
+
+    def work() -> None:
+        pool.map(_share, [extractor] * CORES, chunksize=1)
+
+    return work
+
+
+def _share(extractor: Extractor) -> None:
+    with rare_collections():
+        a_cores_share(_sample(), extractor)()
+
+
+_sample = functools.cache(documents)
+
+
 def a_cores_share(sample: list[Document], extractor: Extractor) -> Callable[[], None]:
     """The extractor alone in this process, on as many pages as one of the cores would get."""
 
@@ -152,6 +175,15 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
                     share = a_cores_share(sample, extractor)
                     yield compare(name, ours, share, peer_name=peer, n=PAGES, quick=quick)
                 longest = max(longest, ours.longest)
+        with get_context("spawn").Pool(CORES) as pool:
+            for extractor in extractors:
+                name = f"{PAGES} pages, {extractor}, of what all cores could, without fetching"
+                if wanted(name):
+                    together = at_once(pool, extractor)
+                    together()
+                    peer = f"{PAGES // CORES} pages extracted on one core"
+                    share = a_cores_share(sample, extractor)
+                    yield compare(name, together, share, peer_name=peer, n=PAGES, quick=quick)
         if longest:
             yield alone("event loop held at most", longest, "ms", n=PAGES)
         for extractor in extractors:
