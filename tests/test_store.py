@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -189,6 +190,25 @@ async def test_a_part_is_written_by_time_without_another_put(tmp_path):
     assert await store.get(judgment(1).key, QUESTION) == judgment(1)
     await store.parts.close()
     assert len(parts(tmp_path)) == 1
+
+
+async def test_a_flush_that_is_given_up_is_finished_before_the_store_is_closed(tmp_path, monkeypatch):
+    begun, go_on, write = threading.Event(), threading.Event(), Place.write
+
+    def held(*arguments) -> int:
+        begun.set()
+        assert go_on.wait(60)
+        return write(*arguments)
+
+    monkeypatch.setattr(Place, "write", held)
+    store = await opened(tmp_path)
+    store.put(judgment(1))
+    flushing = asyncio.ensure_future(store.parts.flush())
+    assert await asyncio.to_thread(begun.wait, 60)
+    flushing.cancel()
+    asyncio.get_running_loop().call_later(0.1, go_on.set)
+    await store.parts.close()
+    assert len(parts(tmp_path)) == 1 and flushing.cancelled()
 
 
 async def test_parts_are_whole_and_never_edited(tmp_path):

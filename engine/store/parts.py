@@ -199,10 +199,11 @@ class PartStore:
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self._begin_flush)
 
-    def _begin_flush(self) -> None:
+    def _begin_flush(self) -> asyncio.Task[None]:
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.ensure_future(self._flush())
             self._flushing.add_done_callback(self._flushed)
+        return self._flushing
 
     def _flushed(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and isinstance(error := task.exception(), StoreError):
@@ -212,7 +213,7 @@ class PartStore:
         """Write everything put so far. Raises StoreError."""
         while self._flushing is not None and not self._flushing.done():
             await asyncio.shield(self._flushing)
-        await self._flush()
+        await asyncio.shield(self._begin_flush())  # a caller that is cancelled takes no rows with it
 
     async def _flush(self) -> None:
         if self._timer is not None:
