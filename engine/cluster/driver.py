@@ -179,8 +179,10 @@ class Cluster:
     async def _until(self, event: "asyncio.Future[Any]") -> None:
         """Wait for `event`, or for the failure of a keeper or a sending, which is raised."""
         failed = asyncio.ensure_future(self._failed.wait())
-        await asyncio.wait([event, failed], return_when=asyncio.FIRST_COMPLETED)
-        failed.cancel()
+        try:
+            await asyncio.wait([event, failed], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            failed.cancel()
         for task in self._broken:
             task.result()
 
