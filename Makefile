@@ -33,7 +33,7 @@ debian:
 	} </dev/null || { echo "not installed: $(MISSING); tests that need it are skipped" >&2; test -z "$$CI"; }
 
 test: .venv/dev.stamp debian
-	$(BIN)/pytest -m 'not vllm and not soak'
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not vllm and not soak' $(PYTEST)
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .

@@ -1,7 +1,6 @@
 """Kill -9, at random, of everything there is: the table stays the same, and little is asked twice."""
 
 import asyncio
-import os
 import random
 import signal
 import time
@@ -100,6 +99,7 @@ async def disturbed(
     return {"questions": questions, "again": asked_again, "allowed": allowed, "seconds": seconds, **counts}
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(240)
 async def test_one_of_each_is_killed(tmp_path, capsys):
     found = await disturbed(tmp_path, tasks=12, interval=2.0, kills=list(KINDS), driver=None)
@@ -109,7 +109,6 @@ async def test_one_of_each_is_killed(tmp_path, capsys):
 
 
 @pytest.mark.soak
-@pytest.mark.skipif("SOAK" not in os.environ, reason="takes minutes; set SOAK=1")
 @pytest.mark.timeout(900)
 async def test_something_is_killed_every_fifteen_seconds_and_the_driver_once(tmp_path, capsys):
     found = await disturbed(tmp_path, tasks=360, interval=15.0, kills=list(KINDS), driver=100.0)
