@@ -175,11 +175,6 @@ class Passages:
         for place, term in enumerate(sequence):
             self._places.setdefault(term, []).append(place)
 
-    @property
-    def vocabulary(self) -> frozenset[str]:
-        """Every content word of the text."""
-        return frozenset(self._idf)
-
     def support(self, statement: str) -> Support:
         """How well the best window backs `statement`."""
         wanted = {term: self._idf.get(term, self._unseen) for term in terms(statement)}
