@@ -1,5 +1,6 @@
 """Fixtures that tests of several modules share, and how modules are shared out among workers."""
 
+import os
 from pathlib import PurePath
 
 import pytest
@@ -12,6 +13,7 @@ __all__ = ["browser", "small_ray"]
 
 # Modules that start a Ray, which is many processes: one worker runs them, one after another.
 STARTS_RAY = {
+    "test_checkup",
     "test_cluster",
     "test_cluster_chaos",
     "test_cluster_commands",
@@ -23,6 +25,9 @@ STARTS_RAY = {
     "test_reward_cluster",
     "test_reward_service",
 }
+
+# Its workers are as important as what else runs at the same time, and none is started before there is work for it.
+os.environ |= {"RAY_worker_niceness": "0", "RAY_prestart_worker_first_driver": "0"}
 
 
 def _starts_ray(nodeid: str) -> bool:

@@ -1,6 +1,7 @@
 """What this process has started and not yet ended, what runs below another, and where more can be started."""
 
 import contextlib
+import secrets
 import socket
 from pathlib import Path
 
@@ -36,8 +37,9 @@ def command(pid: int) -> bytes:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
+    """A port of 127.0.0.1 that nobody listens on, and that no connection is given before it is used."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)  # below those that Linux gives to connections
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port

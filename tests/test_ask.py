@@ -79,7 +79,7 @@ async def test_a_deadline_bounds_the_call_and_is_not_stored(tmp_path):
     before = loop.time()
     judgment = await asking.ask(ask(), deadline=before + 0.05)
     assert judgment.reason == "deadline" and judgment.answer is None
-    assert loop.time() - before < 5
+    assert loop.time() - before < 20
     await asyncio.sleep(0)
     assert len(asking._flights) == 0
     await asking.store.parts.close()

@@ -60,7 +60,7 @@ async def score(evaluator, config):
     return sorted(cards, key=lambda card: (card.protocol, card.task_id, card.system, card.repeat))
 
 
-@pytest.mark.parametrize("evaluators", [1, 2, 4])
+@pytest.mark.parametrize("evaluators", [1, 3])
 async def test_the_lexical_judge_gives_the_same_rows(tmp_path, evaluators):
     path = world(tmp_path, systems=5, tasks=7)
     alone = await evaluate_async(RunConfig.load(path))
@@ -74,7 +74,7 @@ async def test_the_lexical_judge_gives_the_same_rows(tmp_path, evaluators):
     assert again.from_judge == 0 and rows(again.out) == rows(alone.out)
 
 
-@pytest.mark.parametrize("evaluators", [1, 2, 4])
+@pytest.mark.parametrize("evaluators", [1, 3])
 async def test_a_scripted_judge_gives_the_same_scorecards(tmp_path, evaluators):
     config = on_cluster(world(tmp_path, systems=4, tasks=6, repeats=2), evaluators=evaluators)
     async with open_evaluator(config, judge=scripted) as evaluator:
@@ -219,7 +219,8 @@ def lost(cluster):
 async def test_what_a_task_s_systems_share_is_asked_once_and_its_cases_are_spread(tmp_path):
     judge = {"backend": "lexical", "max_in_flight": 12}
     config = on_cluster(world(tmp_path, systems=40, tasks=1, judge=judge), evaluators=3)
-    pids = tmp_path / "pids"
+    opened, pids = tmp_path / "opened", tmp_path / "pids"
+    opened.mkdir()
     pids.mkdir()
 
     def noting(book):
@@ -227,8 +228,10 @@ async def test_what_a_task_s_systems_share_is_asked_once_and_its_cases_are_sprea
             (pids / str(os.getpid())).touch()
             return opinion(question)
 
-        # Slow until all three have begun, which takes them longer on a busy machine.
-        return ScriptedJudge(noted, latency=lambda question: 0.1 if len(list(pids.iterdir())) == 3 else 1.0)
+        (opened / str(os.getpid())).touch()
+        while len(list(opened.iterdir())) < 3:  # a busy machine starts them one after another
+            time.sleep(0.05)
+        return ScriptedJudge(noted, latency=0.3)
 
     async with open_cluster(config, noting) as cluster:
         cards = await score(cluster, config)

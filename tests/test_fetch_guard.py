@@ -22,7 +22,7 @@ CONNECTED: list[tuple[object, ...]] = []
 # In the global range, but given to no registry: public by every rule, and at nobody's door.
 NOBODY = "2d00::1"
 LIMITS = Limits(workers=1, retries=0)
-TIMEOUTS = Timeouts(connect=0.5, read=1.0, total=3.0)
+TIMEOUTS = Timeouts(connect=1.0, read=5.0, total=10.0)
 
 
 def _audit(event: str, arguments: tuple[object, ...]) -> None:

@@ -17,7 +17,7 @@ from tests.servers.hostile import ARTICLE, hostile_server, plain, self_signed_se
 
 Make = Callable[..., HttpFetcher]
 SMALL = Limits(workers=1, per_host=8)
-SHORT = Timeouts(connect=2.0, read=1.5, total=3.0, extract=5.0)
+SHORT = Timeouts(connect=4.0, read=3.0, total=6.0, extract=15.0)
 
 OUTCOMES = {
     "/plain": None,
@@ -115,12 +115,12 @@ async def test_a_connection_that_waited_for_reuse_does_not_fail_the_next_page(
     async def at_once(to: Exchange) -> None:
         await to.reply(b"<p>" + b"word " * int(to.request.path.rpartition("/")[2]))
 
-    brief = Timeouts(connect=2.0, read=0.6, total=5.0, extract=20.0)
+    brief = Timeouts(connect=4.0, read=1.0, total=20.0, extract=20.0)
     fetcher = make(allow=[hostile.address], timeouts=brief)
     for n, words in enumerate((20, 30_000, 50_000, 100_000, 40_000)):
         hostile.routes[f"/{words}"], hostile.routes[f"/plain-{n}"] = at_once, plain
         assert (await fetcher.read(hostile.url(f"/{words}"))).status == "read"
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(1.1)
         assert (await fetcher.read(hostile.url(f"/plain-{n}"))).reason is None
 
 
@@ -233,9 +233,9 @@ async def test_waiting_for_a_turn_is_not_counted_as_the_pages_time(make: Make) -
         await to.reply(ARTICLE)
 
     with Server(otherwise=half_a_second) as server:
-        fetcher = make(Limits(per_host=1, workers=1, retries=0), Timeouts(total=1.4), allow=[server.address])
-        pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(5)))
-    assert [page.reason for page in pages] == [None] * 5
+        fetcher = make(Limits(per_host=1, workers=1, retries=0), Timeouts(total=3.0), allow=[server.address])
+        pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(8)))
+    assert [page.reason for page in pages] == [None] * 8
 
 
 async def test_a_page_that_hangs_the_parser_is_ended_and_the_worker_replaced(

@@ -1,8 +1,6 @@
 """What Prometheus is told: parsed by its own client, and equal to what the tables say."""
 
 import asyncio
-import contextlib
-import socket
 from collections import Counter
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.chaos import Pages, cited_world, done, evaluate
 from tests.mock_openai import Call, MockOpenAI, completion
+from tests.processes import free_port
 from tests.test_kill import IN_FLIGHT
 from tests.worlds import lines, text, world
 
@@ -150,11 +149,6 @@ async def test_the_number_of_series_does_not_depend_on_what_is_judged(tmp_path):
         assert not [value for _, labels in found for _, value in labels if "quoted" in value]
         counts.append(len(found))
     assert counts[0] == counts[1] < 150
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listening:
-        return listening.getsockname()[1]
 
 
 async def scraped(session: aiohttp.ClientSession, url: str, token: str) -> tuple[int, str]:

@@ -6,6 +6,7 @@ import os
 import secrets
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,11 +39,15 @@ class Nodes(msgspec.Struct, frozen=True):
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory) -> Iterator[Nodes]:
-    with pytest.MonkeyPatch.context() as patch:
+def nodes() -> Iterator[Nodes]:
+    # Sockets lie in its folder: the names of a test's own folders are too long for them.
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as logs,
+    ):
         for name, value in {**TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}.items():
             patch.setenv(name, value)
-        port, dashboard, logs = free_port(), free_port(), tmp_path_factory.mktemp("ray")
+        port, dashboard = free_port(), free_port()
         head = [
             *("--head", f"--port={port}", f"--temp-dir={logs}", f"--ray-client-server-port={free_port()}"),
             *("--include-dashboard=true", "--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}"),

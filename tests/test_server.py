@@ -303,7 +303,7 @@ class TestWaiting:
             started = time.monotonic()
             body = {"items": [{"task_id": "0", "text": TEXT}] * 3, "deadline_s": 0.5}
             _, found = await client.post("/v1/rewards", body)
-            assert time.monotonic() - started < 5
+            assert time.monotonic() - started < 30
         assert {(r["value"], r["reason"]) for r in found["rewards"]} == {(None, "deadline")}
 
     async def test_who_goes_away_is_not_worked_for(self, tmp_path):

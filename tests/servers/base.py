@@ -74,7 +74,7 @@ class Server:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
-        self._ready.wait(10)
+        assert self._ready.wait(60)
         return self
 
     def __exit__(
