@@ -1,10 +1,16 @@
 """The house keeps its floors: imports run downwards, modules and functions stay readable."""
 
 import ast
+import importlib
+import inspect
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
+from adjudge import scoring
+from adjudge.judges import Answer, Question
 
 ROOT = Path(__file__).parent.parent
 BELOW = {
@@ -70,6 +76,22 @@ def test_modules_and_functions_stay_readable() -> None:
             if isinstance(node, functions) and (node.end_lineno or 0) - node.lineno + 1 >= FUNCTION_LINES
         }
     assert long == set(LONG_FUNCTIONS)
+
+
+def test_what_scoring_passes_around_are_values() -> None:
+    """Its structs are frozen, and questions and answers are made by the names of their fields alone."""
+    found = {
+        kind
+        for module in pkgutil.iter_modules(scoring.__path__, "adjudge.scoring.")
+        for kind in vars(importlib.import_module(module.name)).values()
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__module__ == module.name
+    }
+    assert len(found) > 100
+    assert [kind for kind in found if not kind.__struct_config__.frozen] == []
+    for kind in found:
+        if issubclass(kind, Question | Answer):
+            fields = inspect.signature(kind).parameters.values()
+            assert {field.kind for field in fields} <= {inspect.Parameter.KEYWORD_ONLY}, kind
 
 
 def test_everything_public_says_what_it_is() -> None:

@@ -9,7 +9,7 @@ from adjudge.scoring.blocks import lines
 from adjudge.scoring.case import Citation
 from adjudge.scoring.citations import parse, url_key
 from adjudge.scoring.cleaning import clean_report
-from adjudge.scoring.marks import clean_url
+from adjudge.scoring.marks import MAX_URL, clean_url
 from adjudge.scoring.protocol import MAX_REPORT_CHARS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -137,6 +137,44 @@ def test_cells_and_short_items_bring_their_context_along() -> None:
         "Costs: Panels: 40",
         "Inverter, Price: 12",
         "Part: Roof; Price: 9",
+    ]
+
+
+def test_a_list_goes_on_after_an_entry_without_an_address() -> None:
+    listed = "[5] https://five.example/a\n\n[7] A book of towers\n\n[6] https://six.example/c\n"
+    assert triplets("Alpha has grown [6].\n\n## References\n" + listed) == [
+        ("Alpha has grown.", 6, "https://six.example/c")
+    ]
+
+
+def test_a_heading_may_be_closed_and_a_list_item_is_no_heading() -> None:
+    assert [(line.kind, line.text) for line in lines("## Costs ##\n- Sources:")] == [
+        ("heading", "Costs"),
+        ("item", "Sources:"),
+    ]
+    text = "## Costs ##\n\n- Panels: 40 [5]\n- Sources:\n- Inverters: 12 [15]\n" + LIST
+    assert [fact for fact, _, _ in triplets(text)] == ["Costs: Panels: 40", "Costs: Inverters: 12"]
+
+
+@pytest.mark.parametrize("tooltip", ['"(seen)"', "'seen'", "(seen)"])
+def test_a_tooltip_is_quoted(tooltip: str) -> None:
+    assert triplets(f"The [tower](https://a.example {tooltip}) has grown.") == [
+        ("The [tower] has grown.", 0, "https://a.example")
+    ]
+    assert triplets(f"The [tower](https://a.example x{tooltip}) has grown.") != [
+        ("The [tower] has grown.", 0, "https://a.example")
+    ]
+
+
+def test_a_row_may_have_more_cells_than_the_head() -> None:
+    text = "| Part | Price |\n|---|---|\n| Inverter | 12 | new [5] |\n" + LIST
+    assert [fact for fact, _, _ in triplets(text)] == ["Inverter, new"]
+
+
+def test_a_link_may_be_as_long_as_an_address_and_have_a_title() -> None:
+    url = "https://a.example/".ljust(MAX_URL, "x")
+    assert triplets(f'The [tower]({url} "seen from the river") has grown.') == [
+        ("The [tower] has grown.", 0, url)
     ]
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 from pathlib import Path
 
 import msgspec
@@ -193,6 +194,30 @@ class TestChunks:
         assert len(found) == 5
         assert {pieces[1], pieces[3], pieces[7]} <= set(found)
         assert found == sorted(found, key=pieces.index)
+
+    @given(
+        st.lists(st.text("abc ", min_size=8, max_size=8), min_size=4, max_size=12),
+        st.text("abc ", max_size=8),
+    )
+    def test_chunks_are_ranked_by_bm25(self, pieces, query):
+        pieces = [
+            " ".join(f"word{letter}" for letter in piece if letter != " ").ljust(60) for piece in pieces
+        ]
+        wanted = {f"word{letter}" for letter in query if letter != " "}
+        held = [piece.split() for piece in pieces]
+        mean = sum(map(len, held)) / len(held) or 1
+
+        def bm25(words):
+            parts = []
+            for word in wanted & set(words):
+                holding, count = sum(word in other for other in held), words.count(word)
+                rarity = math.log(1 + (len(held) - holding + 0.5) / (holding + 0.5))
+                parts.append(rarity * count * 2.5 / (count + 1.5 * (0.25 + 0.75 * len(words) / mean)))
+            return round(math.fsum(parts), 9)
+
+        order = sorted(range(len(pieces)), key=lambda place: (-bm25(held[place]), place))[:3]
+        chosen = relevant_chunks("".join(pieces), " ".join(sorted(wanted)), count=3, size=60)
+        assert chosen == "\n[...]\n".join(pieces[place] for place in sorted(order))
 
     @given(st.text(max_size=200), st.integers(0, 30))
     def test_never_more_than_five_chunks(self, query, repeats):
@@ -447,6 +472,12 @@ class TestMissing:
         assert (card.reasons["ir_uf"], card.reasons["if"]) == ("judge_unparseable", "judge_timeout")
         assert card.scores["average"] is None
 
+    async def test_insights_that_cannot_be_found_say_why(self):
+        card = await score_case(
+            DR3(), case(GOLD | {"insights": {}}), DirectTools(judge(InsightsOf="judge_timeout"))
+        )
+        assert (card.reasons["ir_uf"], card.reasons["ir_sc"]) == ("judge_timeout", "judge_timeout")
+
     async def test_a_column_without_answers_is_left_out_of_the_partial_average(self):
         card = await score_case(
             DR3(min_answered=0.5), case(), DirectTools(judge(DepthQuality="judge_timeout"))
@@ -479,6 +510,42 @@ class TestMissing:
     async def test_what_the_report_provokes_counts_against_it(self):
         card = await score_case(DR3(), case(), DirectTools(judge(DepthQuality="context_overflow")))
         assert (card.scores["dq"], card.status, card.reason) == (0.1, "scored", "context_overflow")
+
+    @pytest.mark.parametrize(
+        ("kind", "names"), [("Recall", ("ir_uf", "ir_sc")), ("ChecklistMet", ("if",)), ("Grounded", ("fa",))]
+    )
+    async def test_what_the_report_provokes_is_worth_nothing(self, kind, names):
+        card = await score_case(DR3(), case(), DirectTools(judge(**{kind: "answer_truncated"})))
+        assert [card.scores[name] for name in names] == [0.0] * len(names)
+        assert (card.status, card.reason) == ("scored", "answer_truncated")
+
+    @pytest.mark.parametrize(
+        ("kind", "name", "known"), [("Recall", "ir_uf", 10.0), ("ChecklistMet", "if", 20.0)]
+    )
+    async def test_a_batch_without_answer_may_be_worth_nothing_or_everything(self, kind, name, known):
+        many = [f"point {number}" for number in range(30)]
+        gold = GOLD | {"checklist": many, "insights": {"user_files": many, "corpus": ["Costs fell 8%"]}}
+
+        def last_missing(question):
+            texts = question.insights if kind == "Recall" else question.requirements
+            if many[-1] in texts:
+                return "judge_timeout"
+            if kind == "Recall":
+                return Recalled(recalled=keyed([1.0, 0.5][i % 2] for i in range(question.count)))
+            return Met(met=keyed([True] * question.count))
+
+        card = await score_case(DR3(min_answered=0.5), case(gold), DirectTools(judge(**{kind: last_missing})))
+        assert card.scores[name] is None
+        assert card.scores[f"{name}.partial"] == pytest.approx(known / 20)
+        assert card.scores[f"{name}.partial_low"] == pytest.approx(known / 30)
+        assert card.scores[f"{name}.partial_high"] == pytest.approx((known + 10) / 30)
+
+    async def test_a_judge_is_asked_in_the_language_of_the_task(self):
+        tools = DirectTools(judge())
+        await score_case(DR3(), case(GOLD | {"insights": {}, "checklist": []}, language="zh"), tools)
+        asked = {type(question).__name__ for question in tools.questions}
+        assert asked == {*NEEDS, "InsightsOf", "ChecklistOf"}
+        assert {question.language for question in tools.questions} == {"zh"}
 
 
 @pytest.mark.parametrize("judge", [LexicalJudge(), judge()], ids=["lexical", "scripted"])

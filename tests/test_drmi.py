@@ -199,6 +199,24 @@ def test_what_a_report_causes_counts_against_it(reason: str) -> None:
     assert card.status == "scored"
 
 
+def test_a_plan_that_cannot_be_asked_about_counts_against_the_report() -> None:
+    def opinion(question: Question[Any]) -> Any:
+        return "context_overflow" if isinstance(question, SameSubtask) else labelling({})(question)
+
+    card, _ = score(case_of(plan=("collect data",)), opinion)
+    planning = {name: value for name, value in card.scores.items() if name.startswith("plan_")}
+    assert len(planning) == 8 and set(planning.values()) == {0.0}
+    assert (card.status, card.reason) == ("scored", "context_overflow")
+
+
+def test_a_judge_is_asked_in_the_language_of_the_task() -> None:
+    case = case_of(plan=("collect data",))
+    _, tools = score(
+        msgspec.structs.replace(case, task=msgspec.structs.replace(case.task, language="zh")), labelling({})
+    )
+    assert {question.language for question in tools.questions} == {"zh"}
+
+
 def test_one_of_three_batches_missing_is_no_accuracy() -> None:
     gold = Gold(statements=tuple(Statement(f"s{number}", True) for number in range(60)))
     replies = iter([*[Labels(items=dict.fromkeys(numbered(20), "true"))] * 2, "judge_timeout"])

@@ -13,7 +13,7 @@ import pytest
 from adjudge.engine import RunConfig, evaluate
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.livedrbench import read
-from adjudge.judges import Answer, Judge, LexicalJudge, Question, ScriptedJudge, numbered
+from adjudge.judges import Answer, Context, Judge, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.prompts import PromptBook
 from adjudge.scoring.canary import CanaryError, decrypt, encrypt
 from adjudge.scoring.case import Case, Report, Task
@@ -23,8 +23,9 @@ from adjudge.scoring.prediction import ReadAnswer, Structured
 from adjudge.scoring.protocol import score_case
 from adjudge.scoring.reasons import CAUSES
 from adjudge.scoring.sameness import SameAs, Sameness, same_text
+from adjudge.scoring.scifacts import MATERIAL, TITLE, row_claims
 from adjudge.scoring.scorecard import Scorecard
-from adjudge.scoring.slots import FieldGrades, GradeFields
+from adjudge.scoring.slots import FieldGrades, GradeFields, Rules
 from adjudge.scoring.traces import LabelSteps, StepLabels, sources
 from hypothesis import given
 from hypothesis import strategies as st
@@ -147,12 +148,43 @@ def test_an_object_is_graded_field_by_field() -> None:
     (question,) = tools.questions
     assert isinstance(question, GradeFields)
     assert question.predicted == ("title: HOT", "year: 2023")
+    assert [(one.what, one.outcome) for one in card.evidence] == [("title: HOT", "3"), ("year: 2023", "0")]
+
+
+@pytest.mark.parametrize(("said", "grade"), [(10, 3), (9, 2), (6, 2), (5, 1), (3, 1), (2, 0), (0, 0)])
+def test_a_field_without_a_judge_is_graded_by_the_words_it_shares(said: int, grade: int) -> None:
+    words = "amber birch cedar dune ember fjord grove heath islet jetty".split()
+    question = GradeFields(
+        context=Context.of(question="q"),
+        language="en",
+        reference=(f"note: {' '.join(words)}", "year: 2024 amber", "year: 2024"),
+        predicted=(f"note: {' '.join(reversed(words[:said]))}", "year: 2023 amber", "year: 2024"),
+        notes="",
+    )
+    assert list(question.lexical().items.values()) == [grade, 0, 3]
 
 
 def test_a_main_claim_that_is_not_given_zeroes_the_question() -> None:
     truth = [{"flight": "X1", "airline": "Q"}]
     card, _ = score(case_of("flights", truth, [{"airline": "Q"}], info={"main_claims": ["flight"]}))
     assert figures(card) == (0, 0, 0)
+
+
+def test_a_main_claim_that_is_wrong_zeroes_rows_that_are_right() -> None:
+    truth = [{"flight": "X1"}, [{"name": "A", "k": 1}]]
+    answer = [{"flight": "X2"}, [{"name": "A", "k": 1}]]
+    info = {"primary_keys": ["name"], "main_claims": ["flight", "name"]}
+    card, _ = score(case_of("flights", truth, answer, info=info))
+    assert figures(card) == figures(card, "_eq1") == figures(card, "_strict") == (0, 0, 0)
+
+
+def test_a_material_has_its_paper_as_subclaim_and_a_paper_alone_has_none() -> None:
+    rules = Rules(weights={TITLE: 2.0, MATERIAL: 3.0})
+    forest = row_claims([[True, False], [False, False]], [[True, True], [True, False]], 2, rules)
+    assert (forest.parents, forest.weights) == ([-1, 0, -1], [3.0, 2.0, 1.0])
+    assert (forest.scores, forest.subclaims) == ([1.0, 1.0, 0.0], [1, 0, 0])
+    alone = row_claims([[True, False], [False, False]], None, 2, rules)
+    assert (alone.parents, alone.weights, alone.scores) == ([-1, -1], [2.0, 1.0], [1.0, 0.0])
 
 
 def test_rows_are_matched_by_primary_keys_then_graded() -> None:
@@ -419,6 +451,14 @@ def test_a_trace_is_counted_step_by_step() -> None:
     asked = [question for question in tools.questions if isinstance(question, LabelSteps)]
     assert [(question.first, question.count) for question in asked] == [(1, 20), (21, 5)]
     assert len({question.context.digest for question in asked}) == 1
+
+
+def test_what_is_shown_of_a_step_is_bounded() -> None:
+    card, _ = score(
+        case_of("entities", [["Ann"]], [["Ann"]], trace=raw(["b" * 900, "c two", "x three"])), label
+    )
+    shown = [(one.what, one.outcome) for one in card.evidence if one.outcome in ("branch", "backtrack")]
+    assert shown == [("b" * 200, "branch"), ("x three", "backtrack")]
 
 
 def test_the_trace_metrics_come_and_go_with_the_trace() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from adjudge.judges import LexicalJudge, Question, ScriptedJudge, numbered
+from adjudge.judges import Context, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.judges.render import messages
 from adjudge.judges.schema import json_schema, max_tokens
 from adjudge.prompts import PromptBook
@@ -113,6 +113,32 @@ async def test_full_has_the_reference_first_and_weighs_criteria() -> None:
     assert question.article_b == "# Target\n\nTrams are cheap and quiet. They cost 12 a ride."
     assert question.criteria[0] == "comprehensiveness first: one"
     assert "0.75" not in str(question.fields())
+
+
+@pytest.mark.parametrize("variant", ["full", "pointwise", "vanilla"])
+async def test_a_judge_is_asked_in_the_language_of_the_task(variant: Any) -> None:
+    _, tools = await run(Race(variant=variant), case(language="zh"))
+    _, generated = await run(Race(variant=variant), case({"reference": REFERENCE}, language="zh"))
+    assert {question.language for question in [*tools.questions, *generated.questions]} == {"zh"}
+
+
+@pytest.mark.parametrize(
+    ("article", "task", "criterion", "expected"),
+    [
+        ("trams trams", "absent", "", 0.0),
+        ("trams trams", "trams", "", 3.0),  # 0.6 * 2 / (2 + 2)
+        ("trams trams", "absent", "trams", 2.0),  # 0.6 * 0.6 * 0.5
+        ("trams trams", "trams", "absent", 1.0),  # 0.6 * 0.4 * 0.5
+        ("tram " * 800, "absent", "", 1.0),  # 0.2 * 800 / (800 + 800)
+        ("- tram\n" * 20, "absent", "", 0.5),  # 0.1 * 20 / (20 + 20)
+        (" trams, ".join(str(100 + place) for place in range(25)), "absent", "", 0.5),  # 0.1 * 25 / (25 + 25)
+        ("", "trams", "", 0.0),
+    ],
+)
+def test_the_lexical_mark_adds_up(article: str, task: str, criterion: str, expected: float) -> None:
+    context = Context.of(task=task, article=article)
+    alone = ArticleMarks(context=context, language="en", criteria=(criterion,)).lexical()
+    assert list(alone.items.values()) == [expected]
 
 
 async def test_reversed_positions_and_both_orders() -> None:

@@ -165,8 +165,29 @@ class TestGeneralRubrics:
         assert card.scores["grr"] == card.scores["dimension:own"] == 0
         assert set(card.scores) == {metric.name for metric in protocol.metrics_of(case())}
 
+    async def test_a_dimension_is_scored_by_its_own_rubrics(self, tmp_path):
+        file = tmp_path / "grr.jsonl"
+        lines = [{"criterion": f"{tag} it", "points": 4, "tags": [tag]} for tag in ("Clear", "Deep")]
+        file.write_text("\n".join(json.dumps(line) for line in lines))
+        tools = DirectTools(judge(Deep=PointsGiven(points=0)))
+        card = await score_case(Rigorous(file=str(file)), case(), tools)
+        assert (card.scores["dimension:Clear"], card.scores["dimension:Deep"]) == (1, 0)
+        assert card.scores["grr"] == 0.5
+
 
 class TestScore:
+    @pytest.mark.parametrize("usage", [ReportUsage(total_tokens=9), ReportUsage(input_tokens=9)])
+    async def test_tokens_of_which_half_is_known_give_no_contribution(self, usage):
+        card = await score_case(Rigorous(), case(usage=usage), DirectTools(judge()))
+        assert card.status == "scored"
+        assert "contribution_per_token" not in card.scores
+
+    def test_a_boost_lies_between_nothing_cited_and_everything(self):
+        bounds = {
+            (metric.worst, metric.best) for metric in Rigorous().metrics if metric.name.startswith("boost")
+        }
+        assert bounds == {(1.0, 1 + 0.2 * (0.7 + 0.3))}
+
     async def test_a_case_by_hand(self):
         tools = DirectTools(judge(relevance=4, Are=PointsGiven(points=1)))
         card = await score_case(Rigorous(), case(), tools)

@@ -40,6 +40,7 @@ def test_injection_against_scipy() -> None:
     assert (found.gain, found.p) == pytest.approx((0.18, wanted.pvalue))
     assert (found.low, found.high) == pytest.approx(tuple(interval))
     assert (found.n_scored, found.n_total) == (5, 5)
+    assert (found.system, found.informed) == ("a", "a+")
 
 
 def test_injection_pairs_only_what_both_have() -> None:
@@ -87,6 +88,7 @@ def test_efficiency_marks_the_frontier() -> None:
     costs = {score[:3]: seconds[score.system] for score in scores}
     found = {point.system: point for point in efficiency([*scores, Score("bare", "t0", 0, 1.0)], costs)}
     assert [name for name, point in found.items() if point.on_frontier] == ["fast", "slow"]
+    assert (found["fast"].cost, found["slow"].cost) == (10.0, 60.0)
     assert (found["slow"].score, found["slow"].n_scored, found["slow"].n_total) == (0.9, 1, 2)
     assert (found["bare"].score, found["bare"].cost, found["bare"].n_total) == (None, None, 1)
 
