@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.goals import goals, table
 from benchmarks.timing import Row, machine
 
 NAMES = (
@@ -130,6 +131,8 @@ def book(results: list[Result]) -> str:
         "means that ours is better. Each table was printed by the command above it; the JSON beside it says on what. "
         "Written by `python -m benchmarks.book`; `floors.json` holds the ratios below which `make check` fails.",
     ]
+    found = {one.benchmark: one.rows for one in results}
+    parts += ["## Asked and measured", "\n".join(table(goals(), found))]
     for one in results:
         quick = " --quick" if one.quick else ""
         parts += [

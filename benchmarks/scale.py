@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 from adjudge.engine.cluster.driver import open_cluster
 from adjudge.engine.config import RunConfig
+from adjudge.engine.evaluator import Evaluator
 from adjudge.engine.garbage import rare_collections
 from adjudge.engine.house import open_evaluator
 from adjudge.scoring.case import Case, Report, Task
@@ -216,6 +217,8 @@ async def _scored(evaluator: Any, count: int, processes: Callable[[], dict[str, 
         scored += QUESTIONS_A_CASE
         if scored in (count // 10, count):
             resident[scored] = {name: _resident(pid) for name, pid in processes().items()}
+    if isinstance(evaluator, Evaluator):  # a cluster hands out what is written
+        await evaluator.flush()
     wall = time.perf_counter() - began
     return Spent(wall, _cpu(os.getpid()) - cpu, resident[count // 10], resident[count])
 

@@ -1,12 +1,14 @@
 """The benchmark book: floors, tables, and the commands that make them. Nothing is timed here."""
 
-import subprocess
-import sys
+import re
+import runpy
+from functools import partial
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from benchmarks import book
+from benchmarks import book, goals
 from benchmarks.timing import Row
 
 ROWS = [
@@ -51,15 +53,38 @@ def test_a_result_is_one_json_document_and_a_table() -> None:
     assert "`python -m benchmarks.things --quick`: 2 s on a machine; 2026-01-01, commit abc." in text
 
 
-def test_every_benchmark_says_how_it_is_run() -> None:
-    for name in book.NAMES:
-        done = subprocess.run(
-            [sys.executable, "-m", f"benchmarks.{name}", "--help"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0 and "--quick" in done.stdout and "--json" in done.stdout, done.stderr
+def test_a_goal_is_read_from_the_worst_of_its_rows() -> None:
+    found = {"things": ROWS}
+    goal = partial(goals.Goal, part="A", asked="fast", benchmark="things")
+    assert goal(rows="fast", ratio=True, at_least=3.0).is_reached(found)
+    assert not goal(rows="fast", ratio=True, at_least=3.1).is_reached(found)
+    assert goal(rows="", at_most=40.0).measured(found) == 40.0
+    assert not goal(rows="", at_most=39.0).is_reached(found)
+    assert not goal(rows="slow", at_least=0.0).is_reached(found)
+    missed = goal(rows="fast", at_most=0.5, short="it is slow")
+    assert goals.table([missed], found)[-1] == "| A | fast | 1 | `things`: fast | short: it is slow |"
+
+
+def test_every_goal_is_measured_or_shown_by_tests_that_exist_and_says_why_if_it_is_not_reached() -> None:
+    found = {one.benchmark: one.rows for one in book.load()}
+    for goal in goals.goals():
+        if goal.benchmark:
+            assert goal.measured(found) is not None, goal
+            assert goal.is_reached(found) != bool(goal.short), goal
+        for name in re.findall(r"test_\w+\.py", goal.shown):
+            assert (Path(__file__).parent / name).exists(), goal
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may import it
+@pytest.mark.parametrize("name", book.NAMES)
+def test_every_benchmark_says_how_it_is_run(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+    said = capsys.readouterr().out
+    assert ended.value.code == 0 and "--quick" in said and "--json" in said
 
 
 def test_the_kept_results_reach_their_floors_and_are_what_the_readme_shows() -> None:

@@ -60,7 +60,7 @@ async def score(evaluator, config):
     return sorted(cards, key=lambda card: (card.protocol, card.task_id, card.system, card.repeat))
 
 
-@pytest.mark.parametrize("evaluators", [1, 3])
+@pytest.mark.parametrize("evaluators", [1, 2, 4])
 async def test_the_lexical_judge_gives_the_same_rows(tmp_path, evaluators):
     path = world(tmp_path, systems=5, tasks=7)
     alone = await evaluate_async(RunConfig.load(path))
@@ -74,7 +74,7 @@ async def test_the_lexical_judge_gives_the_same_rows(tmp_path, evaluators):
     assert again.from_judge == 0 and rows(again.out) == rows(alone.out)
 
 
-@pytest.mark.parametrize("evaluators", [1, 3])
+@pytest.mark.parametrize("evaluators", [1, 2, 4])
 async def test_a_scripted_judge_gives_the_same_scorecards(tmp_path, evaluators):
     config = on_cluster(world(tmp_path, systems=4, tasks=6, repeats=2), evaluators=evaluators)
     async with open_evaluator(config, judge=scripted) as evaluator:

@@ -1,7 +1,6 @@
 """The store on object storage: written, read again, shared by two runs at once, kept in order. A real S3 server."""
 
 import asyncio
-import os
 import subprocess
 import sys
 import time
@@ -28,9 +27,11 @@ def bucket():
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    patch = pytest.MonkeyPatch()
     try:
         _wait(f"http://127.0.0.1:{port}/moto-api/")
-        os.environ |= {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
+        patch.setenv("AWS_ACCESS_KEY_ID", "x")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "y")
         fs.S3FileSystem(
             endpoint_override=f"127.0.0.1:{port}",
             scheme="http",
@@ -41,12 +42,13 @@ def bucket():
             lambda path: f"s3://bucket/{path}?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
         )
     finally:
+        patch.undo()
         process.terminate()
         process.wait()
 
 
 def _wait(url: str) -> None:
-    for _ in range(300):
+    for _ in range(1200):
         try:
             urllib.request.urlopen(url, timeout=1).close()
             return

@@ -30,6 +30,23 @@ async def test_who_gave_up_waiting_is_passed_over() -> None:
         await second
 
 
+async def test_fewer_slots_are_given_back_first_and_more_are_handed_out_at_once() -> None:
+    slots = Slots(2)
+    await slots.acquire()
+    await slots.acquire()
+    waiting = asyncio.create_task(slots.acquire())
+    await asyncio.sleep(0)
+    slots.resize(1)
+    assert slots.in_use == 2
+    slots.release()
+    await asyncio.sleep(0)
+    assert slots.in_use == 1 and not waiting.done()
+    slots.resize(2)
+    async with asyncio.timeout(5):
+        await waiting
+    assert slots.in_use == 2
+
+
 Visit = st.tuples(
     st.integers(0, 3), st.integers(0, 3), st.integers(0, 12)
 )  # priority, turns inside, cancelled at

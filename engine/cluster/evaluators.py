@@ -35,6 +35,9 @@ __all__ = ["PULSE_SECONDS", "EvaluatorActor", "window_of"]
 
 _log = logging.getLogger(__name__)
 
+UNWRITTEN = (
+    2_000  # finished cases that wait to be written: what they hold must not grow with how fast they come
+)
 PULSE_SECONDS = 2.0
 _MEASURE_SECONDS = 1.0
 _GATHER_SECONDS = 0.01  # what is ready within that time goes in one delivery
@@ -180,6 +183,8 @@ class EvaluatorActor:
         self._scored += 1
         self._finished.append(number)
         self._unwritten.append(Done(number, tuple(cards)))
+        if len(self._unwritten) >= UNWRITTEN:
+            self._hurry.set()
         self._news.set()
 
     async def _card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:

@@ -1,0 +1,117 @@
+"""What the README tells a newcomer to type, typed: its own configuration, its own lines, one after the other."""
+
+import contextlib
+import importlib.util
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.processes import free_port
+from tests.worlds import ADJUDGE, lines
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+SERVER = "http://127.0.0.1:8000/v1"
+
+
+def block(containing: str) -> str:
+    [found] = [text for text in BLOCKS if containing in text]
+    return found
+
+
+COMMANDS = [
+    shlex.split(line, comments=True)[1:]
+    for line in block("adjudge evaluate").splitlines()
+    if line.startswith("adjudge ")
+]
+
+
+@contextlib.contextmanager
+def judge() -> Iterator[str]:
+    """The address of a server that answers anything asked of it."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-m", "tests.mock_openai", "--port", str(port)], cwd=ROOT)
+    try:
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def adjudge(folder: Path, *arguments: str) -> str:
+    done = subprocess.run([*ADJUDGE, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    # 3: something of what the mock says leaves a scorecard unscored
+    assert done.returncode in ((0, 3) if arguments[0] == "evaluate" else (0,)), (arguments, done.stderr)
+    return done.stdout
+
+
+def viewed(folder: Path, arguments: list[str]) -> str:
+    """What `adjudge view` says first; it is ended as by Ctrl-C."""
+    with subprocess.Popen(
+        [*ADJUDGE, *arguments, "--port", "0"], cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+    return said
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tasks, reports and ratings of the README's form, with its configuration."""
+    made = tmp_path_factory.mktemp("readme")
+    rows = re.findall(r"^{.*}", block('"prompt": "Compare ..."'), re.MULTILINE)
+    task, report = (json.loads(row.replace("{...}", '{"reference": "Text."}')) for row in rows)
+    lines(made / "tasks.jsonl", [{**task, "id": str(n)} for n in range(1, 5)])
+    for system in "AB":
+        rows = [
+            {**report, "task_id": str(n), "system": system, "text": f"# {system} on {n}"} for n in range(1, 5)
+        ]
+        lines(made / "reports" / f"{system.lower()}.jsonl", rows)
+    rated = [f"{n},{system},r,overall,{n}" for n in range(1, 5) for system in "AB"]
+    (made / "ratings.csv").write_text("\n".join(["task_id,system,rater,metric,value", *rated]))
+    return made
+
+
+def test_the_commands_do_what_they_say(folder: Path) -> None:
+    said: dict[str, str] = {}
+    with judge() as url:
+        config = block("# adjudge.yaml").replace(SERVER, url)
+        (folder / "adjudge.yaml").write_text(config, encoding="utf-8")
+        adjudge(folder, "evaluate", "adjudge.yaml", "--out", "runs/second", "--repeats", "2")
+        for arguments in COMMANDS:
+            said[arguments[0]] = (
+                viewed(folder, arguments) if arguments[0] == "view" else adjudge(folder, *arguments)
+            )
+    assert set(said) == {"plan", "evaluate", "show", "view", "compare", "agreement", "leaderboard"}
+    assert "http://127.0.0.1:" in said["view"]
+    assert all(said.values())
+
+
+def test_the_doctor_and_the_store_are_reached_as_written(folder: Path) -> None:
+    assert "adjudge doctor adjudge.yaml" in README and "adjudge store ls/compact/prune URI" in README
+    (folder / "adjudge.yaml").write_text(block("# adjudge.yaml").replace("my-judge", "m"), encoding="utf-8")
+    done = subprocess.run([*ADJUDGE, "doctor", "adjudge.yaml"], cwd=folder, capture_output=True, check=False)
+    assert done.returncode in (0, 1) and b"judge" in done.stdout
+    for action in ("ls", "compact", "prune"):
+        done = subprocess.run([*ADJUDGE, "store", action, "--help"], capture_output=True, check=False)
+        assert done.returncode == 0
+
+
+@pytest.mark.parametrize("module", sorted(set(re.findall(r"python -m ([\w.]+)", README))))
+def test_every_module_that_is_named_is_there(module: str) -> None:
+    assert importlib.util.find_spec(module) is not None
+
+
+def test_every_target_of_make_that_is_named_is_there() -> None:
+    targets = set(re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"\bmake (demo|test[\w-]*|bench|peers|check)\b", README)) <= targets
