@@ -19,9 +19,10 @@ Found = dict[str, list[Row]]
 class Goal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`asked` of `part`, in a few words.
 
-    `rows` is the name of a row of `benchmark`, or what the names of several contain, `peer` the one of their peers that is meant. `ratio` says
-    that their ratio counts and not our own figure. Of several rows, the worst counts. Without `benchmark`, `shown`
-    says what was measured elsewhere or which tests hold it. `short` is why a goal is not reached.
+    `rows` is the name of a row of `benchmark`, or what the names of several contain; of several, the worst counts.
+    `peer` is the one of their peers that is meant. `ratio` says that their ratio counts and not our own figure.
+    Without `benchmark`, `shown` says what was measured elsewhere or which tests hold it. `short` is why a goal is
+    not reached.
     """
 
     part: str
