@@ -1,11 +1,10 @@
 """Scores rollouts in the event loop at hand: one batch or many single ones, each call within its deadline."""
 
 import asyncio
-import contextlib
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -122,7 +121,7 @@ class RewardScorer:
         loop = asyncio.get_running_loop()
         work: list[asyncio.Task[None]] = []
         try:
-            with contextlib.suppress(TimeoutError):
+            with suppress(TimeoutError):
                 async with asyncio.timeout_at(until):
                     # Rollouts of one task go together.
                     for rollout in sorted(rollouts, key=lambda rollout: rollout.case.task.id):

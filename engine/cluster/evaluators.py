@@ -35,9 +35,7 @@ __all__ = ["PULSE_SECONDS", "EvaluatorActor", "window_of"]
 
 _log = logging.getLogger(__name__)
 
-UNWRITTEN = (
-    2_000  # finished cases that wait to be written: what they hold must not grow with how fast they come
-)
+UNWRITTEN = 2_000  # finished cases that wait to be written at most, however fast they come
 PULSE_SECONDS = 2.0
 _MEASURE_SECONDS = 1.0
 _GATHER_SECONDS = 0.01  # what is ready within that time goes in one delivery
