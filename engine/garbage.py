@@ -6,7 +6,9 @@ from contextlib import contextmanager
 
 __all__ = ["rare_collections"]
 
-YOUNG = 50_000  # new objects until a collection; Python's 700 are fewer than 256 questions in flight hold
+YOUNG = (
+    200_000  # new objects until a collection; questions in flight hold tens of thousands and come in waves
+)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -310,6 +311,22 @@ def test_the_index_finds_every_row_of_a_prefix_in_the_order_added(batches):
             expected.setdefault(value, []).append((part, row))
     for value in range(42):
         assert list(index.find(value.to_bytes(8, "big") + bytes(8))) == expected.get(value, [])
+
+
+def test_threads_add_to_the_index_at_once_and_nothing_is_lost():
+    import numpy as np
+
+    index, parts, rows = KeyIndex(), 64, 50
+    row = np.arange(rows, dtype=np.uint64)
+
+    def add(part):
+        index.add(row * np.uint64(parts) + np.uint64(part), np.full(rows, part, np.uint64), row)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(parts)))
+    assert len(index) == parts * rows
+    for value in range(parts * rows):
+        assert list(index.find(value.to_bytes(8, "big") + bytes(8))) == [(value % parts, value // parts)]
 
 
 def test_a_place_that_is_none_says_so():

@@ -1,5 +1,6 @@
 """The key index: sorted arrays of a key's first 64 bits and its row's location, 16 bytes a row."""
 
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,17 +9,21 @@ import pyarrow as pa
 
 __all__ = ["KeyIndex", "Locations", "Prefixes", "prefixes"]
 
-_MAX_RUNS = 16
+_GROWTH = 8  # a run is at least so many times as long as the next: a million rows are two or three runs
 
 Prefixes = npt.NDArray[np.uint64]
 Locations = npt.NDArray[np.uint64]
 
 
 class KeyIndex:
-    """Rows by key prefix. Of equal prefixes the earliest added comes first."""
+    """Rows by key prefix. Of equal prefixes the earliest added comes first.
+
+    Sorted runs, the longest first. Add from any thread: who looks meanwhile sees all of an addition or nothing of it.
+    """
 
     def __init__(self) -> None:
-        self._runs: list[tuple[Prefixes, Locations]] = []
+        self._runs: tuple[tuple[Prefixes, Locations], ...] = ()
+        self._adding = threading.Lock()
 
     def __len__(self) -> int:
         """Rows indexed."""
@@ -26,10 +31,16 @@ class KeyIndex:
 
     def add(self, prefix: Prefixes, part: Locations, row: Locations) -> None:
         """Add rows, in order of precedence: `prefix` uint64[n], the part's number and the row in it uint64[n]."""
+        if not len(prefix):
+            return
         order = np.argsort(prefix, kind="stable")
-        self._runs.append((prefix[order], (part[order] << np.uint64(32)) | row[order]))
-        if len(self._runs) > _MAX_RUNS:
-            self._merge()
+        run = prefix[order], (part[order] << np.uint64(32)) | row[order]
+        with self._adding:
+            runs = self._runs
+            while runs and len(runs[-1][0]) < _GROWTH * len(run[0]):
+                *longer, last = runs
+                runs, run = tuple(longer), _merged(last, run)
+            self._runs = (*runs, run)
 
     def find(self, key: bytes) -> Iterator[tuple[int, int]]:
         """(part, row) of every row whose key may be `key`, earliest added first."""
@@ -41,11 +52,14 @@ class KeyIndex:
                 yield packed >> 32, packed & 0xFFFFFFFF
                 start += 1
 
-    def _merge(self) -> None:
-        prefix = np.concatenate([prefix for prefix, _ in self._runs])
-        location = np.concatenate([location for _, location in self._runs])
-        order = np.argsort(prefix, kind="stable")
-        self._runs = [(prefix[order], location[order])]
+
+def _merged(
+    first: tuple[Prefixes, Locations], then: tuple[Prefixes, Locations]
+) -> tuple[Prefixes, Locations]:
+    """Both runs as one; of equal prefixes those of `first` come first."""
+    prefix, location = map(np.concatenate, zip(first, then, strict=True))
+    order = np.argsort(prefix, kind="stable")
+    return prefix[order], location[order]
 
 
 def prefixes(keys: pa.ChunkedArray) -> Prefixes:

@@ -120,7 +120,7 @@ class PartStore:
         self._parts += names
         rows = await asyncio.to_thread(self._keyed, names, first, every)
         if rows is not None:
-            self._index.add(*rows)
+            await asyncio.to_thread(self._index.add, *rows)
 
     def _keyed(
         self, names: list[str], first: int, every: bool
@@ -229,7 +229,8 @@ class PartStore:
         self.written += len(rows)
         at = [i for i, row in enumerate(rows) if self._answers(row[self._reason])]
         keys = pa.array([rows[i][0] for i in at], pa.binary(16))
-        self._index.add(
+        await asyncio.to_thread(
+            self._index.add,
             prefixes(pa.chunked_array([keys])),
             np.full(len(at), part, np.uint64),
             np.asarray(at, np.uint64),
