@@ -7,6 +7,7 @@ import signal
 import time
 from collections import Counter
 from concurrent.futures import Future
+from itertools import cycle, islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from adjudge.engine import RunConfig
 from adjudge.engine.cluster.driver import open_cluster
+from adjudge.engine.cluster.evaluators import UNWRITTEN
 from adjudge.engine.cluster.remote import Remote
 from adjudge.engine.config import ConfigError
 from adjudge.engine.formats import load_dataset
@@ -277,6 +279,23 @@ async def test_an_interrupted_run_has_written_what_was_answered(tmp_path):
         asked = mock.calls
         result = await evaluate_async(config)
         assert result.from_store >= asked - 8 and result.unscored == 0
+
+
+async def test_finished_cases_are_written_before_they_are_too_many(tmp_path):
+    config = on_cluster(world(tmp_path), evaluators=1, flush_seconds=600)
+    dataset = load_dataset(config.format, config.tasks, config.reports)
+    given, count = 0, 5 * UNWRITTEN
+
+    def cases():
+        nonlocal given
+        for case in islice(cycle(list(dataset.cases(1))), count):
+            given += 1
+            yield case
+
+    async with open_cluster(config, scripted) as cluster:
+        given_at = [given async for _ in cluster.run(cases())]
+    assert len(given_at) == count
+    assert UNWRITTEN <= given_at[0] < count
 
 
 async def test_replicas_in_processes_of_their_own_give_the_same_scorecards(tmp_path):

@@ -31,7 +31,7 @@ from adjudge.scoring.case import Case
 from adjudge.scoring.protocol import ScoringProtocol
 from adjudge.scoring.scorecard import Scorecard
 
-__all__ = ["PULSE_SECONDS", "EvaluatorActor", "window_of"]
+__all__ = ["PULSE_SECONDS", "UNWRITTEN", "EvaluatorActor", "window_of"]
 
 _log = logging.getLogger(__name__)
 
