@@ -4,65 +4,23 @@ import asyncio
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable
 from importlib.metadata import version
 from typing import Any, TypeVar
 
 import msgspec
 from adjudge.engine.metrics import Metrics
 from adjudge.engine.store import JudgmentStore
+from adjudge.fetchers.flight import SingleFlight
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 
-__all__ = ["Asker", "Flights", "Remembered"]
+__all__ = ["Asker", "Remembered"]
 
 A = TypeVar("A", bound=Answer)
-R = TypeVar("R")
 
 ENGINE = f"adjudge {version('adjudge')}"
-
-
-class Flights:
-    """Work in flight, by key: whoever asks for the same key shares it. Work that nobody waits for is cancelled."""
-
-    def __init__(self) -> None:
-        self._tasks: dict[bytes, tuple[asyncio.Task[Any], int]] = {}
-
-    def __len__(self) -> int:
-        """How many different keys are in flight."""
-        return len(self._tasks)
-
-    def __contains__(self, key: bytes) -> bool:
-        """Whether `key` is in flight."""
-        return key in self._tasks
-
-    async def share(self, key: bytes, begin: Callable[[], Coroutine[Any, Any, R]]) -> R:
-        """The result of the work in flight for `key`, begun if there is none."""
-        task, waiting = self._tasks.get(key, (None, 0))
-        if task is None:
-            task = asyncio.ensure_future(begin())
-            task.add_done_callback(lambda done: self._land(key, done))
-        self._tasks[key] = task, waiting + 1
-        try:
-            result: R = await asyncio.shield(task)
-            return result
-        finally:
-            self._leave(key, task)
-
-    def _leave(self, key: bytes, task: "asyncio.Task[Any]") -> None:
-        flying, waiting = self._tasks.get(key, (None, 0))
-        if flying is not task:
-            return
-        if waiting > 1:
-            self._tasks[key] = task, waiting - 1
-        else:
-            task.cancel()
-            self._land(key, task)
-
-    def _land(self, key: bytes, task: "asyncio.Task[Any]") -> None:
-        if self._tasks.get(key, (None, 0))[0] is task:
-            del self._tasks[key]
 
 
 class Asker:
@@ -80,7 +38,7 @@ class Asker:
         self.from_judge = 0
         self.store = store
         self._book = book
-        self._flights = Flights()
+        self._flights: SingleFlight[bytes, Judgment[Any]] = SingleFlight()
         self._at_judge: Counter[int] = Counter()
         self._replied = asyncio.Event()
         self._static: dict[tuple[type, str, int, tuple[float, ...]], bytes] = {}
@@ -142,7 +100,7 @@ class Asker:
         if key not in self._flights and (stored := await self.store.get(key, question)) is not None:
             self._count_stored()
             return stored
-        return await self._flights.share(key, lambda: self._answer(question, asked))
+        return await self._flights.do(key, lambda: self._answer(question, asked))
 
     async def _before(
         self, deadline: float, found: Awaitable[Judgment[A]], question: Question[A], asked: Asked

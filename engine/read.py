@@ -1,10 +1,8 @@
 """Reading: the store of pages first, then the fetcher; two equal URLs in flight are one read."""
 
-import hashlib
-
-from adjudge.engine.ask import Flights
 from adjudge.engine.metrics import Metrics
 from adjudge.engine.store import PageStore
+from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.page import Fetcher, Page, failed
 from adjudge.fetchers.urls import MalformedURL, normalise_url
 
@@ -24,16 +22,15 @@ class Reader:
         self.from_fetcher = 0
         self.store = store
         self._fetcher = fetcher
-        self._flights = Flights()
+        self._flights: SingleFlight[str, Page] = SingleFlight()
 
     async def read(self, url: str) -> Page:
         """The page behind `url`; citation_malformed if it is no URL. Raises only StoreError."""
         try:
-            url = normalise_url(url)
+            normal = normalise_url(url)
         except MalformedURL as error:
             return failed(url, "citation_malformed", str(error))
-        key = hashlib.blake2b(url.encode(), digest_size=16).digest()
-        return await self._flights.share(key, lambda: self._page(url))
+        return await self._flights.do(normal, lambda: self._page(normal))
 
     async def _page(self, url: str) -> Page:
         stored = await self.store.get(url)

@@ -1,45 +1,58 @@
 """Equal work asked for at the same time is done once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, Generic, TypeVar
 
 __all__ = ["SingleFlight"]
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
-class SingleFlight(Generic[T]):
-    """Shares one running task among all who ask for its key while it runs.
-
-    The task outlives a caller that is cancelled, and ends when the last one is.
-    """
+class SingleFlight(Generic[K, T]):
+    """Work in flight, by key: whoever asks for the same key shares it. Work that nobody waits for is cancelled."""
 
     def __init__(self) -> None:
-        self._running: dict[str, asyncio.Task[T]] = {}
-        self._waiting: dict[str, int] = {}
+        self._tasks: dict[K, tuple[asyncio.Task[T], int]] = {}
 
-    async def do(self, key: str, work: Callable[[], Awaitable[T]]) -> T:
-        """The result of `work` for `key`, whoever started it."""
-        task = self._running.get(key)
+    def __len__(self) -> int:
+        """How many different keys are in flight."""
+        return len(self._tasks)
+
+    def __contains__(self, key: K) -> bool:
+        """Whether `key` is in flight."""
+        return key in self._tasks
+
+    async def do(self, key: K, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The result of the work in flight for `key`, begun if there is none."""
+        task, waiting = self._tasks.get(key, (None, 0))
         if task is None:
-            task = self._running[key] = asyncio.ensure_future(_run(work))
-        self._waiting[key] = self._waiting.get(key, 0) + 1
+            task = asyncio.ensure_future(work())
+            task.add_done_callback(lambda done: self._land(key, done))
+        self._tasks[key] = task, waiting + 1
         try:
             return await asyncio.shield(task)
         finally:
-            self._waiting[key] -= 1
-            if not self._waiting[key]:
-                del self._waiting[key], self._running[key]
-                task.cancel()
+            self._leave(key, task)
 
     async def close(self) -> None:
         """Cancel what still runs and wait for its end."""
-        tasks = list(self._running.values())
+        tasks = [task for task, _ in self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _leave(self, key: K, task: asyncio.Task[T]) -> None:
+        flying, waiting = self._tasks.get(key, (None, 0))
+        if flying is not task:
+            return
+        if waiting > 1:
+            self._tasks[key] = task, waiting - 1
+        else:
+            task.cancel()
+            self._land(key, task)
 
-async def _run(work: Callable[[], Awaitable[T]]) -> T:
-    return await work()
+    def _land(self, key: K, task: asyncio.Task[T]) -> None:
+        if self._tasks.get(key, (None, 0))[0] is task:
+            del self._tasks[key]

@@ -72,7 +72,7 @@ class HttpFetcher:
         self._slots = asyncio.Semaphore(limits.in_flight)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
         self._robots = Robots(self._robots_file, "adjudge") if robots else None
-        self._flight: SingleFlight[Fetched] = SingleFlight()
+        self._flight: SingleFlight[str, Fetched] = SingleFlight()
         self._session: aiohttp.ClientSession | None = None
 
     async def read(self, url: str) -> Page:

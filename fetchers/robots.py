@@ -21,7 +21,7 @@ class Robots:
         self._download = download
         self._agent = agent
         self._rules: dict[str, Protego] = {}
-        self._flight: SingleFlight[Protego] = SingleFlight()
+        self._flight: SingleFlight[str, Protego] = SingleFlight()
 
     async def delay(self, url: str) -> float:
         """Seconds that the site wants between requests. Raises Failure if it keeps `url` to itself."""

@@ -72,7 +72,7 @@ class SnapshotFetcher:
         self._max_bytes = limits.max_bytes
         self._entries = _index(self._folder)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
-        self._flight: SingleFlight[Page] = SingleFlight()
+        self._flight: SingleFlight[str, Page] = SingleFlight()
 
     @property
     def urls(self) -> list[str]:
