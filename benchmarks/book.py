@@ -33,6 +33,7 @@ NAMES = (
     "pipeline",
     "rewards",
     "peers",
+    "mutants",
 )
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

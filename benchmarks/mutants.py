@@ -1,0 +1,209 @@
+"""Mutation testing of the protocols: how many changes of one thing in scoring/*.py a test notices.
+
+    python -m benchmarks.mutants [--quick] [--json]
+
+Of all mutants that mutmut's operators make of the modules (strings aside: most are words for people), 300 (quick: 30)
+are drawn with a fixed seed. Each is imported in place of its module by a process of its own, where the tests that run
+the function it is in are run until one fails, the shortest first; no file is changed. What cannot be imported at all
+is not drawn, so that it flatters nobody. A mutant whose tests take ten times as long as without it counts as killed,
+since the run's own limit would end it. Mutants that no test could tell from the original are not taken out.
+"""
+
+import importlib.machinery
+import itertools
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import tempfile
+import types
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import coverage
+import msgspec
+import pytest
+
+from benchmarks.mutant import Mutant, drawn
+from benchmarks.timing import Row, alone, main
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = (
+    "attack citations conformance documents dr3 drmi fact livedr pairwise published race real_reports rewards "
+    "rigorous rubrics scoring_expected studies traceable"
+).split()
+# What the tests need of others is imported once; each process is a fork of one that has it.
+PRELOADED = (
+    "aiohttp hypothesis libcst lxml mutmut.mutation.mutators numba numpy pandas pyarrow.parquet pytest pytest_asyncio "
+    "schemathesis.pytest.plugin scipy.stats trafilatura"
+).split()
+QUIET = (
+    "-q",
+    *("-p", "no:cacheprovider"),
+    *("-m", "not vllm and not soak"),
+    "--hypothesis-seed=0",
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of what is preloaded
+    *("-W", "ignore::coverage.exceptions.CoverageWarning"),
+)
+SEED, SAMPLE, QUICK_SAMPLE = 20, 300, 30
+AIM = 0.85
+MEMORY = 8 << 30  # bytes a process may have
+KILLED = {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.NO_TESTS_COLLECTED}
+
+Outcome = Literal["killed", "timed out", "survived"]
+_forks = multiprocessing.get_context("forkserver")
+
+
+class Tests(msgspec.Struct, frozen=True):
+    """The seconds that each test takes, and which tests run a line of a file."""
+
+    seconds: dict[str, float]
+    running: dict[str, dict[int, set[str]]]
+
+    def reaching(self, mutant: Mutant) -> dict[str, float]:
+        """The tests that run what is changed in the mutant, with their seconds, the shortest first."""
+        lines = self.running.get(str(mutant.path), {})
+        found = {test for line in mutant.reach() for test in lines.get(line, ())}
+        return {test: self.seconds[test] for test in sorted(found, key=self.seconds.__getitem__)}
+
+
+def trace() -> Tests:
+    """Run the tests of the protocols as the code stands. Raises RuntimeError if one fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        seconds, lines = Path(folder, "seconds"), Path(folder, "lines")
+        _run(partial(_trace, seconds, lines), None)
+        if not seconds.exists():
+            raise RuntimeError("a test fails without any mutant")
+        traced = coverage.CoverageData(str(lines))
+        traced.read()
+        running = {
+            file: {
+                line: {phase.rpartition("|")[0] for phase in phases} - {""}
+                for line, phases in traced.contexts_by_lineno(file).items()
+            }
+            for file in traced.measured_files()
+        }
+        return Tests(msgspec.json.decode(seconds.read_bytes(), type=dict[str, float]), running)
+
+
+class _Seconds:
+    """A plugin of pytest: what each test takes, with what is set up for it."""
+
+    def __init__(self) -> None:
+        self.of: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.of[report.nodeid] += report.duration  # type: ignore[assignment]
+
+
+def _trace(out: Path, lines: Path) -> int:
+    os.environ["COVERAGE_FILE"] = str(lines)
+    seconds = _Seconds()
+    traced = ("-n", "auto", "--cov", "--cov-context=test", "--cov-report=", "--cov-fail-under=0")
+    code = pytest.main([*QUIET, *traced, *_files(TESTS)], plugins=[seconds])
+    if code == 0:
+        out.write_bytes(msgspec.json.encode(seconds.of))
+    return code
+
+
+def _files(names: list[str]) -> list[str]:
+    return [f"tests/test_{name}.py" for name in names]
+
+
+def outcome(mutant: Mutant, tests: dict[str, float]) -> Outcome:
+    """What becomes of the mutant in these tests. Raises RuntimeError if they cannot be run."""
+    code = _run(partial(_meet, mutant, tests), 30 + 10 * sum(tests.values())) if tests else 0
+    if code is None:
+        return "timed out"
+    if code in KILLED or code < 0:  # by a signal
+        return "killed"
+    if code != 0:
+        raise RuntimeError(f"the tests ended with {code} for\n{mutant.diff}")
+    return "survived"
+
+
+class _Chosen:
+    """A plugin of pytest: runs these tests and no others, in this order."""
+
+    def __init__(self, tests: dict[str, float]) -> None:
+        self._order = {test: place for place, test in enumerate(tests)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        chosen = [item for item in items if item.nodeid in self._order]
+        items[:] = sorted(chosen, key=lambda item: self._order[item.nodeid])
+
+
+def _meet(mutant: Mutant, tests: dict[str, float]) -> int:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    _import_instead(mutant)
+    files = sorted({test.partition("::")[0] for test in tests})
+    return pytest.main([*QUIET, "-x", *files], plugins=[_Chosen(tests)])
+
+
+def _import_instead(mutant: Mutant) -> None:
+    loader = importlib.machinery.SourceFileLoader
+    original = loader.get_code
+
+    def get_code(self: importlib.machinery.SourceFileLoader, fullname: str) -> types.CodeType | None:
+        if fullname == f"adjudge.scoring.{mutant.module}":
+            return compile(mutant.source, mutant.path, "exec", dont_inherit=True)
+        return original(self, fullname)
+
+    loader.get_code = get_code  # type: ignore[method-assign]
+
+
+def _run(work: Callable[[], int], limit_s: float | None) -> int | None:
+    """The exit status of `work` in a process, with those that it starts; None: it ran too long."""
+    process = _forks.Process(target=_child, args=(work,))
+    process.start()
+    process.join(limit_s)
+    code = process.exitcode
+    if code is None and process.pid is not None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.join()
+    return code
+
+
+def _child(work: Callable[[], int]) -> NoReturn:
+    os.setsid()
+    os.chdir(ROOT)
+    silent = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(silent, stream)
+    with tempfile.TemporaryDirectory() as examples:
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = examples
+        code = work()
+    os._exit(code)
+
+
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """Trace the tests, let the sample meet them, and count."""
+    _forks.set_forkserver_preload(PRELOADED)
+    tests = trace()
+    mutants = list(itertools.islice(drawn(SEED), QUICK_SAMPLE if quick else SAMPLE))
+    whole = Mutant("race", (1, 1), (ROOT / "scoring" / "race.py").read_text(encoding="utf-8"))
+    if outcome(whole, tests.reaching(whole)) != "survived":
+        raise RuntimeError("a module that is not changed is killed")
+    found: Counter[Outcome] = Counter()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for mutant, became in zip(mutants, pool.map(partial(_became, tests), mutants), strict=True):
+            found[became] += 1
+            told = f":\n{mutant.diff}" if became == "survived" else ""
+            print(f"{became:>9}  {mutant.path.name}:{mutant.lines[0]}{told}", file=sys.stderr, flush=True)
+    killed = (len(mutants) - found["survived"]) / len(mutants)
+    yield Row("mutants killed", killed, AIM, "aim", killed / AIM, "", len(mutants), 1)
+    yield alone("mutants killed by their time limit", found["timed out"], "", n=len(mutants))
+
+
+def _became(tests: Tests, mutant: Mutant) -> Outcome:
+    return outcome(mutant, tests.reaching(mutant))
+
+
+if __name__ == "__main__":
+    main(__doc__, rows)
