@@ -1,6 +1,6 @@
 """What peers do with the same questions, in an environment of their own (make peers); `benchmarks.peers` starts them.
 
-    PEERS/bin/python -P benchmarks/peer_judges.py inspect_ai|processes|deepeval URL FILE
+    PEERS/bin/python -P benchmarks/peer_judges.py inspect_ai|processes|ray_data|deepeval URL FILE
 
 FILE holds a JSON value a line: for deepeval a page with its statements, else the body of a chat completion. Prints one
 JSON object: the peer and its version, seconds, client CPU seconds, and how much was answered and failed. Imports,
@@ -10,6 +10,7 @@ connections and a first small piece of work come before the clock.
 import contextlib
 import json
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -114,6 +115,61 @@ def _ask(body: dict[str, Any]) -> float | None:
     return time.process_time() - began if reply.choices[0].message.content else None
 
 
+def ray_data(url: str) -> Work:
+    """Ray Data LLM's processor for HTTP servers, on an actor a core, each with its share of the requests at once.
+
+    The requests of a batch are awaited one after another, and an actor has four batches at work: left so, 2,000 take
+    minutes. Hence batches of one request, and more of them at once. Actors that claimed whole cores would leave none
+    to prepare what is asked. Each run starts its own, which counts.
+    """
+    actors = os.cpu_count() or 1
+    os.environ["RAY_DATA_DEFAULT_ASYNC_BATCH_UDF_MAX_CONCURRENCY"] = str(LIMIT // actors)
+    import ray
+    from ray.data.llm import HttpRequestProcessorConfig, build_processor
+
+    ray.init(include_dashboard=False, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+
+    def work(bodies: list[Any]) -> Outcome:
+        config = HttpRequestProcessorConfig(
+            url=f"{url}/chat/completions",
+            batch_size=1,
+            concurrency=actors,
+            http_request_stage={"num_cpus": 0.5},
+        )
+        processor = build_processor(
+            config,
+            preprocess=lambda row: {"payload": json.loads(row["body"])},
+            postprocess=lambda row: {"said": row["http_response"]["choices"][0]["message"]["content"]},
+        )
+        asked = ray.data.from_items(
+            [{"body": json.dumps(body)} for body in bodies], override_num_blocks=actors
+        )
+        before = _children_cpu()
+        said = processor(asked).take_all()
+        return sum(bool(row["said"]) for row in said), _children_cpu() - before
+
+    return work
+
+
+def _children_cpu() -> float:
+    """CPU seconds of all processes under this one that are still there, and of those that they waited for."""
+    me, spent = os.getpid(), 0.0
+    parents: dict[int, int] = {}
+    ticks: dict[int, float] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            process = int(stat.parent.name)
+            parents[process], ticks[process] = int(fields[1]), sum(map(float, fields[11:15]))
+    for process, used in ticks.items():
+        above = parents[process]
+        while above in parents and above != me:
+            above = parents[above]
+        spent += used / os.sysconf("SC_CLK_TCK") if above == me else 0.0
+    return spent
+
+
 def deepeval(url: str) -> Work:
     """`FaithfulnessMetric` without its reason: a page's truths and a report's claims are called for, then verdicts."""
     from deepeval import evaluate
@@ -197,6 +253,7 @@ def main() -> None:
     peer, package = {
         "inspect_ai": (inspect_ai, "inspect-ai"),
         "processes": (processes, "openai"),
+        "ray_data": (ray_data, "ray"),
         "deepeval": (deepeval, "deepeval"),
     }[name]
     asked = [json.loads(line) for line in Path(file).read_bytes().splitlines()]

@@ -1,4 +1,4 @@
-"""Whole peers on our work: inspect_ai, a reference pipeline's pool of processes, deepeval, Scrapy and a plain loop.
+"""Whole peers on our work: inspect_ai, a reference pipeline's processes, Ray Data LLM, deepeval, Scrapy, a plain loop.
 
     python -m benchmarks.peers [--quick] [--json] [--only WORDS]
 
@@ -6,7 +6,8 @@ Needs `make peers`: they live in an environment of their own (benchmarks/peers.t
 a peer is a process of its own, timed inside once all is imported and warm; ours keeps what it is told in a store.
 
 - Questions: the same texts for one mock server that takes 200 ms, at most 256 at once. For inspect_ai they are samples
-  with answers given and a model-graded scorer; ten processes send them with a blocking client.
+  with answers given and a model-graded scorer; ten processes send them with a blocking client; Ray Data LLM maps its
+  processor for HTTP servers over them.
 - Statements: ten about each of many pages. Ours asks once a page; deepeval's faithfulness asks three times, for truths,
   claims and verdicts.
 - Pages: the documents of benchmarks.fetch from one server, 64 at once, with the same hash, title, description and text,
@@ -110,7 +111,7 @@ class Sides(msgspec.Struct, frozen=True):
 
 
 def beside_judges(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
-    """The same questions through inspect_ai and a pool of processes, and statements through deepeval."""
+    """The same questions through inspect_ai, a pool of processes and Ray Data LLM, and statements through deepeval."""
     count = 500 if quick else 2_000
     asked = questions(count)
     bodies = bodies_of(asked)
@@ -121,6 +122,7 @@ def beside_judges(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     peers = (
         ("inspect_ai", "inspect_ai {}, model-graded scorer", "question", count, asked, bodies),
         ("processes", "10 processes, blocking openai {}", "question", count, asked, bodies),
+        ("ray_data", "Ray Data LLM {}, HTTP processor", "question", count, asked, bodies),
         ("deepeval", "deepeval {}, faithfulness", "statement", count * STATEMENTS, backed, cited),
     )
     with server() as url:
