@@ -71,14 +71,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(name: str, quick: bool) -> Result:
     """Run benchmark `name` in a process of its own. Raises CalledProcessError if it fails."""
-    began = datetime.datetime.now(datetime.UTC)
+    began, commit = datetime.datetime.now(datetime.UTC), _commit()
     command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *(["--quick"] if quick else [])]
     done = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, check=True)
     return Result(
         benchmark=name,
         quick=quick,
         date=began.date().isoformat(),
-        commit=_commit(),
+        commit=commit,
         hardware=f"{machine()}, {_memory():.0f} GB",
         versions=_versions(),
         seconds=round((datetime.datetime.now(datetime.UTC) - began).total_seconds(), 1),

@@ -38,6 +38,7 @@ from tests.worlds import CRITERIA
 QUESTIONS_A_CASE = len(CRITERIA)
 EVALUATORS = 2
 INDEX_BYTES = 16  # a row
+LASTING = 100_000  # questions that runs of one size come to at least
 
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
@@ -142,7 +143,7 @@ async def _on_ray(folder: str, url: str, count: int) -> tuple[float, float]:
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """What a run took, in seconds, and the resident bytes of each process at a tenth of it and at its end."""
+    """What runs took, in seconds, and the resident bytes of each process at a tenth of the last and at its end."""
 
     wall: float
     cpu: float
@@ -152,25 +153,19 @@ class Spent(msgspec.Struct, frozen=True):
 
 def _cost(quick: bool) -> Iterator[Row]:
     counts = (1_000, 10_000, 100_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
+    rounds = [{count: _apart(_scripted_here, count) for count in counts} for _ in range(3)]
+    here = {count: [one[count] for one in rounds] for count in counts}
     largest = counts[-1]
-    for how, run, sizes in (
-        ("one process", _scripted_here, counts),
-        ("cluster", _scripted_on_ray, counts[-1:]),
-    ):
-        cpu: dict[int, float] = {}
-        for count in sizes:
-            spent = [_apart(run, count) for _ in range(1 if count == largest else 3)]
-            name, runs = f"cost a question, scripted judge, {how}, {count:,}", len(spent)
-            cpu[count] = statistics.median(one.cpu for one in spent) / count * 1e6
-            wall = statistics.median(one.wall for one in spent) / count * 1e6
-            yield alone(f"{name}: CPU", cpu[count], "us", n=count, runs=runs)
-            yield alone(f"{name}: wall", wall, "us", n=count, runs=runs)
-        if 10_000 in cpu:
-            yield Row(
-                f"cost a question at {largest:,}: CPU", cpu[largest], cpu[10_000], "at 10,000",
-                cpu[10_000] / cpu[largest], "us", largest, 1,
-            )  # fmt: skip
-        last = spent[-1]
+    there = {largest: [_apart(_scripted_on_ray, largest)]}
+    for how, spent in (("one process", here), ("cluster", there)):
+        for count, runs in spent.items():
+            name = f"cost a question, scripted judge, {how}, {count:,}"
+            yield alone(f"{name}: CPU", _median("cpu", runs, count), "us", n=count, runs=len(runs))
+            yield alone(f"{name}: wall", _median("wall", runs, count), "us", n=count, runs=len(runs))
+    large, small = _median("cpu", here[largest], largest), _median("cpu", here[10_000], 10_000)
+    name = f"cost a question at {largest:,}: CPU"
+    yield Row(name, large, small, "at 10,000", small / large, "us", largest, len(rounds))
+    for last in (here[largest][-1], there[largest][-1]):
         for process in sorted(last.end):
             grown = (last.end[process] - last.tenth[process]) / 2**20
             yield alone(f"memory, {process}, {largest:,} less {largest // 10:,}", grown, "MB", n=largest)
@@ -178,6 +173,11 @@ def _cost(quick: bool) -> Iterator[Row]:
     yield alone(
         f"memory, of which key indices, all together, {largest:,} less {largest // 10:,}", index, "MB"
     )
+
+
+def _median(what: str, runs: list[Spent], count: int) -> float:
+    """Microseconds a question."""
+    return statistics.median(getattr(one, what) for one in runs) / count * 1e6
 
 
 def _apart(run: Callable[[str, int], Coroutine[Any, Any, Spent]], count: int) -> Spent:
@@ -192,10 +192,15 @@ def _run(run: Callable[[str, int], Coroutine[Any, Any, Spent]], count: int) -> S
 
 
 async def _scripted_here(folder: str, count: int) -> Spent:
-    for name, size in (("first", 1_000), ("store", count)):
-        async with open_evaluator(_config(f"{folder}/{name}", "-"), judge=scripted) as evaluator:
-            spent = await _scored(evaluator, size, lambda: {"the process": os.getpid()})
-    return spent
+    """Runs of `count` questions, so many that they take seconds: the processor's speed differs from one to the next."""
+    spent = []
+    for number, size in enumerate([1_000] + [count] * max(1, LASTING // count)):
+        async with open_evaluator(_config(f"{folder}/{number}", "-"), judge=scripted) as evaluator:
+            spent.append(await _scored(evaluator, size, lambda: {"the process": os.getpid()}))
+    wall, cpu = (
+        statistics.fmean(taken) for taken in zip(*((one.wall, one.cpu) for one in spent[1:]), strict=True)
+    )
+    return Spent(wall, cpu, spent[-1].tenth, spent[-1].end)
 
 
 async def _scripted_on_ray(folder: str, count: int) -> Spent:
