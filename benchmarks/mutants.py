@@ -59,7 +59,7 @@ Outcome = Literal["killed", "timed out", "survived"]
 _forks = multiprocessing.get_context("forkserver")
 
 
-class Tests(msgspec.Struct, frozen=True):
+class Trace(msgspec.Struct, frozen=True):
     """The seconds that each test takes, and which tests run a line of a file."""
 
     seconds: dict[str, float]
@@ -72,7 +72,7 @@ class Tests(msgspec.Struct, frozen=True):
         return {test: self.seconds[test] for test in sorted(found, key=self.seconds.__getitem__)}
 
 
-def trace() -> Tests:
+def trace() -> Trace:
     """Run the tests of the protocols as the code stands. Raises RuntimeError if one fails."""
     with tempfile.TemporaryDirectory() as folder:
         seconds, lines = Path(folder, "seconds"), Path(folder, "lines")
@@ -88,7 +88,7 @@ def trace() -> Tests:
             }
             for file in traced.measured_files()
         }
-        return Tests(msgspec.json.decode(seconds.read_bytes(), type=dict[str, float]), running)
+        return Trace(msgspec.json.decode(seconds.read_bytes(), type=dict[str, float]), running)
 
 
 class _Seconds:
@@ -201,7 +201,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     yield alone("mutants killed by their time limit", found["timed out"], "", n=len(mutants))
 
 
-def _became(tests: Tests, mutant: Mutant) -> Outcome:
+def _became(tests: Trace, mutant: Mutant) -> Outcome:
     return outcome(mutant, tests.reaching(mutant))
 
 

@@ -1,0 +1,42 @@
+"""Mutants and the tests that are to meet them. The meeting itself is `benchmarks.mutants`."""
+
+import itertools
+
+from benchmarks.mutant import SCORING, Mutant, drawn
+from benchmarks.mutants import Trace
+
+LINES = (SCORING / "overlap.py").read_text(encoding="utf-8").splitlines()
+BODY = next(number for number, line in enumerate(LINES, 1) if line.startswith("    return"))
+
+
+def changed(line: int) -> Mutant:
+    text = [*LINES[: line - 1], "    raise AssertionError", *LINES[line:]]
+    return Mutant("overlap", (line, line), "\n".join(text))
+
+
+def test_a_seed_draws_the_same_mutants_each_with_one_change_that_can_be_imported() -> None:
+    found = list(itertools.islice(drawn(7), 3))
+    assert found == list(itertools.islice(drawn(7), 3)) != list(itertools.islice(drawn(8), 3))
+    for mutant in found:
+        first, last = mutant.lines
+        old, new = mutant.path.read_text(encoding="utf-8").splitlines(), mutant.source.splitlines()
+        assert old != new
+        assert (old[: first - 1], old[last:]) == (new[: first - 1], new[len(new) - len(old) + last :])
+        assert mutant.is_importable()
+
+
+def test_what_cannot_be_imported_is_no_mutant() -> None:
+    assert not Mutant("overlap", (1, 1), "import nothing_of_that_name").is_importable()
+    assert not Mutant("overlap", (1, 1), "def").is_importable()
+
+
+def test_a_change_in_a_function_is_met_by_the_tests_that_run_it_the_shortest_first() -> None:
+    running = {str(SCORING / "overlap.py"): {BODY: {"slow", "fast"}, 1: {"imports"}}}
+    tests = Trace({"slow": 2.0, "fast": 0.1, "imports": 1.0}, running)
+    assert list(tests.reaching(changed(BODY))) == ["fast", "slow"]
+    assert list(tests.reaching(changed(1))) == ["fast", "imports", "slow"]  # outside of all functions
+    assert tests.reaching(Mutant("race", (1, 1), "")) == {}
+
+
+def test_a_difference_is_shown_without_what_is_around_it() -> None:
+    assert changed(BODY).diff == f"-{LINES[BODY - 1]}\n+    raise AssertionError"
