@@ -3,7 +3,8 @@
 import asyncio
 import os
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE
+from typing import cast
 
 import msgspec
 from adjudge.fetchers.frames import LENGTH, Extraction, Extractor, Job, Reply
@@ -17,6 +18,9 @@ RETIRE_AT = 1 << 30
 START_SECONDS = 60.0
 # A parser of untrusted bytes sees no API keys.
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "TMPDIR")
+# glibc would give half a megabyte back to the system after each page and fetch it again for the next. These are as
+# high as it raises the two by itself once it has seen large blocks.
+_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
 
 
 class Unextracted(Exception):
@@ -92,28 +96,33 @@ class ExtractorPool:
         return worker
 
 
-class _Worker:
-    def __init__(self, process: Process) -> None:
-        assert process.stdin is not None and process.stdout is not None
-        self._process = process
-        self._stdin = process.stdin
-        self._stdout = process.stdout
+class _Worker(asyncio.SubprocessProtocol):
+    """A process and the one answer that it owes, if any: no stream and no task of its own, a page is too short."""
+
+    _transport: asyncio.SubprocessTransport
+    _stdin: asyncio.WriteTransport
+
+    def __init__(self) -> None:
+        self._received = bytearray()
         self._decoder = msgspec.msgpack.Decoder(Reply)
+        self._answer: asyncio.Future[bytearray] = asyncio.get_running_loop().create_future()
+        self._ended = asyncio.Event()
 
     @classmethod
     async def start(cls, extractor: Extractor, address_space: int) -> "_Worker":
-        process = await asyncio.create_subprocess_exec(
+        transport, worker = await asyncio.get_running_loop().subprocess_exec(
+            cls,
             *(sys.executable, "-P", "-m", "adjudge.fetchers.worker", extractor, str(address_space)),
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            limit=1 << 20,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | _MALLOC,
         )
-        worker = cls(process)
+        worker._transport = transport
+        worker._stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
         try:
             async with asyncio.timeout(START_SECONDS):
-                await worker._receive()
+                await worker._answer
         except (EOFError, OSError) as error:  # TimeoutError is an OSError
             await worker.kill()
             raise PoolError("page extraction workers do not start; run `adjudge doctor`") from error
@@ -123,17 +132,31 @@ class _Worker:
         return worker
 
     async def ask(self, job: Job) -> Reply:
+        if self._stdin.is_closing():
+            raise EOFError
+        self._answer = asyncio.get_running_loop().create_future()
         payload = msgspec.msgpack.encode(job)
-        self._stdin.writelines((LENGTH.pack(len(payload)), payload))
-        await self._stdin.drain()
-        return self._decoder.decode(await self._receive())
+        self._stdin.write(LENGTH.pack(len(payload)) + payload)
+        return self._decoder.decode(memoryview(await self._answer)[LENGTH.size :])
 
-    async def _receive(self) -> bytes:
-        header = await self._stdout.readexactly(LENGTH.size)
-        return await self._stdout.readexactly(LENGTH.unpack(header)[0])
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._received += data
+        body = len(self._received) - LENGTH.size
+        if body >= 0 and body >= LENGTH.unpack_from(self._received)[0]:
+            received, self._received = self._received, bytearray()
+            if not self._answer.done():
+                self._answer.set_result(received)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if not self._answer.done():
+            self._answer.set_exception(EOFError())
+            self._answer.exception()  # a start that was given up does not look at it
+
+    def process_exited(self) -> None:
+        self._ended.set()
 
     async def kill(self) -> None:
-        if self._process.returncode is None:
-            self._process.kill()
-        self._stdin.close()
-        await self._process.wait()
+        if self._transport.get_returncode() is None:
+            self._transport.kill()
+        await self._ended.wait()
+        self._transport.close()

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import platform
 import resource
 import signal
+from pathlib import Path
 
 import pytest
 from adjudge.fetchers.charset import decode
@@ -207,6 +209,25 @@ async def test_a_worker_is_not_blamed_for_what_its_parent_holds(monkeypatch: pyt
     await pool.extract(ARTICLE, HTML)
     assert worker_processes() == before and len(before) == 1
     await pool.close()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about glibc's allocator")
+async def test_a_worker_keeps_its_memory_for_the_next_page() -> None:
+    """It asks the system for some 70 pages of memory a document where it gives them back in between."""
+    pool = ExtractorPool(1, extractor="fast", seconds=20)
+    sample = [document.body for document in documents(150)]
+    faults: list[int] = []
+    for _ in range(3):
+        for body in sample:
+            await pool.extract(body, HTML)
+        (worker,) = worker_processes()
+        faults.append(_minor_faults(worker))
+    await pool.close()
+    assert faults[2] - faults[1] < 10 * len(sample)
+
+
+def _minor_faults(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
 
 
 async def test_a_reader_that_leaves_frees_the_worker() -> None:
