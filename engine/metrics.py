@@ -76,9 +76,6 @@ class Metrics:
         )
         self._pages = Counter("adjudge_pages", "Pages read, or why they were not", ["result"], registry=own)
         self._page_bytes = Counter("adjudge_page_bytes", "Bytes of the bodies of pages read", registry=own)
-        self._hits = Counter(
-            "adjudge_store_hits", "Judgments and pages that the store had", ["table"], registry=own
-        )
         self._scorecards = Counter(
             "adjudge_scorecards",
             "Cases done under a protocol",
@@ -90,7 +87,6 @@ class Metrics:
         self._lost = Counter("adjudge_workers_lost", "Workers that died or hung", ["kind"], registry=own)
         self._workers = Gauge("adjudge_workers", "Workers that are open", ["kind"], registry=own)
         self._question = cache(self._questions.labels)  # half of what counting costs is finding the series
-        self._hit = cache(self._hits.labels)
         self._of_judge = cache(self._judges_own)
         self._watched = _Watched()
         own.register(self._watched)
@@ -122,7 +118,7 @@ class Metrics:
 
     def stored(self, table: str) -> None:
         """Count what the store had."""
-        self._hit(table).inc()
+        self._watched.hits[table] += 1
 
     def planned(self, scorecards: int) -> None:
         """Say how many scorecards there will be."""
@@ -172,6 +168,7 @@ class _Watched:
     """Numbers that others keep."""
 
     def __init__(self) -> None:
+        self.hits: Tally[str] = Tally()
         self.parts: list[PartStore] = []
         self.routers: list[_Balanced] = []
 
@@ -185,12 +182,17 @@ class _Watched:
             rows.add_metric([table], sum(one.written for one in parts))
             size.add_metric([table], sum(one.written_bytes for one in parts))
             waiting.add_metric([table], sum(one.unwritten for one in parts))
+        hits = CounterMetricFamily(
+            "adjudge_store_hits", "Judgments and pages that the store had", labels=["table"]
+        )
+        for table, had in self.hits.items():
+            hits.add_metric([table], had)
         loads = GaugeMetricFamily(
             "adjudge_replica_questions", "Questions outstanding at each replica", labels=["replica"]
         )
         for replica, load in _sums(router.loads for router in self.routers).items():
             loads.add_metric([replica], load)
-        return [built, rows, size, waiting, loads]
+        return [built, rows, size, waiting, hits, loads]
 
 
 def _by_table(stores: Iterable[PartStore]) -> dict[str, list[PartStore]]:

@@ -6,7 +6,6 @@ cites. So it cannot invent a URL, and no sentence is passed over. Sentences with
 left out: they cannot carry a citation in any form.
 """
 
-import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -17,7 +16,7 @@ from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.case import Case
 from adjudge.scoring.citations import Citations, Passage, Triplet, parse, url_key
 from adjudge.scoring.cleaning import cut
-from adjudge.scoring.protocol import Tools
+from adjudge.scoring.protocol import Tools, ask_all
 from adjudge.scoring.scorecard import Missing, first_missing
 from adjudge.scoring.sentences import tidy
 
@@ -97,7 +96,7 @@ async def extract(case: Case, tools: Tools) -> tuple[Triplet, ...] | Missing:
         for number, (_, url, title) in enumerate(sources, 1)
     )
     asked = list(_questions(case, whole, listed))
-    judgments = await asyncio.gather(*(tools.ask(question) for question in asked))
+    judgments = await ask_all(tools, asked)
     missing = first_missing(judgments)
     if missing:
         return missing

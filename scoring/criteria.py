@@ -69,12 +69,12 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def worst(self) -> float:
         """The fewest points that may be given; below 0 for a penalty."""
-        return self.options[0]
+        return min(self.values, default=min(self.points or 0.0, 0.0)) + 0.0
 
     @property
     def best(self) -> float:
         """The most points that may be given; 0 for a pure penalty."""
-        return self.options[-1]
+        return max(self.values, default=max(self.points or 0.0, 0.0)) + 0.0
 
     @property
     def full(self) -> float:

@@ -1,6 +1,5 @@
 """Insights: what a task's sources hold that its report should bring out (DR3-Eval, information recall)."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -9,7 +8,7 @@ from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import figures, names, passages, sentences, terms
 from adjudge.scoring.answered import Answered, ask_numbered
 from adjudge.scoring.case import Case
-from adjudge.scoring.protocol import Tools
+from adjudge.scoring.protocol import Tools, ask_all
 from adjudge.scoring.sandbox import Source
 from adjudge.scoring.scorecard import Missing
 
@@ -82,18 +81,13 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
 
 async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> list[str | Missing]:
     """The insights of `sources`, asked for one by one; equal for every system. `Missing` where there is no answer."""
-    judgments = await asyncio.gather(
-        *(
-            tools.ask(
-                InsightsOf(
-                    context=source.context(MAX_SOURCE_CHARS),
-                    language=case.task.language,
-                    task=case.task.prompt,
-                )
-            )
-            for source in sources
+    questions = (
+        InsightsOf(
+            context=source.context(MAX_SOURCE_CHARS), language=case.task.language, task=case.task.prompt
         )
+        for source in sources
     )
+    judgments = await ask_all(tools, questions)
     found: dict[str | Missing, None] = {}
     for judgment in judgments:
         if judgment.answer is None:

@@ -1,6 +1,7 @@
 """What a protocol is, what it may do, and how a case is put before it."""
 
-from collections.abc import Awaitable, Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from importlib.metadata import entry_points
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -11,7 +12,15 @@ from adjudge.scoring.case import Case, GoldError
 from adjudge.scoring.reasons import Reason
 from adjudge.scoring.scorecard import Evidence, Metric, Missing, Scorecard
 
-__all__ = ["MAX_REPORT_CHARS", "CaseMetrics", "ScoringProtocol", "Tools", "installed_protocols", "score_case"]
+__all__ = [
+    "MAX_REPORT_CHARS",
+    "CaseMetrics",
+    "ScoringProtocol",
+    "Tools",
+    "ask_all",
+    "installed_protocols",
+    "score_case",
+]
 
 A = TypeVar("A", bound=Answer)
 
@@ -29,6 +38,16 @@ class Tools(Protocol):
     async def read(self, url: str) -> Page:
         """The page behind `url`, from the store if it was read before."""
         ...
+
+
+async def ask_all(tools: Tools, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
+    """The judgments of `questions`, asked all at once, in their order."""
+    asked = [tools.ask(question) for question in questions]
+    known = [one.result() for one in asked if isinstance(one, asyncio.Future) and one.done()]
+    if len(known) < len(asked):
+        return await asyncio.gather(*asked)
+    await asyncio.sleep(0)  # others come in between, however much the store has
+    return known
 
 
 class ScoringProtocol(Protocol):

@@ -4,7 +4,6 @@ The score is the sum of the points given over the sum of the positive points the
 gives points for criteria build on `give_points`.
 """
 
-import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -17,7 +16,7 @@ from adjudge.scoring.answered import Answered, blame
 from adjudge.scoring.case import Case, GoldError
 from adjudge.scoring.criteria import Criterion, load_criteria
 from adjudge.scoring.partial import Measure, MinAnswered, measured, with_partials
-from adjudge.scoring.protocol import Tools
+from adjudge.scoring.protocol import Tools, ask_all
 from adjudge.scoring.scorecard import Evidence, Metric, Scorecard
 
 __all__ = [
@@ -108,20 +107,17 @@ async def give_points(
 ) -> tuple[list[Answered[Criterion]], list[Evidence]]:
     """Ask for each criterion alone, all over the one context of the report: answers and evidence, in their order."""
     report = Context.of(report=case.report.text)
-    judgments = await asyncio.gather(
-        *(
-            tools.ask(
-                RubricPoints(
-                    context=report,
-                    language=case.task.language,
-                    task=case.task.prompt,
-                    criterion=criterion.criterion,
-                    values=criterion.options,
-                )
-            )
-            for criterion in criteria
+    questions = (
+        RubricPoints(
+            context=report,
+            language=case.task.language,
+            task=case.task.prompt,
+            criterion=criterion.criterion,
+            values=criterion.options,
         )
+        for criterion in criteria
     )
+    judgments = await ask_all(tools, questions)
     answers = [
         Answered.of(criterion, judgment, _points, criterion.worst, criterion.best)
         for criterion, judgment in zip(criteria, judgments, strict=True)

@@ -330,3 +330,11 @@ def test_equal_points_are_one_question_however_they_are_written():
     for first, second in ((3, 3.0), (3.5, 3.5), (-0.0, 0.0)):
         found = [Criterion(criterion="x", values=(value, 7)).options for value in (first, second, first)]
         assert len({repr(options) for options in found}) == 1 and "." in repr(found[0])
+
+
+@given(st.lists(st.floats(-9, 9), min_size=2, max_size=6, unique=True) | st.floats(-9, 9).filter(bool))
+def test_the_worst_and_the_best_are_the_ends_of_what_may_be_given(said):
+    rule = {"points": said} if isinstance(said, float) else {"values": tuple(said)}
+    criterion = Criterion(criterion="x", **rule)
+    ends = (criterion.options[0], criterion.options[-1])
+    assert repr((criterion.worst, criterion.best)) == repr(ends)
