@@ -2,6 +2,10 @@
 
 import itertools
 
+import pytest
+
+pytest.importorskip("mutmut", reason="needs the extra dev")
+
 from benchmarks.mutant import SCORING, Mutant, drawn
 from benchmarks.mutants import Trace
 
