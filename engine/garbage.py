@@ -6,9 +6,8 @@ from contextlib import contextmanager
 
 __all__ = ["rare_collections"]
 
-YOUNG = (
-    200_000  # new objects until a collection; questions in flight hold tens of thousands and come in waves
-)
+# New objects until a collection: questions in flight hold tens of thousands, and come in waves.
+YOUNG = 200_000
 
 
 @contextmanager

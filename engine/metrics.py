@@ -165,7 +165,7 @@ class Metrics:
 
 
 class _Watched:
-    """Numbers that others keep."""
+    """Numbers that others keep, and store hits, of which there are too many for a lock each."""
 
     def __init__(self) -> None:
         self.hits: Tally[str] = Tally()
