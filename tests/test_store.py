@@ -193,15 +193,36 @@ async def test_a_part_is_written_by_time_without_another_put(tmp_path):
     assert len(parts(tmp_path)) == 1
 
 
-async def test_a_flush_that_is_given_up_is_finished_before_the_store_is_closed(tmp_path, monkeypatch):
+@pytest.fixture
+def held(monkeypatch) -> tuple[threading.Event, threading.Event]:
+    """Writing a part is slow: one event says that it has begun, the other lets it go on."""
     begun, go_on, write = threading.Event(), threading.Event(), Place.write
 
-    def held(*arguments) -> int:
+    def slow(*arguments) -> int:
         begun.set()
         assert go_on.wait(60)
         return write(*arguments)
 
-    monkeypatch.setattr(Place, "write", held)
+    monkeypatch.setattr(Place, "write", slow)
+    return begun, go_on
+
+
+async def test_rows_that_were_due_during_a_slow_write_follow_it_without_another_put(tmp_path, held):
+    begun, go_on = held
+    store = await opened(tmp_path, flush_seconds=0.01)
+    store.put(judgment(1))
+    assert await asyncio.to_thread(begun.wait, 60)
+    store.put(judgment(2))
+    await asyncio.sleep(0.1)  # the second row is due now, and the first is still being written
+    go_on.set()
+    async with asyncio.timeout(10):
+        while store.parts.unwritten or len(parts(tmp_path)) < 2:
+            await asyncio.sleep(0.01)
+    await store.parts.close()
+
+
+async def test_a_flush_that_is_given_up_is_finished_before_the_store_is_closed(tmp_path, held):
+    begun, go_on = held
     store = await opened(tmp_path)
     store.put(judgment(1))
     flushing = asyncio.ensure_future(store.parts.flush())

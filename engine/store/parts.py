@@ -197,7 +197,11 @@ class PartStore:
         if self._bytes >= FLUSH_BYTES:
             self._begin_flush()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self._begin_flush)
+            self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self._begin_flush()
 
     def _begin_flush(self) -> asyncio.Task[None]:
         if self._flushing is None or self._flushing.done():
@@ -208,6 +212,8 @@ class PartStore:
     def _flushed(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and isinstance(error := task.exception(), StoreError):
             self._failure = error
+        if self._buffer and self._timer is None:  # they were due while the part before them was being written
+            self._begin_flush()
 
     async def flush(self) -> None:
         """Write everything put so far. Raises StoreError."""
