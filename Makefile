@@ -14,7 +14,7 @@ BIN := .venv/bin
 	touch $@
 
 .venv/dev.stamp: pyproject.toml .venv/bin/uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[dev,cluster]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[dev,cluster]'
 	mkdir -p .venv/typed/adjudge
 	for f in engine judges fetchers scoring prompts; do ln -sfn $(CURDIR)/$$f .venv/typed/adjudge/$$f; done
 	touch $@ .venv/demo.stamp

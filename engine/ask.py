@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -46,11 +46,8 @@ class Asker:
     def key(self, question: Question[A], repeat: int) -> bytes:
         """The 16-byte key of `question`: equal keys are the same question to the same judge (design.md, records)."""
         static = self._static_part(question)
-        digest = hashlib.blake2b(static, digest_size=16)
-        digest.update(question.context.digest)
-        digest.update(repeat.to_bytes(4, "big"))
-        digest.update(question.identity())
-        return digest.digest()
+        parts = (static, question.context.digest, repeat.to_bytes(4, "big"), question.identity())
+        return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
 
     async def room(self, questions: int, priority: int) -> None:
         """Wait until the judge has fewer than `questions` of this priority or a lower number, which goes first."""
@@ -75,45 +72,72 @@ class Asker:
             ).digest()
         return found
 
-    def ask(
+    async def ask(
         self, question: Question[A], repeat: int = 0, priority: int = 0, deadline: float | None = None
-    ) -> Awaitable[Judgment[A]]:
-        """The judgment of `question`, a finished future if the store has it at hand.
+    ) -> Judgment[A]:
+        """The judgment of one question, as `ask_all` gives it."""
+        (judgment,) = await self.ask_all((question,), repeat, priority, deadline)
+        return judgment
 
-        `deadline` is in seconds of the event loop's clock.
+    async def ask_all(
+        self,
+        questions: Sequence[Question[A]],
+        repeat: int = 0,
+        priority: int = 0,
+        deadline: float | None = None,
+        each: Callable[[Judgment[A]], None] = lambda judgment: None,
+    ) -> list[Judgment[A]]:
+        """The judgments of `questions`, asked all at once, in their order; `each` is told of every one as it comes.
 
-        Raises only what the judge raises for itself (engine-fatal) and StoreError.
+        `deadline` is in seconds of the event loop's clock. Raises only what the judge raises for itself (engine-fatal)
+        and StoreError.
         """
-        key = self.key(question, repeat)
-        if key not in self._flights and (judgment := self.store.at_hand(key, question)) is not None:
-            self._count_stored()
-            known: asyncio.Future[Judgment[A]] = asyncio.get_running_loop().create_future()
-            known.set_result(judgment)
-            return known
-        # Not the deadline: whoever else waits for the same key may have more time, or all the time there is.
-        asked = Asked(key=key, repeat=repeat, priority=priority)
-        found = self._find(question, asked)
-        return found if deadline is None else self._before(deadline, found, question, asked)
+        keys = [self.key(question, repeat) for question in questions]
+        known = self.store.at_hand(keys, questions)
+        stored = [judgment for judgment in known if judgment is not None]
+        self._count_stored(len(stored))
+        for judgment in stored:
+            each(judgment)
+        if len(stored) == len(known):
+            await asyncio.sleep(0)  # others come in between, however much the store has
+            return stored
+
+        async def ask(question: Question[A], key: bytes) -> Judgment[A]:
+            # Not the deadline: whoever else waits for the same key may have more time, or all the time there is.
+            asked = Asked(key=key, repeat=repeat, priority=priority)
+            judgment = await self._before(deadline, question, asked)
+            each(judgment)
+            return judgment
+
+        fresh = await asyncio.gather(
+            *(
+                ask(question, key)
+                for question, key, judgment in zip(questions, keys, known, strict=True)
+                if judgment is None
+            )
+        )
+        late = iter(fresh)
+        return [next(late) if judgment is None else judgment for judgment in known]
+
+    async def _before(self, deadline: float | None, question: Question[A], asked: Asked) -> Judgment[A]:
+        if deadline is None:
+            return await self._find(question, asked)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._find(question, asked)
+        except TimeoutError:
+            return self._judgment(asked.key, question, Reply(reason="deadline"))
 
     async def _find(self, question: Question[A], asked: Asked) -> Judgment[A]:
         key = asked.key
         if key not in self._flights and (stored := await self.store.get(key, question)) is not None:
-            self._count_stored()
+            self._count_stored(1)
             return stored
         return await self._flights.do(key, lambda: self._answer(question, asked))
 
-    async def _before(
-        self, deadline: float, found: Awaitable[Judgment[A]], question: Question[A], asked: Asked
-    ) -> Judgment[A]:
-        try:
-            async with asyncio.timeout_at(deadline):
-                return await found
-        except TimeoutError:
-            return self._judgment(asked.key, question, Reply(reason="deadline"))
-
-    def _count_stored(self) -> None:
-        self.from_store += 1
-        self.metrics.stored(self.store.parts.table)
+    def _count_stored(self, judgments: int) -> None:
+        self.from_store += judgments
+        self.metrics.stored(self.store.parts.table, judgments)
 
     async def _answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
         started = time.perf_counter()

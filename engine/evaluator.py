@@ -1,7 +1,7 @@
 """Runs cases through protocols, a sliding window of them at a time: the same class in this process and on a cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -54,19 +54,18 @@ class CaseTools:
         self.asked = 0
         self.answered = 0
 
-    def ask(self, question: Question[A]) -> Awaitable[Judgment[A]]:
+    async def ask(self, question: Question[A]) -> Judgment[A]:
         """The judgment of `question` under this case's repeat, priority and deadline."""
-        self.asked += 1
-        judgment = self._asker.ask(question, self._repeat, self._priority, self._deadline)
-        if isinstance(judgment, asyncio.Future):  # the store had it at hand
-            self._remember(judgment.result())
-            return judgment
-        return self._remembered(judgment)
-
-    async def _remembered(self, asked: Awaitable[Judgment[A]]) -> Judgment[A]:
-        judgment = await asked
-        self._remember(judgment)
+        (judgment,) = await self.ask_all((question,))
         return judgment
+
+    async def ask_all(self, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
+        """The judgments of `questions`, asked all at once, in their order."""
+        asked = tuple(questions)
+        self.asked += len(asked)
+        return await self._asker.ask_all(
+            asked, self._repeat, self._priority, self._deadline, each=self._remember
+        )
 
     def _remember(self, judgment: Judgment[A]) -> None:
         self.answered += judgment.answer is not None

@@ -116,9 +116,9 @@ class Metrics:
         self._pages.labels(page.reason or page.status).inc()
         self._page_bytes.inc(page.size)
 
-    def stored(self, table: str) -> None:
+    def stored(self, table: str, rows: int = 1) -> None:
         """Count what the store had."""
-        self._watched.hits[table] += 1
+        self._watched.hits[table] += rows
 
     def planned(self, scorecards: int) -> None:
         """Say how many scorecards there will be."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -146,9 +147,9 @@ class ReadOnlyJudgments(JudgmentStore):
         super().__init__(place, retry_unscored=retry_unscored)
         self.stored = Counter()
 
-    def at_hand(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
-        """The stored judgment, counted."""
-        return self._counted(super().at_hand(key, question))
+    def at_hand(self, keys: Sequence[bytes], questions: Sequence[Question[A]]) -> list[Judgment[A] | None]:
+        """The stored judgments, counted."""
+        return list(map(self._counted, super().at_hand(keys, questions)))
 
     async def get(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
         """The stored judgment, counted."""

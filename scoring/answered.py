@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 from adjudge.judges import Answer, Judgment, Question, numbered
-from adjudge.scoring.protocol import Tools, ask_all
+from adjudge.scoring.protocol import Tools
 from adjudge.scoring.reasons import CAUSES, Reason
 from adjudge.scoring.scorecard import Evidence, Missing, Scorecard
 
@@ -65,7 +65,7 @@ async def ask_numbered(
 ) -> list[Answered[T]]:
     """Ask about `items`, up to `size` in one `question`; `read` takes the value of a key (c01, ...) from its answer."""
     batches = [tuple(items[start : start + size]) for start in range(0, len(items), size)]
-    judgments = await ask_all(tools, (question(batch) for batch in batches))
+    judgments = await tools.ask_all(question(batch) for batch in batches)
     return [
         Answered.of(item, judgment, lambda answer, key=key: read(answer, key), worst, best)  # type: ignore[misc]
         for batch, judgment in zip(batches, judgments, strict=True)

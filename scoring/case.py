@@ -1,6 +1,8 @@
 """What is judged: a task, one system's report for it, and the two as a case."""
 
-from typing import TypeVar
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 import msgspec
 from adjudge.scoring.reasons import GoldReason
@@ -91,6 +93,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         if raw is None:
             raise GoldError("gold_missing", f"task {self.task.id}: no gold for {protocol}")
         try:
-            return msgspec.json.decode(raw, type=kind)
+            gold: G = _decoded(bytes(raw), cast(Hashable, kind))
         except (msgspec.MsgspecError, RecursionError) as error:
             raise GoldError("gold_invalid", f"task {self.task.id}: gold for {protocol}: {error}") from error
+        return gold
+
+
+@lru_cache(maxsize=64)  # the reports of one task come one after the other
+def _decoded(raw: bytes, kind: Hashable) -> Any:
+    return msgspec.json.decode(raw, type=cast(Any, kind))

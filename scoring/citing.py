@@ -16,7 +16,7 @@ from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.case import Case
 from adjudge.scoring.citations import Citations, Passage, Triplet, parse, url_key
 from adjudge.scoring.cleaning import cut
-from adjudge.scoring.protocol import Tools, ask_all
+from adjudge.scoring.protocol import Tools
 from adjudge.scoring.scorecard import Missing, first_missing
 from adjudge.scoring.sentences import tidy
 
@@ -96,7 +96,7 @@ async def extract(case: Case, tools: Tools) -> tuple[Triplet, ...] | Missing:
         for number, (_, url, title) in enumerate(sources, 1)
     )
     asked = list(_questions(case, whole, listed))
-    judgments = await ask_all(tools, asked)
+    judgments = await tools.ask_all(asked)
     missing = first_missing(judgments)
     if missing:
         return missing

@@ -13,7 +13,7 @@ Bench publishes them: "Does it give a date? Yes=2, No=0".
 
 import math
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -31,7 +31,7 @@ class CriteriaError(ValueError):
     """A file of criteria cannot be used; the message names the file and the row."""
 
 
-class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """One thing that a report is given points for, or, with negative `points`, has points taken away for.
 
     `values` are all the points that may be given; left empty they are 0 and `points`. `task` limits it to one task.
@@ -61,31 +61,26 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """A criterion written as one string, whose allowed values stand in it: "... Yes=2, No=0". Raises ValueError."""
         return cls(criterion=text, values=tuple(map(float, _VALUE.findall(text))), tags=tags)
 
-    @property
+    @cached_property
     def options(self) -> tuple[float, ...]:
         """The points that may be given, ascending."""
-        return _options(self.values or (0.0, self.points or 0.0))
+        # 3 and 3.0, or -0.0 and 0.0, are equal but not to a key: what comes out is one of them, always.
+        return tuple(sorted({value + 0.0 for value in self.values or (0.0, self.points or 0.0)}))
 
-    @property
+    @cached_property
     def worst(self) -> float:
         """The fewest points that may be given; below 0 for a penalty."""
         return min(self.values, default=min(self.points or 0.0, 0.0)) + 0.0
 
-    @property
+    @cached_property
     def best(self) -> float:
         """The most points that may be given; 0 for a pure penalty."""
         return max(self.values, default=max(self.points or 0.0, 0.0)) + 0.0
 
-    @property
+    @cached_property
     def full(self) -> float:
         """What the criterion adds to the denominator: its positive points."""
         return max(self.best, 0.0)
-
-
-@lru_cache(maxsize=4096)  # a run asks for the few that there are millions of times
-def _options(values: tuple[float, ...]) -> tuple[float, ...]:
-    # 3 and 3.0, or -0.0 and 0.0, are equal to a cache but not to a key: what comes out is one of them, always.
-    return tuple(sorted({value + 0.0 for value in values}))
 
 
 def load_criteria(file: str) -> tuple[Criterion, ...]:

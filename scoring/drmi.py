@@ -18,7 +18,7 @@ from adjudge.scoring.citations import parse
 from adjudge.scoring.kernels import match_claims as kernel
 from adjudge.scoring.literature import Reference, Rule, doi_of, find_references
 from adjudge.scoring.overlap import Overlap
-from adjudge.scoring.protocol import Tools, ask_all
+from adjudge.scoring.protocol import Tools
 from adjudge.scoring.reasons import CAUSES, Reason
 from adjudge.scoring.sameness import SameAs, Verdicts, batches, clipped, same_as
 from adjudge.scoring.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
@@ -294,7 +294,7 @@ async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
     questions = (
         LabelStatements(context=context, language=case.task.language, statements=batch) for batch in texts
     )
-    judgments = await ask_all(tools, questions)
+    judgments = await tools.ask_all(questions)
     missing = first_missing(judgments)
     if missing is not None:
         return Scored.unanswered(missing, _NAMES["reasoning"])

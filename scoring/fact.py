@@ -30,7 +30,7 @@ from adjudge.scoring.case import Case
 from adjudge.scoring.citations import Triplet, parse, url_key
 from adjudge.scoring.citing import extract
 from adjudge.scoring.marks import clean_url
-from adjudge.scoring.protocol import Tools, ask_all, minimum
+from adjudge.scoring.protocol import Tools, minimum
 from adjudge.scoring.reasons import CAUSES, Reason
 from adjudge.scoring.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 
@@ -259,7 +259,7 @@ async def _unique(group: Group, language: str, tools: Tools) -> tuple[str, ...] 
     if len(statements) < 2:
         return statements
     asked = Repeats.about(statements, language)
-    judgments = await ask_all(tools, asked)
+    judgments = await tools.ask_all(asked)
     missing = first_missing(judgments)
     if missing:
         return statements if CAUSES[missing.reason] == "report" else missing

@@ -8,7 +8,7 @@ from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import figures, names, passages, sentences, terms
 from adjudge.scoring.answered import Answered, ask_numbered
 from adjudge.scoring.case import Case
-from adjudge.scoring.protocol import Tools, ask_all
+from adjudge.scoring.protocol import Tools
 from adjudge.scoring.sandbox import Source
 from adjudge.scoring.scorecard import Missing
 
@@ -87,7 +87,7 @@ async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> 
         )
         for source in sources
     )
-    judgments = await ask_all(tools, questions)
+    judgments = await tools.ask_all(questions)
     found: dict[str | Missing, None] = {}
     for judgment in judgments:
         if judgment.answer is None:

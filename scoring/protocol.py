@@ -1,7 +1,6 @@
 """What a protocol is, what it may do, and how a case is put before it."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import entry_points
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -17,7 +16,6 @@ __all__ = [
     "CaseMetrics",
     "ScoringProtocol",
     "Tools",
-    "ask_all",
     "installed_protocols",
     "score_case",
 ]
@@ -31,23 +29,17 @@ ENTRY_POINTS = "adjudge.protocols"
 class Tools(Protocol):
     """All that a protocol can do to the world. Neither raises for one row's failure."""
 
-    def ask(self, question: Question[A]) -> Awaitable[Judgment[A]]:
+    async def ask(self, question: Question[A]) -> Judgment[A]:
         """The judge's answer to `question`, from the store if it was asked before."""
+        ...
+
+    async def ask_all(self, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
+        """The answers to `questions`, asked all at once, in their order."""
         ...
 
     async def read(self, url: str) -> Page:
         """The page behind `url`, from the store if it was read before."""
         ...
-
-
-async def ask_all(tools: Tools, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
-    """The judgments of `questions`, asked all at once, in their order."""
-    asked = [tools.ask(question) for question in questions]
-    known = [one.result() for one in asked if isinstance(one, asyncio.Future) and one.done()]
-    if len(known) < len(asked):
-        return await asyncio.gather(*asked)
-    await asyncio.sleep(0)  # others come in between, however much the store has
-    return known
 
 
 class ScoringProtocol(Protocol):

@@ -26,7 +26,7 @@ import msgspec
 from adjudge.judges import Answer, Context, Judgment, numbered
 from adjudge.scoring.case import Case, GoldError
 from adjudge.scoring.cleaning import clean_report, judge_clean
-from adjudge.scoring.protocol import Tools, ask_all, minimum
+from adjudge.scoring.protocol import Tools, minimum
 from adjudge.scoring.race_marks import ArticleMarks, OverallMark, Pair, PairMarks, chunks
 from adjudge.scoring.reasons import CAUSES, Reason
 from adjudge.scoring.scorecard import Evidence, Metric, Missing, Scorecard, Value
@@ -261,7 +261,7 @@ async def _mark_alone(case: Case, article: str, criteria: Sequence[str], tools: 
         ArticleMarks(context=context, language=case.task.language, criteria=chunk)
         for chunk in chunks(criteria)
     ]
-    judgments = await ask_all(tools, asked)
+    judgments = await tools.ask_all(asked)
     found = []
     for question, judgment in zip(asked, judgments, strict=True):
         for key in numbered(question.count):
@@ -278,7 +278,7 @@ async def _mark_pair(
         PairMarks(context=context, language=case.task.language, criteria=chunk, article_b=second)
         for chunk in chunks(criteria)
     ]
-    judgments = await ask_all(tools, asked)
+    judgments = await tools.ask_all(asked)
     found = []
     for question, judgment in zip(asked, judgments, strict=True):
         for key in numbered(question.count):

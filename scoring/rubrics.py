@@ -16,7 +16,7 @@ from adjudge.scoring.answered import Answered, blame
 from adjudge.scoring.case import Case, GoldError
 from adjudge.scoring.criteria import Criterion, load_criteria
 from adjudge.scoring.partial import Measure, MinAnswered, measured, with_partials
-from adjudge.scoring.protocol import Tools, ask_all
+from adjudge.scoring.protocol import Tools
 from adjudge.scoring.scorecard import Evidence, Metric, Scorecard
 
 __all__ = [
@@ -117,7 +117,7 @@ async def give_points(
         )
         for criterion in criteria
     )
-    judgments = await ask_all(tools, questions)
+    judgments = await tools.ask_all(questions)
     answers = [
         Answered.of(criterion, judgment, _points, criterion.worst, criterion.best)
         for criterion, judgment in zip(criteria, judgments, strict=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from adjudge.judges import Answer, Judgment, Question, numbered
 from adjudge.judges.lexical import coverage, figures, terms
-from adjudge.scoring.protocol import Tools, ask_all
+from adjudge.scoring.protocol import Tools
 from adjudge.scoring.scorecard import Evidence, Missing, first_missing
 
 __all__ = ["SameAs", "Sameness", "Verdicts", "batches", "clipped", "same_as", "same_text"]
@@ -91,7 +91,7 @@ async def same_as(
 
     `Missing` if one of the judgments is unscored. No references, no question.
     """
-    judgments = await ask_all(tools, (ask(batch) for batch in batches(references)))
+    judgments = await tools.ask_all(ask(batch) for batch in batches(references))
     missing = first_missing(judgments)
     if missing is not None:
         return missing

@@ -16,7 +16,6 @@ from adjudge.scoring.case import NULL
 from adjudge.scoring.claims import Comparison, Forest, match_in_order
 from adjudge.scoring.overlap import Overlap
 from adjudge.scoring.prediction import Fields, fields, rows, shown
-from adjudge.scoring.protocol import ask_all
 from adjudge.scoring.sameness import batches, clipped, same_text
 from adjudge.scoring.scorecard import Evidence, Missing, first_missing
 
@@ -219,7 +218,7 @@ async def _grades(
     wanted = [key for key in gold if key not in rules.ignore_keys or key in rules.main_claims]
     asked = [key for key in wanted if key in predicted]
     questions = [_question(comparison, batch, predicted, gold) for batch in batches(asked)]
-    judgments = await ask_all(comparison.tools, questions)
+    judgments = await comparison.tools.ask_all(questions)
     missing = first_missing(judgments)
     if missing is not None:
         return missing

@@ -12,7 +12,7 @@ from adjudge.fetchers.urls import MalformedURL, normalise_url
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.scoring.case import Case
 from adjudge.scoring.prediction import rows, shown
-from adjudge.scoring.protocol import Tools, ask_all
+from adjudge.scoring.protocol import Tools
 from adjudge.scoring.sameness import batches
 from adjudge.scoring.scorecard import Evidence, Value, first_missing
 
@@ -78,7 +78,7 @@ async def count_trace(case: Case, trace: msgspec.Raw, tools: Tools) -> TraceCoun
         LabelSteps(context=context, language=case.task.language, first=start + 1, steps=batch)
         for start, batch in zip(starts, batches([step[:_SHOWN] for step in found]), strict=True)
     ]
-    judgments = await ask_all(tools, questions)
+    judgments = await tools.ask_all(questions)
     missing = first_missing(judgments)
     if missing is not None:
         return TraceCounts((named, missing, missing), [])

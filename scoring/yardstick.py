@@ -13,7 +13,7 @@ import msgspec
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.scoring.case import Case, GoldError
 from adjudge.scoring.general_criteria import GENERAL_CRITERIA
-from adjudge.scoring.protocol import Tools, ask_all
+from adjudge.scoring.protocol import Tools
 from adjudge.scoring.scorecard import Missing, first_missing
 
 __all__ = [
@@ -198,7 +198,7 @@ async def _weights(
     if gold.dimension_weight is not None:
         return gold.dimension_weight
     asked = [DimensionWeights(context=task, language=language, draw=draw) for draw in range(1, DRAWS + 1)]
-    judgments = await ask_all(tools, asked)
+    judgments = await tools.ask_all(asked)
     draws = [judgment.answer for judgment in judgments if judgment.answer is not None]
     return first_missing(judgments) or average_weights(
         {name: getattr(draw, name) for name in DIMENSIONS} for draw in draws
@@ -213,7 +213,7 @@ async def _criteria(
     if gold.criterions is not None:
         return gold.criterions
     asked = [DimensionCriteria(context=task, language=language, dimension=name) for name in DIMENSIONS]
-    judgments = await ask_all(tools, asked)
+    judgments = await tools.ask_all(asked)
     missing = first_missing(judgments)
     if missing:
         return missing

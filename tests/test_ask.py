@@ -57,8 +57,7 @@ async def test_a_question_asked_before_is_answered_from_the_store(tmp_path):
     await first.store.parts.close()
     judge = always()
     second = await asker(tmp_path, judge)
-    at_once = second.ask(ask())
-    assert isinstance(at_once, asyncio.Future) and at_once.result() == asked
+    assert await second.ask(ask()) == asked
     assert await second.ask(ask(), deadline=0.0) == asked
     assert (judge.asked, second.from_store, second.from_judge) == (0, 2, 0)
 

@@ -90,13 +90,9 @@ async def test_what_is_at_hand_is_what_would_be_read(tmp_path):
     other.put(judgment(3))
     for number in (1, 3, 5, 9, 105, 109, (7 << 64) + 5, (7 << 64) + 9, (7 << 64) + 6, 77):
         key = number.to_bytes(16, "big")
-        assert store.at_hand(key, QUESTION) == await other.get(key, QUESTION)
-    assert [store.at_hand(judgment(number).key, QUESTION) is None for number in (1, 3, 105, 77)] == [
-        0,
-        0,
-        1,
-        1,
-    ]
+        assert store.at_hand([key], [QUESTION]) == [await other.get(key, QUESTION)]
+    keys = [judgment(number).key for number in (1, 3, 105, 77)]
+    assert [found is None for found in store.at_hand(keys, [QUESTION] * 4)] == [False, False, True, True]
     await store.parts.close()
     await other.parts.close()
 
@@ -109,9 +105,9 @@ async def test_a_place_that_may_be_far_is_read_beside_the_event_loop(tmp_path):
     far = JudgmentStore(Place("far", SubTreeFileSystem(str(tmp_path), LocalFileSystem()), ""))
     await far.parts.open()
     keys = [judgment(number).key for number in range(100)]
-    assert [far.at_hand(key, QUESTION) for key in keys] == [None] * 100
+    assert far.at_hand(keys, [QUESTION] * 100) == [None] * 100
     assert await asyncio.gather(*(far.get(key, QUESTION) for key in keys)) == list(map(judgment, range(100)))
-    assert [far.at_hand(key, QUESTION) for key in keys] == list(map(judgment, range(100)))
+    assert far.at_hand(keys, [QUESTION] * 100) == list(map(judgment, range(100)))
 
 
 async def test_keys_that_share_their_first_64_bits_are_told_apart(tmp_path):
@@ -330,8 +326,8 @@ def test_the_index_finds_every_row_of_a_prefix_in_the_order_added(batches):
         index.add(prefix, np.full(len(batch), part, np.uint64), rows)
         for row, value in enumerate(batch):
             expected.setdefault(value, []).append((part, row))
-    for value in range(42):
-        assert list(index.find(value.to_bytes(8, "big") + bytes(8))) == expected.get(value, [])
+    found = index.find([value.to_bytes(8, "big") + bytes(8) for value in range(42)])
+    assert found == [expected.get(value, []) for value in range(42)]
 
 
 def test_threads_add_to_the_index_at_once_and_nothing_is_lost():
@@ -346,8 +342,8 @@ def test_threads_add_to_the_index_at_once_and_nothing_is_lost():
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add, range(parts)))
     assert len(index) == parts * rows
-    for value in range(parts * rows):
-        assert list(index.find(value.to_bytes(8, "big") + bytes(8))) == [(value % parts, value // parts)]
+    found = index.find([value.to_bytes(8, "big") + bytes(8) for value in range(parts * rows)])
+    assert found == [[(value % parts, value // parts)] for value in range(parts * rows)]
 
 
 def test_a_place_that_is_none_says_so():

@@ -1,6 +1,7 @@
 """The smallest Tools: a judge and some pages, no store, no engine."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
 
 from adjudge.fetchers.page import Page
 from adjudge.judges import Asked, Judge, Judgment, Question
@@ -34,6 +35,9 @@ class DirectTools:
             engine="test",
             written_at=0,
         )
+
+    async def ask_all(self, questions: Iterable[Question]) -> list[Judgment]:
+        return await asyncio.gather(*map(self.ask, questions))
 
     async def read(self, url: str) -> Page:
         self.urls.append(url)

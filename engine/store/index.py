@@ -1,7 +1,7 @@
 """The key index: sorted arrays of a key's first 64 bits and its row's location, 16 bytes a row."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -42,15 +42,16 @@ class KeyIndex:
                 runs, run = tuple(longer), _merged(last, run)
             self._runs = (*runs, run)
 
-    def find(self, key: bytes) -> Iterator[tuple[int, int]]:
-        """(part, row) of every row whose key may be `key`, earliest added first."""
-        wanted = np.uint64(int.from_bytes(key[:8], "big"))
+    def find(self, keys: Sequence[bytes]) -> list[list[tuple[int, int]]]:
+        """For each of the 16-byte `keys` (part, row) of every row whose key it may be, earliest added first."""
+        found: list[list[tuple[int, int]]] = [[] for _ in keys]
+        wanted = np.frombuffer(b"".join(keys), ">u8")[::2].astype(np.uint64)
         for prefix, location in self._runs:
-            start = int(prefix.searchsorted(wanted))
-            while start < len(prefix) and prefix[start] == wanted:
-                packed = int(location[start])
-                yield packed >> 32, packed & 0xFFFFFFFF
-                start += 1
+            starts, ends = prefix.searchsorted(wanted), prefix.searchsorted(wanted, "right")
+            for places, start, end in zip(found, starts.tolist(), ends.tolist(), strict=True):
+                if start < end:
+                    places += [(packed >> 32, packed & 0xFFFFFFFF) for packed in location[start:end].tolist()]
+        return found
 
 
 def _merged(

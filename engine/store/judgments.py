@@ -1,5 +1,6 @@
 """The store of judgments: what was asked, and what came back."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -60,10 +61,13 @@ class JudgmentStore:
             cached,
         )
 
-    def at_hand(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
-        """What `get` gives, if it can be had at once (`PartStore.at_hand`); None says nothing."""
-        row = self.parts.at_hand(key)
-        return None if row is None else _judgment(row, question)
+    def at_hand(self, keys: Sequence[bytes], questions: Sequence[Question[A]]) -> list[Judgment[A] | None]:
+        """What `get` gives for each, if it can be had at once (`PartStore.at_hand`); None says nothing."""
+        rows = self.parts.at_hand(keys)
+        return [
+            None if row is None else _judgment(row, question)
+            for row, question in zip(rows, questions, strict=True)
+        ]
 
     async def get(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
         """The stored judgment of `key`, its answer decoded as `question`'s answer type, or None."""

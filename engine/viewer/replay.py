@@ -4,6 +4,7 @@ Questions themselves are not stored, only their answers. Nothing is asked and no
 not hold (any more) is missing, with the reason deadline, which is never kept.
 """
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -64,10 +65,12 @@ class _Watched(CaseTools):
         super().__init__(asker, reader, repeat)
         self.seen: dict[str, AskedQuestion] = {}
 
-    async def ask(self, question: Question[A]) -> Judgment[A]:
-        judgment = await super().ask(question)
-        self.seen[judgment.key.hex()] = AskedQuestion(question, judgment)
-        return judgment
+    async def ask_all(self, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
+        asked = tuple(questions)
+        judgments = await super().ask_all(asked)
+        for question, judgment in zip(asked, judgments, strict=True):
+            self.seen[judgment.key.hex()] = AskedQuestion(question, judgment)
+        return judgments
 
 
 class _Silent:
