@@ -22,7 +22,8 @@ _ONE = r"\^?\d{1,4}(?:†[^\[\]【】\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6})?)?
 _NUMBERS = rf"{_ONE}(?: {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}}"
 _WORD = r"(?:(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
 _TOKEN = re.compile(
-    r"(?=[\\\[【［〔<¹²³⁴-⁹adh])(?:"  # what a mark can begin with: the alternatives are not tried elsewhere
+    # What a mark can begin with: the alternatives are not tried elsewhere.
+    r"(?=[\\\[【［〔<¹²³⁴-⁹adh])(?=[^adh]|arxiv|doi|http)(?:"
     rf"(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
     r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\])"
     r"|(?P<sup><sup> ?\\?\[?(?P<raised>\d{1,3}(?: ?, ?\d{1,3}){0,20})\\?\]? ?</sup>)"
