@@ -156,9 +156,12 @@ def _table(rows: list[Row]) -> list[str]:
 
 
 def _commit() -> str:
-    git = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+    """The commit, and whether what it measures was changed since: the book itself, written by each run, is not."""
+    git = ("git", "-C", str(HERE), "describe", "--always")
+    changed = ("git", "-C", str(HERE), "diff", "--quiet", "HEAD", "--", "..", ":!README.md", ":!results")
     try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        name = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        return f"{name}-dirty" if subprocess.run(changed).returncode else name
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
