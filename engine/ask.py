@@ -75,8 +75,16 @@ class Asker:
     async def ask(
         self, question: Question[A], repeat: int = 0, priority: int = 0, deadline: float | None = None
     ) -> Judgment[A]:
-        """The judgment of one question, as `ask_all` gives it."""
-        (judgment,) = await self.ask_all((question,), repeat, priority, deadline)
+        """The judgment of `question`.
+
+        `deadline` is in seconds of the event loop's clock. Raises only what the judge raises for itself (engine-fatal)
+        and StoreError.
+        """
+        key = self.key(question, repeat)
+        (judgment,) = self.store.at_hand((key,), (question,))
+        if judgment is None:
+            return await self._find(question, key, repeat, priority, deadline)
+        self._count_stored(1)
         return judgment
 
     async def ask_all(
@@ -87,11 +95,7 @@ class Asker:
         deadline: float | None = None,
         each: Callable[[Judgment[A]], None] = lambda judgment: None,
     ) -> list[Judgment[A]]:
-        """The judgments of `questions`, asked all at once, in their order; `each` is told of every one as it comes.
-
-        `deadline` is in seconds of the event loop's clock. Raises only what the judge raises for itself (engine-fatal)
-        and StoreError.
-        """
+        """What `ask` gives for `questions`, asked all at once, in order; `each` is told of every one as it comes."""
         keys = [self.key(question, repeat) for question in questions]
         known = self.store.at_hand(keys, questions)
         stored = [judgment for judgment in known if judgment is not None]
@@ -102,33 +106,34 @@ class Asker:
             await asyncio.sleep(0)  # others come in between, however much the store has
             return stored
 
-        async def ask(question: Question[A], key: bytes) -> Judgment[A]:
-            # Not the deadline: whoever else waits for the same key may have more time, or all the time there is.
-            asked = Asked(key=key, repeat=repeat, priority=priority)
-            judgment = await self._before(deadline, question, asked)
+        async def find(question: Question[A], key: bytes) -> Judgment[A]:
+            judgment = await self._find(question, key, repeat, priority, deadline)
             each(judgment)
             return judgment
 
-        fresh = await asyncio.gather(
-            *(
-                ask(question, key)
-                for question, key, judgment in zip(questions, keys, known, strict=True)
-                if judgment is None
-            )
+        late = (
+            find(question, key)
+            for question, key, judgment in zip(questions, keys, known, strict=True)
+            if judgment is None
         )
-        late = iter(fresh)
-        return [next(late) if judgment is None else judgment for judgment in known]
+        found = iter(await asyncio.gather(*late))
+        return [next(found) if judgment is None else judgment for judgment in known]
 
-    async def _before(self, deadline: float | None, question: Question[A], asked: Asked) -> Judgment[A]:
+    async def _find(
+        self, question: Question[A], key: bytes, repeat: int, priority: int, deadline: float | None
+    ) -> Judgment[A]:
+        """What the store has elsewhere, or else the judge says, before the deadline."""
+        # Not the deadline: whoever else waits for the same key may have more time, or all the time there is.
+        asked = Asked(key=key, repeat=repeat, priority=priority)
         if deadline is None:
-            return await self._find(question, asked)
+            return await self._get_or_answer(question, asked)
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._find(question, asked)
+                return await self._get_or_answer(question, asked)
         except TimeoutError:
-            return self._judgment(asked.key, question, Reply(reason="deadline"))
+            return self._judgment(key, question, Reply(reason="deadline"))
 
-    async def _find(self, question: Question[A], asked: Asked) -> Judgment[A]:
+    async def _get_or_answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
         key = asked.key
         if key not in self._flights and (stored := await self.store.get(key, question)) is not None:
             self._count_stored(1)

@@ -213,6 +213,21 @@ def test_the_cleaner_keeps_prose_and_removes_marks_and_lists() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("Alpha has grown [3, 5], they say.", "Alpha has grown, they say."),  # though no list defines them
+        ("Alpha scored [7, 7] twice.", "Alpha scored [7, 7] twice."),
+        (
+            "See [this](#part), or https://a.example/x#:~:text=low,%20fares. Then.",
+            "See [this](#part), or Then.",
+        ),
+    ],
+)
+def test_the_cleaner_tells_marks_from_what_looks_like_one(text: str, cleaned: str) -> None:
+    assert clean_report(text) == cleaned
+
+
 def test_the_cleaner_leaves_text_without_marks_as_it_is() -> None:
     text = "# 标题\n\n没有引用的文字，  共 15 人。\n\nSources of growth are many.\n\n## Sources of trade\n\nIt grew."
     assert clean_report(text) == text

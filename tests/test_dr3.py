@@ -392,6 +392,14 @@ class TestScore:
         assert card.scores["ir_sc"] == 1
 
 
+class TestGold:
+    def test_a_recall_needs_something_to_be_recalled(self):
+        page = Source(title="A page", url="https://a.org", text="It rains.", role="noise")
+        assert dr3.Gold(corpus=(page,)).recalls == ()
+        assert dr3.Gold(corpus=(msgspec.structs.replace(page, role="supportive"),)).recalls == ("ir_sc",)
+        assert dr3.Gold(user_files=(page,)).recalls == ("ir_uf",)
+
+
 class TestMedia:
     def test_a_picture_travels_as_a_content_part(self):
         [picture, text] = content_parts(SOURCES[1].context(), "words")
@@ -424,6 +432,7 @@ class TestMedia:
         tools = DirectTools(judge())
         card = await score_case(DR3(), case(gold), tools)
         assert card.reasons["fa"] == "media_unsupported"
+        assert "media_unsupported" in {line.reason for line in card.evidence}
         assert all(q.context["source"] for q in tools.questions if isinstance(q, Grounded))
 
 

@@ -37,7 +37,14 @@ from adjudge.scoring.race_marks import (
     chunks,
 )
 from adjudge.scoring.scorecard import Scorecard
-from adjudge.scoring.yardstick import CriteriaDraft, DimensionCriteria, DimensionWeights, Draft, WeightDraw
+from adjudge.scoring.yardstick import (
+    CriteriaDraft,
+    DimensionCriteria,
+    DimensionWeights,
+    Draft,
+    WeightDraw,
+    static_criteria,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,6 +120,7 @@ async def test_full_has_the_reference_first_and_weighs_criteria() -> None:
     assert question.article_b == "# Target\n\nTrams are cheap and quiet. They cost 12 a ride."
     assert question.criteria[0] == "comprehensiveness first: one"
     assert "0.75" not in str(question.fields())
+    assert {line.judgment for line in card.evidence} == {question.identity()[:16].hex()}
 
 
 @pytest.mark.parametrize("variant", ["full", "pointwise", "vanilla"])
@@ -186,6 +194,14 @@ async def test_static_criteria_are_our_own_in_the_tasks_language(language: str, 
     assert [criterion.partition(":")[0] for criterion in question.criteria] == names
     for dimension in DIMENSIONS:
         assert sum(weight for _, _, weight in GENERAL_CRITERIA[language][dimension]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("language", GENERAL_CRITERIA)
+def test_general_weights_are_whole(language: str) -> None:
+    for criteria in static_criteria(language).values():
+        assert sum(criterion.weight for criterion in criteria) == pytest.approx(1)
+    draw = DimensionWeights(context=Context.of(task=""), language=language, draw=1).lexical()
+    assert sum(getattr(draw, name) for name in DIMENSIONS) == 100
 
 
 async def test_missing_weights_and_criteria_are_made_with_only_the_task_in_view() -> None:

@@ -123,6 +123,8 @@ class TestLinks:
         assert match_links(cited, ["https://a.org/x"], keep_www=True, keep_slash=True) == LinkMatch(
             1, 3, 1, 1
         )
+        assert match_links(["https://a.org/x"], ["https://a.org/x/"], keep_slash=True).full == 0
+        assert match_links(["https://a.org/x/"], ["https://a.org/x/"], keep_slash=True).full == 1
 
     def test_what_is_no_url_counts_as_cited_and_matches_nothing(self):
         assert match_links(["javascript:alert(1)", "http://[::1", ""], ["nonsense"]) == LinkMatch(1, 3, 0, 3)
