@@ -2,9 +2,9 @@
 
     python -m benchmarks.fetch [--quick] [--json] [--only WORDS]
 
-All sides read the same 500 documents (`benchmarks.pages`) from the same server process, 64 at once, and end with the
-same fields (hash, title, description, text), by the same extraction function. Processes are started and modules are
-imported before the clock runs. The server shares the machine with both sides.
+All sides read the same 500 documents (quick: 100; `benchmarks.pages`) from the same server process, 64 at once, and end
+with the same fields (hash, title, description, text), by the same extraction function. Processes are started and
+modules are imported before the clock runs. The server shares the machine with both sides.
 
 Cores that share a cache, or a physical core, do less together than twice what one does alone. Rows `..., without
 fetching` say how much less on this machine: the same extraction in bare processes, all cores at once, beside one.
@@ -36,7 +36,7 @@ from benchmarks.pages import Document, documents
 from benchmarks.timing import Row, alone, compare, main
 
 IN_FLIGHT = 64
-PAGES = 500
+PAGES, QUICK_PAGES = 500, 100
 PASSES = {"trafilatura": 1, "fast": 8}  # so that a sample of ours takes seconds, as the peer's does
 SOAK = 20_000
 QUICK_SOAK = 4_000
@@ -100,18 +100,18 @@ def in_one_loop(urls: list[str]) -> None:
     asyncio.run(run())
 
 
-def at_once(pool: Pool, extractor: Extractor) -> Callable[[], None]:
+def at_once(pool: Pool, extractor: Extractor, count: int) -> Callable[[], None]:
     """The share of one core, in each of `pool`'s processes at once."""
 
     def work() -> None:
-        pool.map(_share, [extractor] * CORES, chunksize=1)
+        pool.starmap(_share, [(extractor, count)] * CORES, chunksize=1)
 
     return work
 
 
-def _share(extractor: Extractor) -> None:
+def _share(extractor: Extractor, count: int) -> None:
     with rare_collections():
-        a_cores_share(_sample(), extractor)()
+        a_cores_share(_sample(count), extractor)()
 
 
 _sample = functools.cache(documents)
@@ -121,7 +121,7 @@ def a_cores_share(sample: list[Document], extractor: Extractor) -> Callable[[], 
     """The extractor alone in this process, on as many pages as one of the cores would get."""
 
     def work() -> None:
-        for document in sample[: PAGES // CORES]:
+        for document in sample[: len(sample) // CORES]:
             extract(document.body, HTML, extractor)
 
     return work
@@ -134,10 +134,10 @@ def memory(address: str, paths: list[str], count: int, extractor: Extractor) -> 
         limits = Limits(in_flight=IN_FLIGHT, per_host=IN_FLIGHT)
         fetcher = HttpFetcher(limits, extractor=extractor, allow=[address])
         early = 0.0
-        for first in range(0, count, PAGES):
+        for first in range(0, count, len(paths)):
             pages = await asyncio.gather(*(fetcher.read(f"http://{address}{path}?{first}") for path in paths))
             assert all(page.status == "read" for page in pages)
-            if first + PAGES == count // 4:
+            if first + len(paths) == count // 4:
                 early = resident()
         late = resident()
         await fetcher.close()
@@ -158,15 +158,16 @@ def resident() -> float:
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Every comparison, the sides alternating within each."""
-    sample = documents(PAGES)
+    count = QUICK_PAGES if quick else PAGES
+    sample = documents(count)
     paths = [document.path for document in sample]
     longest = 0.0
-    with page_server(PAGES) as address, rare_collections():
+    with page_server(count) as address, rare_collections():
         urls = [f"http://{address}{path}" for path in paths]
         extractors: tuple[Extractor, ...] = ("trafilatura", "fast")
         for extractor in extractors:
             with Ours(urls, address, extractor) as ours:
-                name = f"{PAGES} pages, {extractor}"
+                name = f"{count} pages, {extractor}"
                 if wanted(name):
                     peer = "aiohttp + trafilatura in one loop"
                     yield compare(
@@ -174,31 +175,31 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
                         ours,
                         lambda: in_one_loop(urls),
                         peer_name=peer,
-                        n=PAGES,
+                        n=count,
                         quick=quick,
                         passes=PASSES[extractor],
                     )
-                name = f"{PAGES} pages, {extractor}, of what all cores could"
+                name = f"{count} pages, {extractor}, of what all cores could"
                 if wanted(name):
-                    peer = f"{PAGES // CORES} pages extracted on one core"
+                    peer = f"{count // CORES} pages extracted on one core"
                     share = a_cores_share(sample, extractor)
-                    yield compare(name, ours, share, peer_name=peer, n=PAGES, quick=quick)
+                    yield compare(name, ours, share, peer_name=peer, n=count, quick=quick)
                 longest = max(longest, ours.longest)
         with get_context("spawn").Pool(CORES) as pool:
             for extractor in extractors:
-                name = f"{PAGES} pages, {extractor}, of what all cores could, without fetching"
+                name = f"{count} pages, {extractor}, of what all cores could, without fetching"
                 if wanted(name):
-                    together = at_once(pool, extractor)
+                    together = at_once(pool, extractor, count)
                     together()
-                    peer = f"{PAGES // CORES} pages extracted on one core"
+                    peer = f"{count // CORES} pages extracted on one core"
                     share = a_cores_share(sample, extractor)
-                    yield compare(name, together, share, peer_name=peer, n=PAGES, quick=quick)
+                    yield compare(name, together, share, peer_name=peer, n=count, quick=quick)
         if longest:
-            yield alone("event loop held at most", longest, "ms", n=PAGES)
+            yield alone("event loop held at most", longest, "ms", n=count)
         for extractor in extractors:
-            count = QUICK_SOAK if quick else SOAK
+            pages = QUICK_SOAK if quick else SOAK
             if wanted(f"resident memory, {extractor}") and (extractor == "fast" or not quick):
-                yield memory(address, paths, count, extractor)
+                yield memory(address, paths, pages, extractor)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m benchmarks.mutants [--quick] [--json]
 
-Of all mutants that mutmut's operators make of the modules (strings aside: most are words for people), 300 (quick: 30)
+Of all mutants that mutmut's operators make of the modules (strings aside: most are words for people), 300 (quick: 10)
 are drawn with a fixed seed. Each is imported in place of its module by a process of its own, where the tests that run
 the function it is in are run until one fails, the shortest first; no file is changed. What cannot be imported at all
 is not drawn, so that it flatters nobody. A mutant whose tests take ten times as long as without it counts as killed,
@@ -50,7 +50,7 @@ QUIET = (
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of what is preloaded
     *("-W", "ignore::coverage.exceptions.CoverageWarning"),
 )
-SEED, SAMPLE, QUICK_SAMPLE = 20, 300, 30
+SEED, SAMPLE, QUICK_SAMPLE = 20, 300, 10
 AIM = 0.85
 MEMORY = 8 << 30  # bytes a process may have
 KILLED = {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.NO_TESTS_COLLECTED}
