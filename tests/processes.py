@@ -1,5 +1,6 @@
 """What this process has started and not yet ended, what runs below another, and where more can be started."""
 
+import asyncio
 import contextlib
 import secrets
 import socket
@@ -34,6 +35,13 @@ def command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+async def ended(pid: int) -> None:
+    """Wait until `pid`, which was told to end, has ended. Raises TimeoutError."""
+    async with asyncio.timeout(60):
+        while Path(f"/proc/{pid}").exists():
+            await asyncio.sleep(0.05)
 
 
 def free_port() -> int:

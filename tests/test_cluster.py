@@ -28,6 +28,7 @@ from adjudge.judges.errors import JudgeError
 from adjudge.judges.schema import schema_of
 
 from tests.mock_openai import MockOpenAI, valid
+from tests.processes import ended
 from tests.small_ray import RAY_WARNINGS
 from tests.worlds import world
 
@@ -182,7 +183,7 @@ async def test_a_hung_evaluator_is_replaced(tmp_path):
     async with open_cluster(config, Hang(tmp_path)) as cluster:
         cards = await score(cluster, config)
     assert len(cards) == 15 and all(card.status == "scored" for card in cards)
-    assert not Path(f"/proc/{(tmp_path / 'hung').read_text()}").exists()
+    await ended(int((tmp_path / "hung").read_text()))
 
 
 async def test_an_evaluator_that_opens_slowly_is_not_hung(tmp_path):
@@ -315,7 +316,7 @@ async def test_a_hung_replica_is_replaced_and_its_questions_are_asked_again(tmp_
     config = msgspec.structs.replace(config, store=str(tmp_path / "other"))
     async with open_cluster(config, Hang(tmp_path), replicas=2) as cluster:
         assert await score(cluster, config) == alone
-    assert not Path(f"/proc/{(tmp_path / 'hung').read_text()}").exists()
+    await ended(int((tmp_path / "hung").read_text()))
 
 
 async def test_a_question_that_kills_its_replica_alone_twice_is_set_aside(tmp_path):
