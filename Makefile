@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak coverage check test-vllm bench peers debian lock licences audit scan dist format clean
+.PHONY: demo test soak coverage check test-vllm bench bench-vllm peers debian lock licences audit scan dist format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -110,6 +110,11 @@ $(PEERS_VENV)/ready: benchmarks/peers.txt .venv/bin/uv
 # All benchmarks in one go, into benchmarks/results and its README; QUICK=1 for smaller problems, in under 10 minutes.
 bench: .venv/dev.stamp peers
 	$(BIN)/python -m benchmarks.book run $(if $(QUICK),--quick)
+
+# Those before a real vLLM (a tiny random model where there is no GPU).
+bench-vllm: $(VLLM_VENV)/ready peers
+	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps -e .
+	$(VLLM_VENV)/bin/python -m benchmarks.book run $(if $(QUICK),--quick) prefix repeatability routing_vllm rewards_vllm peers_vllm
 
 format: .venv/dev.stamp
 	$(BIN)/ruff format .

@@ -4,7 +4,8 @@
     python -m benchmarks.book                            write README.md from results/
     python -m benchmarks.book pin [--lower]              raise the floors to 0.9 of what was found; lower them only so
 
-A floor is a least ratio (above 1: ours is better) that a row of the kept results must reach. Nothing is timed when
+`run` without names runs all but those that need vLLM (VLLM_NAMES; `make bench-vllm`). A floor is a least ratio (above
+1: ours is better) that a row of the kept results must reach; quick results are held to none. Nothing is timed when
 floors are checked.
 """
 
@@ -14,6 +15,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -33,8 +35,11 @@ NAMES = (
     "pipeline",
     "rewards",
     "peers",
+    "viewer",
+    "calibration",
     "mutants",
 )
+VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm")
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 FLOORS = HERE / "floors.json"
@@ -71,25 +76,36 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(name: str, quick: bool) -> Result:
     """Run benchmark `name` in a process of its own. Raises CalledProcessError if it fails."""
-    began, commit = datetime.datetime.now(datetime.UTC), _commit()
+    began = time.monotonic()
     command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *(["--quick"] if quick else [])]
     done = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, check=True)
+    return result(name, msgspec.json.decode(done.stdout, type=list[Row]), quick=quick, began=began)
+
+
+def result(name: str, rows: list[Row], *, quick: bool, began: float, accelerator: str = "") -> Result:
+    """`rows` of benchmark `name`, begun at `began` of the monotonic clock, with this machine and what it runs."""
+    hardware = f"{machine()}, {_memory():.0f} GB"
     return Result(
         benchmark=name,
         quick=quick,
-        date=began.date().isoformat(),
-        commit=commit,
-        hardware=f"{machine()}, {_memory():.0f} GB",
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        commit=_commit(),
+        hardware=f"{accelerator}, {hardware}" if accelerator else hardware,
         versions=_versions(),
-        seconds=round((datetime.datetime.now(datetime.UTC) - began).total_seconds(), 1),
-        rows=msgspec.json.decode(done.stdout, type=list[Row]),
+        seconds=round(time.monotonic() - began, 1),
+        rows=rows,
     )
+
+
+def keep(one: Result) -> None:
+    """Write it to results/."""
+    _write(RESULTS / f"{one.benchmark}.json", one)
 
 
 def load() -> list[Result]:
     """The kept results, in the order of the book."""
     files = {path.stem: path for path in RESULTS.glob("*.json")}
-    order = [*NAMES, *sorted(set(files) - set(NAMES))]
+    order = [*NAMES, *VLLM_NAMES, *sorted(set(files) - {*NAMES, *VLLM_NAMES})]
     return [msgspec.json.decode(files[name].read_bytes(), type=Result) for name in order if name in files]
 
 
@@ -101,8 +117,11 @@ def floors() -> Floors:
 def below(results: list[Result], least: Floors) -> list[str]:
     """What is missing or under its floor, a line each."""
     found = {(one.benchmark, row.name): row.ratio for one in results for row in one.rows}
+    quick = {one.benchmark for one in results if one.quick}
     wrong = []
     for benchmark, rows in least.items():
+        if benchmark in quick:
+            continue
         for name, floor in rows.items():
             ratio = found.get((benchmark, name))
             if ratio is None or ratio < floor:
@@ -113,9 +132,11 @@ def below(results: list[Result], least: Floors) -> list[str]:
 
 
 def pinned(results: list[Result], least: Floors, *, lower: bool) -> Floors:
-    """`least` with every ratio's floor at KEPT of what was found; a floor falls only if `lower`."""
+    """`least` with every ratio's floor at KEPT of what was found in full; a floor falls only if `lower`."""
     raised: Floors = {}
     for one in results:
+        if one.quick:
+            continue
         rows = {row.name: round(KEPT * row.ratio, 2) for row in one.rows if row.ratio is not None}
         old = least.get(one.benchmark, {})
         raised[one.benchmark] = {
@@ -192,14 +213,14 @@ def main() -> int:
     )
     commands = parser.add_subparsers(dest="command")
     command = commands.add_parser("run", help="run benchmarks and keep what they find")
-    command.add_argument("--quick", action="store_true", help="smaller problems, three runs")
-    command.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all if none")
+    command.add_argument("--quick", action="store_true", help="smaller problems, one run: held to no floor")
+    command.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES + VLLM_NAMES)}")
     command = commands.add_parser("pin", help="raise the floors to what was found")
     command.add_argument("--lower", action="store_true", help="let floors fall")
     options = parser.parse_args()
     if options.command == "run":
         for name in options.names or NAMES:
-            _write(RESULTS / f"{name}.json", run(name, options.quick))
+            keep(run(name, options.quick))
     if options.command == "pin":
         _write(FLOORS, pinned(load(), floors() if FLOORS.exists() else {}, lower=options.lower))
     results = load()

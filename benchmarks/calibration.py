@@ -1,6 +1,6 @@
 """How far labels and early stopping can be trusted, and what they spare. Simulated, so the truth is known.
 
-    python -m benchmarks.calibration [--quick]
+    python -m benchmarks.calibration [--quick] [--json] [--only WORDS]
 
 Prediction-powered means: a judge that correlates 0.8 with people, 10% of the tasks labelled. Sequential judging: runs
 of 100 tasks that stop when every pair of systems is resolved, looked at after every twentieth of the tasks; an error
@@ -8,8 +8,7 @@ is a pair that the full run puts the other way round, a miss any interval at any
 --quick: 2,000 data sets and 200 leaderboards instead of 20,000 and 1,000 (5,000 where systems are equal).
 """
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,8 @@ from adjudge.engine.resolution import BATCHES
 from adjudge.scoring.kernels.confidence_sequences import confidence_sequence
 from adjudge.scoring.kernels.prediction_powered import powered_means
 from numpy.typing import NDArray
+
+from benchmarks.timing import Row, alone, main
 
 Floats = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -86,9 +87,11 @@ def powered_row(
         (judge[:, 0], human[:, 0]),
         (judge[:, 0] - judge[:, 1], human[:, 0] - human[:, 1]),
     ):
-        ours, alone = powered_means(scores, people), powered_means(scores, people, power=0.0)
-        width = float((ours.high - ours.low).mean() / (alone.high - alone.low).mean())
-        shares.append((_covered(ours.low, ours.high), 1.0 - width, _covered(alone.low, alone.high)))
+        ours, people_alone = powered_means(scores, people), powered_means(scores, people, power=0.0)
+        width = float((ours.high - ours.low).mean() / (people_alone.high - people_alone.low).mean())
+        shares.append(
+            (_covered(ours.low, ours.high), 1.0 - width, _covered(people_alone.low, people_alone.high))
+        )
     (covered, narrower, people_covered), (difference, narrower_difference, _) = shares
     return PoweredRow(covered, difference, narrower, narrower_difference, people_covered)
 
@@ -126,47 +129,34 @@ def sequential_row(
     )
 
 
-def main() -> None:
-    """Prints both tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="a tenth of the data sets")
-    quick = parser.parse_args().quick
-    print("prediction-powered 95% intervals, correlation 0.8, 10% labelled")
-    print(
-        "tasks  noise    cover mean  cover difference  narrower mean  narrower difference  people alone cover"
-    )
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """Intervals by noise and number of tasks, then leaderboards by noise."""
     for noise in (normal, skewed):
-        for tasks, data_sets in ((100, 20_000), (300, 20_000), (1000, 5_000)):
-            row = powered_row(
-                tasks=tasks,
-                data_sets=data_sets // (10 if quick else 1),
-                correlation=0.8,
-                seed=0,
-                noise=noise,
-            )
-            print(
-                f"{tasks:>5}  {noise.__name__:<7}  {row.covered:>10.2%}  {row.covered_difference:>16.2%}  "
-                f"{row.narrower:>13.1%}  {row.narrower_difference:>19.1%}  {row.human_covered:>18.2%}",
-                flush=True,
-            )
-    print(f"\nsequential judging, all pairs, error rate {ERROR_RATE:.0%} together, 100 tasks")
-    print("systems                      noise     errors  misses  tasks judged  saved")
-    for name, means, noises, leaderboards in (
+        for tasks, data_sets in ((100, 20_000), (300, 20_000), (1_000, 5_000)):
+            name = f"prediction-powered, {tasks:,} tasks, {noise.__name__}"
+            if wanted(name):
+                n = data_sets // (10 if quick else 1)
+                row = powered_row(tasks=tasks, data_sets=n, correlation=0.8, seed=0, noise=noise)
+                yield alone(f"{name}: a mean is covered", row.covered, "", n=n)
+                yield alone(f"{name}: a difference is covered", row.covered_difference, "", n=n)
+                yield alone(f"{name}: people alone cover", row.human_covered, "", n=n)
+                yield alone(f"{name}: narrower mean", row.narrower, "", n=n)
+                yield alone(f"{name}: narrower difference", row.narrower_difference, "", n=n)
+    for title, means, noises, leaderboards in (
         ("DeepResearch Bench Table 1", RACE_OVERALL, (normal, skewed, heavy, passed), 1_000),
         ("its first two", RACE_OVERALL[:2], (normal,), 1_000),
         ("four equal ones", (0.0,) * 4, (normal, skewed, heavy, passed), 5_000),
     ):
         for noise in noises:
-            count = leaderboards // (5 if quick else 1)
-            got = sequential_row(means, tasks=100, leaderboards=count, seed=0, noise=noise)
-            print(
-                f"{name:<27}  {noise.__name__:<7}  {got.errors:>7.2%}  {got.misses:>6.2%}  {got.judged:>12.1f}  "
-                f"{got.saved:>5.1%}",
-                flush=True,
-            )
+            name = f"sequential, {title}, {noise.__name__}"
+            if wanted(name):
+                n = leaderboards // (5 if quick else 1)
+                got = sequential_row(means, tasks=100, leaderboards=n, seed=0, noise=noise)
+                yield alone(f"{name}: wrong orders", got.errors, "", n=n)
+                yield alone(f"{name}: intervals that miss", got.misses, "", n=n)
+                yield alone(f"{name}: tasks judged of 100", got.judged, "", n=n)
+                yield alone(f"{name}: questions saved", got.saved, "", n=n)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, rows)

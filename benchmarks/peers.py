@@ -110,9 +110,8 @@ class Sides(msgspec.Struct, frozen=True):
         return Row(name, ours, theirs, peer, ratio, unit, self.count, len(self.ours))
 
 
-def beside_judges(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
-    """The same questions through inspect_ai, a pool of processes and Ray Data LLM, and statements through deepeval."""
-    count = 500 if quick else 2_000
+def beside_judges(url: str, count: int, quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """`count` questions for a server, by inspect_ai, a pool of processes and Ray Data LLM; statements by deepeval."""
     asked = questions(count)
     bodies = bodies_of(asked)
     pages = [f"Page {number}. {SENTENCE * 140}" for number in range(count)]
@@ -125,18 +124,17 @@ def beside_judges(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         ("ray_data", "Ray Data LLM {}, HTTP processor", "question", count, asked, bodies),
         ("deepeval", "deepeval {}, faithfulness", "statement", count * STATEMENTS, backed, cited),
     )
-    with server() as url:
-        for peer, named, thing, things, mine, lines in peers:
-            name = f"{things:,} {thing}s with store, beside {peer}"
-            if wanted(name):
-                runs = alternating(
-                    partial(ours, partial(through_engine, url, mine), things),
-                    partial(theirs, "peer_judges", peer, url, lines),
-                    quick,
-                )
-                sides = Sides(named, things, *runs)
-                yield sides.rate(name, f"{thing}s")
-                yield sides.cpu(f"CPU a {thing}, beside {peer}")
+    for peer, named, thing, things, mine, lines in peers:
+        name = f"{things:,} {thing}s with store, beside {peer}"
+        if wanted(name):
+            runs = alternating(
+                partial(ours, partial(through_engine, url, mine), things),
+                partial(theirs, "peer_judges", peer, url, lines),
+                quick,
+            )
+            sides = Sides(named, things, *runs)
+            yield sides.rate(name, f"{thing}s")
+            yield sides.cpu(f"CPU a {thing}, beside {peer}")
 
 
 def beside_pages(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
@@ -173,7 +171,8 @@ def _check_fields(pages: list[Page], runs: list[Run]) -> None:
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Every peer, the sides alternating within each."""
     with rare_collections():  # as in every run of ours
-        yield from beside_judges(quick, wanted)
+        with server() as url:
+            yield from beside_judges(url, 500 if quick else 2_000, quick, wanted)
         yield from beside_pages(quick, wanted)
 
 

@@ -7,7 +7,7 @@ a `VLLMJudge` and, rendered alike, of vLLM's own `LLM.chat`: by report, shuffled
 prefix cache that holds all reports, one that holds two, and none. Every run has reports of its own and starts cold.
 
 The model has random weights: a tiny one on the CPU; with `--gpu` one of 7B shapes in bf16, reports of 28,000 tokens in
-a window of 32,768, and the rows also go to benchmarks/results/ with date and hardware.
+a window of 32,768, and the rows also go to benchmarks/results/prefix_gpu.json.
 """
 
 import argparse
@@ -19,7 +19,6 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,7 +30,8 @@ from adjudge.judges.vllm_engine import _unimported_main
 from adjudge.prompts import PromptBook
 from adjudge.scoring.rubrics import RubricPoints
 
-from benchmarks.timing import Row, alone, compare, machine, main
+from benchmarks.book import keep, result
+from benchmarks.timing import Row, alone, compare, main
 from tests.shared_prefix import least_computed
 from tests.tiny_model import SEVEN_B, TINY, Shape, tiny_model
 
@@ -242,21 +242,17 @@ def rows_of(setting: Setting) -> Callable[[bool, Callable[[str], bool]], Iterabl
 
 
 def kept(rows: Callable[[bool, Callable[[str], bool]], Iterable[Row]]) -> Callable[..., Iterable[Row]]:
-    """`rows`, and a file of them with date and hardware in benchmarks/results/."""
+    """`rows`, and kept in the book as `prefix_gpu`."""
 
     def keeping(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         import torch
 
-        done = []
+        began, done = time.monotonic(), []
         for row in rows(quick, wanted):
             done.append(row)
             yield row
-        date = time.strftime("%Y-%m-%d", time.gmtime())
-        hardware = f"{torch.cuda.get_device_name()}; {machine()}"
-        folder = Path(__file__).parent / "results"
-        folder.mkdir(exist_ok=True)
-        record = msgspec.json.encode({"date": date, "hardware": hardware, "rows": done})
-        (folder / "prefix-gpu.json").write_bytes(msgspec.json.format(record) + b"\n")
+        device = torch.cuda.get_device_name()
+        keep(result("prefix_gpu", done, quick=quick, began=began, accelerator=device))
 
     return keeping
 

@@ -6,14 +6,10 @@
 optimum is calls x latency / 256. Ours is `RewardModel`, store and all; every run has reports of its own. The peers send
 the same requests to the same judge: one after the other; an asyncio coroutine a rollout; blocking functions in ten
 processes. The slow peers do a part of the work, and ours the same part. Rows `a deadline ...` have a judge that fails.
-
-In the Python of a vLLM environment (make test-vllm makes one), rows against a real vLLM with a tiny model follow, whose
-prefix cache holds two of the eight reports. There, the limit of both sides is 16 requests at once.
 """
 
 import asyncio
 import contextlib
-import importlib.util
 import multiprocessing
 import shutil
 import statistics
@@ -45,8 +41,6 @@ RUBRICS = 20
 ROLLOUTS = 8
 CHARS = 3_000
 DEADLINE = 2.0
-VLLM_LIMIT = 16
-VLLM_REPORT_WORDS = 4_500
 
 Requested = list[list[bytes]]  # for each rollout, the bodies of its questions
 
@@ -176,12 +170,10 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
         yield from _mock_rows(quick, wanted)
         if wanted("deadline"):
             yield from _deadlines(16 if quick else 64)
-        if importlib.util.find_spec("vllm") is not None and wanted("vllm"):
-            yield from _vllm_rows(quick)
 
 
 @contextlib.contextmanager
-def _working(judge: dict[str, Any], *shape: int) -> Iterator[Work]:
+def working(judge: dict[str, Any], *shape: int) -> Iterator[Work]:
     work = Work(judge, *shape)
     try:
         yield work
@@ -196,7 +188,7 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         prompts = 16 if quick else 64
         name = f"{prompts} x {ROLLOUTS} x {RUBRICS} rubrics"
         if wanted(f"{name} naive asyncio optimum"):
-            with _working(judge, prompts, ROLLOUTS, RUBRICS, words) as work:
+            with working(judge, prompts, ROLLOUTS, RUBRICS, words) as work:
                 requested = work.requests()
                 row = compare(
                     name,
@@ -220,7 +212,7 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
             yield from _single_calls(judge, prompts, words)
         if wanted("10 processes blocking"):
             with (
-                _working(judge, 4, ROLLOUTS, RUBRICS, words) as work,
+                working(judge, 4, ROLLOUTS, RUBRICS, words) as work,
                 multiprocessing.get_context("spawn").Pool(PROCESSES) as pool,
             ):
                 asked = [(url, bodies) for bodies in work.requests()]
@@ -231,10 +223,10 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
                     lambda: pool.map(_blocking, asked, chunksize=1),
                     peer_name=f"{PROCESSES} processes, blocking (c)",
                     n=work.calls,
-                    quick=True,
+                    quick=quick,
                 )
         if wanted("one by one"):
-            with _working(judge, 1, 2, RUBRICS, words) as work:
+            with working(judge, 1, 2, RUBRICS, words) as work:
                 requested = work.requests()
                 yield compare(
                     f"1 x 2 x {RUBRICS} rubrics",
@@ -242,13 +234,13 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
                     lambda: one_by_one(url, requested),
                     peer_name="one by one (a)",
                     n=work.calls,
-                    quick=True,
+                    quick=quick,
                 )
 
 
 def _single_calls(judge: dict[str, Any], prompts: int, words: int) -> Iterator[Row]:
     """How long a call for one rollout takes when all are made at once, as by verl."""
-    with _working(judge, prompts, ROLLOUTS, RUBRICS, words) as work:
+    with working(judge, prompts, ROLLOUTS, RUBRICS, words) as work:
         model = work.model
         items = work.items()
 
@@ -281,7 +273,7 @@ def _deadlines(prompts: int) -> Iterator[Row]:
         judges["half dead"] = [url, "http://127.0.0.1:9/v1"]
         for name, urls in judges.items():
             judge = {"urls": urls, "model": "mock", "max_in_flight": LIMIT, "retries": 5}
-            with _working(judge, prompts, ROLLOUTS, RUBRICS, CHARS // 6) as work:
+            with working(judge, prompts, ROLLOUTS, RUBRICS, CHARS // 6) as work:
                 work.model.score_sync(work.items()[:1], deadline=0.1)
                 took, reasons = [], set()
                 for items in (work.items() for _ in range(3)):
@@ -292,42 +284,6 @@ def _deadlines(prompts: int) -> Iterator[Row]:
                     assert all((reward.value is None) == (reward.reason is not None) for reward in rewards)
             label = f"a deadline of {DEADLINE:g} s, judge {name} ({', '.join(sorted(reasons))})"
             yield alone(f"{label}: time over it", max(took) / DEADLINE, "x", n=len(rewards), runs=3)
-
-
-def _vllm_rows(quick: bool) -> Iterator[Row]:
-    from tests.local_vllm import server
-
-    rubrics = 6 if quick else 16
-    window, blocks = 8192, 120  # blocks of 128 tokens: two reports of about 6,000 and what runs beside them
-    arguments = (
-        "--max-model-len",
-        str(window),
-        "--num-gpu-blocks-override",
-        str(blocks),
-        "--dtype",
-        "bfloat16",
-    )
-    with server(*arguments) as served:
-        url = served.url
-        judge = {"url": url, "model": "judge", "max_in_flight": VLLM_LIMIT, "timeout_s": 3600}
-        with _working(judge, 1, ROLLOUTS, rubrics, VLLM_REPORT_WORDS) as work:
-            for at_once, how in ((False, "rubrics in turn"), (True, "rubrics at once")):
-                yield compare(
-                    f"vLLM, cache of 2 of 8 reports, 8 x {rubrics} rubrics",
-                    lambda: as_batch(work),
-                    lambda at_once=at_once: naive_asyncio(url, work.requests(), VLLM_LIMIT, at_once),  # type: ignore[misc]
-                    peer_name=f"naive asyncio, {how} (b)",
-                    n=work.calls,
-                    quick=True,
-                )
-            yield compare(
-                f"vLLM, cache of 2 of 8 reports, 8 x {rubrics} rubrics",
-                lambda: as_batch(work),
-                lambda: one_by_one(url, work.requests()),
-                peer_name="one by one (a)",
-                n=work.calls,
-                quick=True,
-            )
 
 
 if __name__ == "__main__":

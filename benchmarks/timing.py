@@ -21,7 +21,9 @@ import msgspec
 T = TypeVar("T")
 
 RUNS = 5
-QUICK_RUNS = 3
+LEAST_RUNS = 3  # of what is slow: no further one begins once LASTING seconds have gone
+QUICK_RUNS = 1
+LASTING = 60.0
 SETTLE_SECONDS = 0.1  # between the sides: thread pools of one may spin on for some milliseconds
 
 
@@ -53,7 +55,10 @@ def alternating(ours: Callable[[], T], peer: Callable[[], T], quick: bool) -> tu
     """What both sides gave, run by run, changing which goes first. Ours is called once before, to load its code."""
     ours()
     sides: tuple[tuple[Callable[[], T], list[T]], ...] = ((ours, []), (peer, []))
+    began = time.monotonic()
     for run in range(QUICK_RUNS if quick else RUNS):
+        if run >= LEAST_RUNS and time.monotonic() - began > LASTING:
+            break
         for side, given in sides if run % 2 == 0 else sides[::-1]:
             given.append(side())
     return sides[0][1], sides[1][1]
@@ -111,7 +116,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 def main(doc: str | None, rows: Callable[[bool, Callable[[str], bool]], Iterable[Row]]) -> None:
     """Reads the command line, runs `rows(quick, wanted)` and prints them; progress goes to stderr."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="smaller problems, three runs")
+    parser.add_argument("--quick", action="store_true", help="smaller problems, one run")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--only", default="", metavar="WORDS", help="only rows whose name contains this")
     options = parser.parse_args()

@@ -1,0 +1,25 @@
+"""The peers that judge, before a real vLLM instead of the mock: the model takes the time, so that ratios are near 1.
+
+    python -m benchmarks.peers_vllm [--quick] [--json] [--only WORDS]
+
+Run with the Python of a vLLM environment (make test-vllm makes one); needs `make peers` too. The model is a tiny one
+with random weights, constrained to each question's schema. Client CPU is what is spent beside it.
+"""
+
+from collections.abc import Callable, Iterator
+
+from adjudge.engine.garbage import rare_collections
+
+from benchmarks.peers import beside_judges
+from benchmarks.timing import Row, main
+from tests.local_vllm import server
+
+
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """Every peer that judges, the sides alternating within each."""
+    with rare_collections(), server("--served-model-name", "mock", "--max-model-len", "4096") as served:
+        yield from beside_judges(served.url, 40 if quick else 200, quick, wanted)
+
+
+if __name__ == "__main__":
+    main(__doc__, rows)
