@@ -2,11 +2,12 @@
 
     python -m benchmarks.mutants [--quick] [--json]
 
-Of all mutants that mutmut's operators make of the modules (strings aside: most are words for people), 300 (quick: 10)
-are drawn with a fixed seed. Each is imported in place of its module by a process of its own, where the tests that run
-the function it is in are run until one fails, the shortest first; no file is changed. What cannot be imported at all
-is not drawn, so that it flatters nobody. A mutant whose tests take ten times as long as without it counts as killed,
-since the run's own limit would end it. Mutants that no test could tell from the original are not taken out.
+Of all mutants that mutmut's operators make of the modules (strings aside: most are words for people), 300 are drawn
+with a fixed seed (quick: 10 of three modules, which meet only the tests of those). Each is imported in place of its
+module by a process of its own, where the tests that run the function it is in are run until one fails, the shortest
+first; no file is changed. What cannot be imported at all is not drawn, so that it flatters nobody. A mutant whose tests
+take ten times as long as without it counts as killed, since the run's own limit would end it. Mutants that no test
+could tell from the original are not taken out.
 """
 
 import importlib.machinery
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -50,7 +51,8 @@ QUIET = (
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of what is preloaded
     *("-W", "ignore::coverage.exceptions.CoverageWarning"),
 )
-SEED, SAMPLE, QUICK_SAMPLE = 20, 300, 10
+SEED, SAMPLE = 20, 300
+QUICK, QUICK_SAMPLE = ("dr3", "rigorous", "rubrics"), 10
 AIM = 0.85
 MEMORY = 8 << 30  # bytes a process may have
 KILLED = {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.NO_TESTS_COLLECTED}
@@ -72,11 +74,11 @@ class Trace(msgspec.Struct, frozen=True):
         return {test: self.seconds[test] for test in sorted(found, key=self.seconds.__getitem__)}
 
 
-def trace() -> Trace:
-    """Run the tests of the protocols as the code stands. Raises RuntimeError if one fails."""
+def trace(tests: Sequence[str]) -> Trace:
+    """Run tests/test_*.py of these names as the code stands. Raises RuntimeError if one fails."""
     with tempfile.TemporaryDirectory() as folder:
         seconds, lines = Path(folder, "seconds"), Path(folder, "lines")
-        _run(partial(_trace, seconds, lines), None)
+        _run(partial(_trace, tests, seconds, lines), None)
         if not seconds.exists():
             raise RuntimeError("a test fails without any mutant")
         traced = coverage.CoverageData(str(lines))
@@ -101,18 +103,14 @@ class _Seconds:
         self.of[report.nodeid] += report.duration  # type: ignore[assignment]
 
 
-def _trace(out: Path, lines: Path) -> int:
+def _trace(tests: Sequence[str], out: Path, lines: Path) -> int:
     os.environ["COVERAGE_FILE"] = str(lines)
     seconds = _Seconds()
     traced = ("-n", "auto", "--cov", "--cov-context=test", "--cov-report=", "--cov-fail-under=0")
-    code = pytest.main([*QUIET, *traced, *_files(TESTS)], plugins=[seconds])
+    code = pytest.main([*QUIET, *traced, *(f"tests/test_{name}.py" for name in tests)], plugins=[seconds])
     if code == 0:
         out.write_bytes(msgspec.json.encode(seconds.of))
     return code
-
-
-def _files(names: list[str]) -> list[str]:
-    return [f"tests/test_{name}.py" for name in names]
 
 
 def outcome(mutant: Mutant, tests: dict[str, float]) -> Outcome:
@@ -185,9 +183,10 @@ def _child(work: Callable[[], int]) -> NoReturn:
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Trace the tests, let the sample meet them, and count."""
     _forks.set_forkserver_preload(PRELOADED)
-    tests = trace()
-    mutants = list(itertools.islice(drawn(SEED), QUICK_SAMPLE if quick else SAMPLE))
-    whole = Mutant("race", (1, 1), (ROOT / "scoring" / "race.py").read_text(encoding="utf-8"))
+    tests = trace(QUICK if quick else TESTS)
+    sample = (mutant for mutant in drawn(SEED) if not quick or mutant.module in QUICK)
+    mutants = list(itertools.islice(sample, QUICK_SAMPLE if quick else SAMPLE))
+    whole = Mutant("rubrics", (1, 1), (ROOT / "scoring" / "rubrics.py").read_text(encoding="utf-8"))
     if outcome(whole, tests.reaching(whole)) != "survived":
         raise RuntimeError("a module that is not changed is killed")
     found: Counter[Outcome] = Counter()

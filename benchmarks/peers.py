@@ -143,7 +143,7 @@ def beside_pages(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         ("scrapy", "scrapy {}, trafilatura in its callback"),
         ("loop", "requests and trafilatura {} in a loop"),
     )
-    count = PAGES // 2 if quick else PAGES
+    count = PAGES // 5 if quick else PAGES
     with page_server(count) as address:
         urls = [f"http://{address}{document.path}" for document in documents(count)]
         lines = [url.encode() for url in urls]
@@ -172,7 +172,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Every peer, the sides alternating within each."""
     with rare_collections():  # as in every run of ours
         with server() as url:
-            yield from beside_judges(url, 500 if quick else 2_000, quick, wanted)
+            yield from beside_judges(url, 200 if quick else 2_000, quick, wanted)
         yield from beside_pages(quick, wanted)
 
 

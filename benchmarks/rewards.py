@@ -212,13 +212,13 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
             yield from _single_calls(judge, prompts, words)
         if wanted("10 processes blocking"):
             with (
-                working(judge, 4, ROLLOUTS, RUBRICS, words) as work,
+                working(judge, prompts // 16, ROLLOUTS, RUBRICS, words) as work,
                 multiprocessing.get_context("spawn").Pool(PROCESSES) as pool,
             ):
                 asked = [(url, bodies) for bodies in work.requests()]
                 pool.map(_blocking, [(url, asked[0][1][:1])] * PROCESSES, chunksize=1)
                 yield compare(
-                    f"4 x {ROLLOUTS} x {RUBRICS} rubrics",
+                    f"{prompts // 16} x {ROLLOUTS} x {RUBRICS} rubrics",
                     lambda: as_batch(work),
                     lambda: pool.map(_blocking, asked, chunksize=1),
                     peer_name=f"{PROCESSES} processes, blocking (c)",

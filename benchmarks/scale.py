@@ -159,7 +159,7 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 def _cost(quick: bool) -> Iterator[Row]:
-    counts = (1_000, 10_000, 100_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
+    counts = (1_000, 10_000, 30_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
     rounds = [{count: _apart(_scripted_here, count) for count in counts} for _ in range(1 if quick else 3)]
     here = {count: [one[count] for one in rounds] for count in counts}
     largest = counts[-1]
