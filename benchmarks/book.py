@@ -10,68 +10,25 @@ floors are checked.
 """
 
 import argparse
-import datetime
-import os
-import platform
 import subprocess
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from benchmarks import paper_scale
 from benchmarks.goals import goals, table
-from benchmarks.timing import Row, machine
+from benchmarks.kept import NAMES, VLLM_NAMES, Result, keep, load, result, write
+from benchmarks.timing import Row
 
-NAMES = (
-    "kernels",
-    "leaderboard",
-    "orchestration",
-    "fetch",
-    "store",
-    "scale",
-    "recompute",
-    "pipeline",
-    "rewards",
-    "peers",
-    "viewer",
-    "calibration",
-    "mutants",
-)
-VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm")
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 FLOORS = HERE / "floors.json"
 README = HERE / "README.md"
-PACKAGES = (
-    "aiohttp",
-    "msgspec",
-    "numba",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "ray",
-    "scipy",
-    "trafilatura",
-    "vllm",
-)
 KEPT = 0.9
 
 Floors = dict[str, dict[str, float]]
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of one benchmark, and where it ran. `seconds` is the whole of it."""
-
-    benchmark: str
-    quick: bool
-    date: str
-    commit: str
-    hardware: str
-    versions: dict[str, str]
-    seconds: float
-    rows: list[Row]
 
 
 def run(name: str, quick: bool) -> Result:
@@ -80,33 +37,6 @@ def run(name: str, quick: bool) -> Result:
     command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *(["--quick"] if quick else [])]
     done = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, check=True)
     return result(name, msgspec.json.decode(done.stdout, type=list[Row]), quick=quick, began=began)
-
-
-def result(name: str, rows: list[Row], *, quick: bool, began: float, accelerator: str = "") -> Result:
-    """`rows` of benchmark `name`, begun at `began` of the monotonic clock, with this machine and what it runs."""
-    hardware = f"{machine()}, {_memory():.0f} GB"
-    return Result(
-        benchmark=name,
-        quick=quick,
-        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        commit=_commit(),
-        hardware=f"{accelerator}, {hardware}" if accelerator else hardware,
-        versions=_versions(),
-        seconds=round(time.monotonic() - began, 1),
-        rows=rows,
-    )
-
-
-def keep(one: Result) -> None:
-    """Write it to results/."""
-    _write(RESULTS / f"{one.benchmark}.json", one)
-
-
-def load() -> list[Result]:
-    """The kept results, in the order of the book."""
-    files = {path.stem: path for path in RESULTS.glob("*.json")}
-    order = [*NAMES, *VLLM_NAMES, *sorted(set(files) - {*NAMES, *VLLM_NAMES})]
-    return [msgspec.json.decode(files[name].read_bytes(), type=Result) for name in order if name in files]
 
 
 def floors() -> Floors:
@@ -145,8 +75,8 @@ def pinned(results: list[Result], least: Floors, *, lower: bool) -> Floors:
     return least | raised
 
 
-def book(results: list[Result]) -> str:
-    """The tables of README.md."""
+def book(results: list[Result], plan: Iterable[str]) -> str:
+    """The tables of README.md, and the lines of the plan for what was not run."""
     parts = [
         "# What was measured",
         "Both sides of a row do the same work in the same run, alternating; the figures are medians. A ratio above 1 "
@@ -163,6 +93,7 @@ def book(results: list[Result]) -> str:
             f"commit {one.commit}.",
             "\n".join(_table(one.rows)),
         ]
+    parts += ["## Planned: 1,000 systems x 1,000 tasks under all protocols", "\n".join(plan)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -174,36 +105,6 @@ def _table(rows: list[Row]) -> list[str]:
         ours = f"{row.ours:.4g} {row.unit}".strip()
         lines.append(f"| {row.name} | {ours} | {peer} | {row.peer_name} | {ratio} | {row.n:,} |")
     return lines
-
-
-def _commit() -> str:
-    """The commit, and whether what it measures was changed since: the book itself, written by each run, is not."""
-    git = ("git", "-C", str(HERE), "describe", "--always")
-    changed = ("git", "-C", str(HERE), "diff", "--quiet", "HEAD", "--", "..", ":!README.md", ":!results")
-    try:
-        name = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-        return f"{name}-dirty" if subprocess.run(changed).returncode else name
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def _memory() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def _write(path: Path, value: object) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(value)) + b"\n")
 
 
 def main() -> int:
@@ -222,9 +123,9 @@ def main() -> int:
         for name in options.names or NAMES:
             keep(run(name, options.quick))
     if options.command == "pin":
-        _write(FLOORS, pinned(load(), floors() if FLOORS.exists() else {}, lower=options.lower))
+        write(FLOORS, pinned(load(), floors() if FLOORS.exists() else {}, lower=options.lower))
     results = load()
-    README.write_text(book(results), encoding="utf-8")
+    README.write_text(book(results, paper_scale.lines(results)), encoding="utf-8")
     wrong = below(results, floors()) if FLOORS.exists() else []
     print("\n".join(wrong) or f"{len(results)} benchmarks, every floor is reached")
     return 1 if wrong else 0

@@ -1,15 +1,17 @@
 """How often a 95% interval of the bootstrap holds the truth, by the number of tasks.
 
-    python -m benchmarks.coverage [--quick]
+    python -m benchmarks.coverage [--quick] [--json] [--only WORDS]
 
 Each data set is two systems on the same tasks: task difficulty, a skill each, and skewed noise, so the truth is
 known. 10,000 data sets a row, 1,000 resamples each (--quick: 1,000 data sets).
 """
 
-import argparse
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from adjudge.scoring.kernels.bootstrap import bootstrap
+
+from benchmarks.timing import Row, alone, main
 
 TOGETHER = 10  # data sets a call: their random scores differ, the tasks drawn are the same
 SKILLS = (55.0, 53.0)
@@ -36,21 +38,15 @@ def coverage(tasks: int, data_sets: int, resamples: int, seed: int) -> dict[str,
     return {name: count / (calls * TOGETHER) for name, count in held.items()}
 
 
-def main() -> None:
-    """Prints one line for each number of tasks."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="1,000 data sets")
-    data_sets = 1_000 if parser.parse_args().quick else 10_000
-    print(
-        "tasks  "
-        + "  ".join(f"{name:>22}" for name in ("mean, percentile", "mean, BCa", "difference, percentile"))
-    )
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """A row for each number of tasks and kind of interval."""
+    data_sets = 1_000 if quick else 10_000
     for tasks in SIZES:
-        shares = coverage(tasks, data_sets, 1_000, seed=0)
-        print(f"{tasks:>5}  " + "  ".join(f"{100 * share:>21.2f}%" for share in shares.values()), flush=True)
+        name = f"95% intervals at {tasks} tasks"
+        if wanted(name):
+            for kind, share in coverage(tasks, data_sets, 1_000, seed=0).items():
+                yield alone(f"{name}, {kind}: hold the truth", share, "", n=data_sets)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, rows)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from adjudge.scoring.kernels.match_claims import ClaimPairs, match_cardinality, match_optimal
-from adjudge.scoring.kernels.paired_tests import paired_t, sign_flip, wilcoxon
+from adjudge.scoring.kernels.paired_tests import holm, paired_t, sign_flip, wilcoxon
 from adjudge.scoring.kernels.rank_stability import leave_one_out
 from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
+from statsmodels.stats.multitest import multipletests
 
 from benchmarks.timing import Row, compare
 
@@ -28,22 +29,33 @@ def rows(quick: bool, wanted: Callable[[str], bool] = lambda name: True) -> Iter
     scores = rng.normal(50, 10, (systems, tasks)) + rng.normal(0, 5, (systems, 1))
     halves = np.clip(np.round(scores / 5) / 2, 0, 10)
     size = f"S={systems} T={tasks}"
-    for name, sides in {
-        f"all-pairs Wilcoxon, {size}": lambda: _wilcoxon_sides(scores),
-        f"all-pairs Wilcoxon on 0..10 in halves, {size}": lambda: _wilcoxon_sides(halves),
-        f"all-pairs paired t, {size}": lambda: _paired_t_sides(scores),
-        f"sign flips of all pairs, 2,000 resamples, {size}": lambda: _sign_flip_sides(scores),
-        f"leave-one-out with tau, {size}": lambda: _leave_one_out_sides(scores, _leave_one_out_by_signs),
-        f"leave-one-out with tau, no ties, {size}": lambda: _leave_one_out_sides(
-            scores, _leave_one_out_by_ranks
+    pairs = systems * (systems - 1) // 2
+    for name, n, sides in (
+        (f"all-pairs Wilcoxon, {size}", pairs, lambda: _wilcoxon_sides(scores)),
+        (f"all-pairs Wilcoxon on 0..10 in halves, {size}", pairs, lambda: _wilcoxon_sides(halves)),
+        (f"all-pairs paired t, {size}", pairs, lambda: _paired_t_sides(scores)),
+        (f"sign flips of all pairs, 2,000 resamples, {size}", pairs, lambda: _sign_flip_sides(scores)),
+        ("Holm's adjustment of 100,000 p values", 100_000, lambda: _holm_sides(rng.random(100_000) ** 3)),
+        (
+            f"leave-one-out with tau, {size}",
+            pairs,
+            lambda: _leave_one_out_sides(scores, _leave_one_out_by_signs),
         ),
-        "1,000 assignments of 50 x 50": lambda: _assignment_sides(rng),
-        "1,000 maximum matchings of 50 x 50": lambda: _matching_sides(rng, _matching_by_assignment),
-        "1,000 maximum matchings of 50 x 50, sparse": lambda: _matching_sides(rng, _matching_by_graph),
-    }.items():
+        (
+            f"leave-one-out with tau, no ties, {size}",
+            pairs,
+            lambda: _leave_one_out_sides(scores, _leave_one_out_by_ranks),
+        ),
+        ("1,000 assignments of 50 x 50", 1_000, lambda: _assignment_sides(rng)),
+        ("1,000 maximum matchings of 50 x 50", 1_000, lambda: _matching_sides(rng, _matching_by_assignment)),
+        (
+            "1,000 maximum matchings of 50 x 50, sparse",
+            1_000,
+            lambda: _matching_sides(rng, _matching_by_graph),
+        ),
+    ):
         if wanted(name):
             ours, peer, peer_name = sides()
-            n = 1_000 if name.startswith("1,000") else systems * (systems - 1) // 2
             yield compare(name, ours, peer, peer_name=peer_name, n=n, quick=quick)
 
 
@@ -96,6 +108,11 @@ def _sign_flip_sides(scores: Scores) -> Sides:
     # Two generators: p values agree to within their sampling error.
     np.testing.assert_allclose(sign_flip(scores, resamples=resamples).p, peer(), atol=0.08)
     return lambda: sign_flip(scores, resamples=resamples), peer, "numpy, signs @ scores"
+
+
+def _holm_sides(p: Scores) -> Sides:
+    np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], atol=1e-12)
+    return lambda: holm(p), lambda: multipletests(p, method="holm"), "statsmodels multipletests"
 
 
 def _leave_one_out_sides(scores: Scores, formulation: Callable[[Scores], list[Scores]]) -> Sides:

@@ -2,19 +2,16 @@
 
     python -m benchmarks.paper_scale
 
-Assumed: a report has REPORT tokens, a page's text PAGE; a protocol asks of a report what `SHAPES` says (counts
-after the papers: 4 x 6 criteria, 30 cited pages, 8 + 48 rubrics, 20 sources); one replica a GPU with the speeds of
-`benchmarks.routing`, prefill and decode one after the other, which is the slower way; no judge waits for pages.
-Measured: CPU a question and a page, bytes of a stored judgment (`benchmarks/results`). Simulated, with the engine's own
-routing: how many prompt tokens are computed again because not all contexts fit the caches.
+From what was measured and kept, what the routing simulation finds, and ASSUMED.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from benchmarks.book import RESULTS, Result
+from benchmarks.kept import Result
+from benchmarks.kept import load as load_kept
 from benchmarks.routing import BATCH, DECODE_SECONDS, PREFILL, WORKLOADS, ours, simulate
 
 CASES = 1_000 * 1_000
@@ -24,6 +21,12 @@ ANSWER_RATE = BATCH * 100 / DECODE_SECONDS  # tokens a second and replica
 SIMULATED_CONTEXTS = 20  # a replica: enough to fill its cache twice
 CORES_A_GPU = 12
 CORES = 2  # of the machine of the kept results
+ASSUMED = f"""\
+Assumed: reports of {REPORT:,} tokens, pages of {PAGE:,}; questions of a report after the papers (4 x 6 criteria, 30
+cited pages, 8 + 48 rubrics, 20 sources); one replica a GPU that computes {PREFILL:,.0f} prompt tokens or
+{ANSWER_RATE:,.0f} answer tokens a second, one after the other, which is the slower way; no judge waits for pages.
+Measured: CPU a question and a page, bytes of a stored judgment. Simulated, with the engine's own routing: how many
+prompt tokens are computed again because not all contexts fit the caches."""
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -78,22 +81,24 @@ def seconds(load: Load, fleet: int, again: float) -> float:
     return ((load.shared * again + load.own) / PREFILL + load.answers / ANSWER_RATE) / fleet
 
 
-def measured(benchmark: str, words: str) -> tuple[float, int]:
-    """What the first row with `words` in its name of a kept result says, and of how many. OSError, LookupError."""
-    result = msgspec.json.decode((RESULTS / f"{benchmark}.json").read_bytes(), type=Result)
-    for one in result.rows:
-        if words in one.name:
-            return one.ours, one.n
+def measured(results: Sequence[Result], benchmark: str, words: str) -> tuple[float, int]:
+    """What the first row of `benchmark` with `words` in its name says, and of how many. Raises LookupError."""
+    for one in results:
+        for row in one.rows:
+            if one.benchmark == benchmark and words in row.name:
+                return row.ours, row.n
     raise LookupError(f"no row {words} in the results of {benchmark}")
 
 
-def lines() -> Iterator[str]:
-    """The plan, as Markdown."""
+def lines(results: Sequence[Result]) -> Iterator[str]:
+    """The plan from the kept results, as Markdown. Raises LookupError if they lack what it rests on."""
+    yield ASSUMED
+    yield ""
     loads = {name: load(shape) for name, shape in SHAPES.items()}
     again = {fleet: recomputed(fleet) for fleet in FLEETS}
-    question_ms, _ = measured("orchestration", "CPU a question: ours, with store")
-    page_s, pages = measured("fetch", "500 pages, trafilatura")
-    disk_mb, rows = measured("store", "on disk")
+    question_ms, _ = measured(results, "orchestration", "CPU a question: ours, with store")
+    page_s, pages = measured(results, "fetch", "500 pages, trafilatura")
+    disk_mb, rows = measured(results, "store", "on disk")
     page_core_s = page_s / pages * CORES
     heads = "".join(f" hours on {fleet} GPUs |" for fleet in FLEETS)
     yield f"| protocol | questions | prompt tokens | answer tokens | pages | CPU hours |{heads} GB stored |"
@@ -124,4 +129,4 @@ def lines() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(lines()) + "\n")
+    sys.stdout.write("\n".join(lines(load_kept())) + "\n")

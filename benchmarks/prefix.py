@@ -30,7 +30,7 @@ from adjudge.judges.vllm_engine import _unimported_main
 from adjudge.prompts import PromptBook
 from adjudge.scoring.rubrics import RubricPoints
 
-from benchmarks.book import keep, result
+from benchmarks.kept import keep, result
 from benchmarks.timing import Row, alone, compare, main
 from tests.shared_prefix import least_computed
 from tests.tiny_model import SEVEN_B, TINY, Shape, tiny_model

@@ -135,6 +135,9 @@ def _cluster(quick: bool) -> Iterator[Row]:
         count,
         len(here),
     )
+    yield alone(
+        f"{name}: CPU a question beyond one process's", cpu[0] - cpu[1], "ms", n=count, runs=len(here)
+    )
 
 
 async def _in_process(folder: str, url: str, count: int) -> tuple[float, float]:

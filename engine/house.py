@@ -25,7 +25,9 @@ from adjudge.judges.render import secret_from_environment
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook, PromptError
 
-__all__ = ["make_book", "make_fetcher", "make_judge", "open_evaluator"]
+__all__ = ["LEAST_WINDOW", "make_book", "make_fetcher", "make_judge", "open_evaluator", "window_of"]
+
+LEAST_WINDOW = 16  # a case also reads and computes, and asks little at its beginning and end
 
 
 @asynccontextmanager
@@ -69,13 +71,17 @@ async def open_evaluator(
         if limit is not None:
             made = Limited(made, limit)
         stack.push_async_callback(made.close)
-        window = 1 if config.serial else max(16, config.judge_config().max_in_flight)
         yield Evaluator(
             Asker(made, judgments, book, metrics),
             Reader(pages, fetcher, metrics),
             config.scoring_protocols(),
-            window,
+            window_of(config, config.judge_config().max_in_flight),
         )
+
+
+def window_of(config: RunConfig, slots: int) -> int:
+    """How many (case, protocol) pairs are at work at once for a judge that takes `slots` questions at once."""
+    return 1 if config.serial else max(LEAST_WINDOW, slots)
 
 
 def _configured(config: RunConfig, judgments: JudgmentStore, metrics: Metrics, book: PromptBook) -> Judge:

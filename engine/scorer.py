@@ -16,7 +16,7 @@ from adjudge.engine.flags import flags_of
 from adjudge.engine.formats import FormatError, load_tasks
 from adjudge.engine.formula import Value
 from adjudge.engine.garbage import rare_collections
-from adjudge.engine.house import open_evaluator
+from adjudge.engine.house import LEAST_WINDOW, open_evaluator
 from adjudge.engine.reward import Item, Reward, RewardItem, as_items
 from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import prune
@@ -94,7 +94,7 @@ class RewardScorer:
         self._leaving: set[asyncio.Task[None]] = set()
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         judge = config.judge_config()
-        self._enough = AHEAD * max(16, judge.max_in_flight) * (judge.replicas or 1)
+        self._enough = AHEAD * max(LEAST_WINDOW, judge.max_in_flight) * (judge.replicas or 1)
 
     async def score(
         self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0, repeat: int = 0

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks import book, goals
+from benchmarks import book, goals, kept, paper_scale
 from benchmarks.timing import Row
 
 ROWS = [
     Row("fast", 1.0, 3.0, "the other", 3.0, "s", 10, 5),
     Row("memory", 40.0, None, "", None, "MB", 1_000, 1),
 ]
-RESULT = book.Result(
+RESULT = kept.Result(
     benchmark="things",
     quick=False,
     date="2026-01-01",
@@ -52,8 +52,8 @@ def test_floors_rise_by_themselves_and_fall_only_when_told() -> None:
 
 
 def test_a_result_is_one_json_document_and_a_table() -> None:
-    assert msgspec.json.decode(msgspec.json.encode(RESULT), type=book.Result) == RESULT
-    text = book.book([RESULT])
+    assert msgspec.json.decode(msgspec.json.encode(RESULT), type=kept.Result) == RESULT
+    text = book.book([RESULT], ["a plan"])
     assert "| fast | 1 s | 3 | the other | 3 | 10 |" in text
     assert "| memory | 40 MB |  |  |  | 1,000 |" in text
     assert "`python -m benchmarks.things`: 2 s on a machine; 2026-01-01, commit abc." in text
@@ -72,7 +72,7 @@ def test_a_goal_is_read_from_the_worst_of_its_rows() -> None:
 
 
 def test_every_goal_is_measured_or_shown_by_tests_that_exist_and_says_why_if_it_is_not_reached() -> None:
-    found = {one.benchmark: one.rows for one in book.load()}
+    found = {one.benchmark: one.rows for one in kept.load()}
     for goal in goals.goals():
         if goal.benchmark:
             assert goal.measured(found) is not None, goal
@@ -82,7 +82,7 @@ def test_every_goal_is_measured_or_shown_by_tests_that_exist_and_says_why_if_it_
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may import it
-@pytest.mark.parametrize("name", book.NAMES)
+@pytest.mark.parametrize("name", kept.NAMES)
 def test_every_benchmark_says_how_it_is_run(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,7 +94,7 @@ def test_every_benchmark_says_how_it_is_run(
 
 
 def test_the_kept_results_reach_their_floors_and_are_what_the_readme_shows() -> None:
-    results = book.load()
-    assert {one.benchmark for one in results if not one.quick} >= set(book.NAMES)
+    results = kept.load()
+    assert {one.benchmark for one in results if not one.quick} >= set(kept.NAMES)
     assert not book.below(results, book.floors())
-    assert book.README.read_text(encoding="utf-8") == book.book(results)
+    assert book.README.read_text(encoding="utf-8") == book.book(results, paper_scale.lines(results))

