@@ -97,6 +97,24 @@ def test_the_commands_do_what_they_say(folder: Path) -> None:
     assert all(said.values())
 
 
+def test_rewards_are_given_as_written(folder: Path) -> None:
+    with judge() as url:
+        config = block("# adjudge.yaml").replace(SERVER, url) + block("# rewards.yaml")
+        (folder / "rewards.yaml").write_text(config, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", block("RewardModel")],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    value, reason = done.stdout.split(maxsplit=1)
+    assert done.returncode == 0 and (0 < float(value) < 1) and reason.strip() == "None", done.stderr
+    done = subprocess.run([*ADJUDGE, "serve", "--help"], capture_output=True, check=False)
+    assert done.returncode == 0
+
+
 def test_the_doctor_and_the_store_are_reached_as_written(folder: Path) -> None:
     assert "adjudge doctor adjudge.yaml" in README and "adjudge store ls/compact/prune URI" in README
     (folder / "adjudge.yaml").write_text(block("# adjudge.yaml").replace("my-judge", "m"), encoding="utf-8")
