@@ -9,7 +9,7 @@ from adjudge.scoring.blocks import lines
 from adjudge.scoring.case import Citation
 from adjudge.scoring.citations import parse, url_key
 from adjudge.scoring.cleaning import clean_report
-from adjudge.scoring.marks import MAX_URL, clean_url
+from adjudge.scoring.marks import MAX_URL, Mark, clean_url, pieces
 from adjudge.scoring.protocol import MAX_REPORT_CHARS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -190,6 +190,22 @@ def test_a_lone_mark_belongs_to_the_sentence_before_it_but_not_across_a_heading(
 
 def test_one_page_cited_twice_in_a_sentence_is_one_triplet() -> None:
     assert len(triplets("Alpha has grown [5][5], see [here](HTTPS://FIVE.example:443/a)." + LIST)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("See HTTP://a.example/x for it.", "HTTP://a.example/x"),
+        ("As ArXiv: 2401.00001 says.", "https://arxiv.org/abs/2401.00001"),
+        ("As ARXİV: 2401.00001 says.", "https://arxiv.org/abs/2401.00001"),
+        ("As arxıv: 2401.00001 says.", "https://arxiv.org/abs/2401.00001"),
+        ("It is DOI:10.1234/abc there.", "https://doi.org/10.1234/abc"),
+        ("It is DOİ: 10.1234/abc there.", "https://doi.org/10.1234/abc"),
+        ("It is doı: 10.1234/abc there.", "https://doi.org/10.1234/abc"),
+    ],
+)
+def test_an_address_is_a_mark_in_any_case_of_any_alphabet(text: str, url: str) -> None:
+    assert [piece.url for piece in pieces(text, ()) if isinstance(piece, Mark)] == [url]
 
 
 def test_urls_are_cut_where_prose_goes_on() -> None:
