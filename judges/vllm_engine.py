@@ -191,13 +191,16 @@ def _unimported_main() -> Iterator[None]:
 
     They need nothing of it: it may be a script without a guard, and numba, which ours imports, breaks the CPU worker.
     """
-    main = sys.modules["__main__"]
-    names = {name: value for name, value in vars(main).items() if name in ("__file__", "__spec__")}
-    vars(main).update(dict.fromkeys(names))
+    main = vars(sys.modules["__main__"])
+    hidden = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main["__spec__"] = None
+    main.pop(
+        "__file__", None
+    )  # None in its place would break `inspect`, by which torch registers what it imports
     try:
         yield
     finally:
-        vars(main).update(names)
+        main.update(hidden)
 
 
 def _parameters(sampling: Sampling) -> object:

@@ -2,7 +2,9 @@
 
 import json
 import subprocess
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,14 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def adjudge(*arguments: object, codes: tuple[int, ...]) -> Any:
-    command = [*ADJUDGE, *map(str, arguments), "--json"]
-    done = subprocess.run(command, env=local_vllm.environment(), capture_output=True)
+def adjudge(
+    *arguments: object, codes: tuple[int, ...], command: Sequence[str] = ADJUDGE, **environment: str
+) -> Any:
+    done = subprocess.run(
+        [*command, *map(str, arguments), "--json"],
+        env=local_vllm.environment() | environment,
+        capture_output=True,
+    )
     assert done.returncode in codes, done.stderr.decode()
     return json.loads(done.stdout)
 
@@ -55,7 +62,12 @@ def test_the_example_completes_and_is_asked_once(config: Path) -> None:
     assert second["unscored"] == 8
 
 
-def test_the_doctor_loads_the_model_and_asks_it(config: Path) -> None:
-    found = {finding["what"]: finding["found"] for finding in adjudge("doctor", config, codes=(0,))}
+def test_the_doctor_loads_the_model_and_asks_it_where_vllm_never_ran(config: Path) -> None:
+    script = str(
+        Path(sys.executable).with_name("adjudge")
+    )  # unlike -c it is a file, which vLLM is not to import
+    cache = str(config.parent / "vllm")
+    said = adjudge("doctor", config, codes=(0,), command=[script], VLLM_CACHE_ROOT=cache)
+    found = {finding["what"]: finding["found"] for finding in said}
     assert found["judge"].startswith(f"{tiny_model()} answered in ")
     assert found["vllm (optional)"][0].isdigit()
