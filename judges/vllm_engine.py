@@ -192,7 +192,7 @@ def _unimported_main() -> Iterator[None]:
     They need nothing of it: it may be a script without a guard, and numba, which ours imports, breaks the CPU worker.
     """
     main = vars(sys.modules["__main__"])
-    hidden = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    hidden: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
     main["__spec__"] = None
     main.pop(
         "__file__", None
