@@ -20,7 +20,7 @@ import msgspec
 
 from benchmarks import paper_scale
 from benchmarks.goals import goals, table
-from benchmarks.kept import NAMES, VLLM_NAMES, Result, keep, load, result, write
+from benchmarks.kept import NAMES, VLLM_NAMES, Result, current_commit, keep, load, result, write
 from benchmarks.timing import Row
 
 HERE = Path(__file__).parent
@@ -33,10 +33,12 @@ Floors = dict[str, dict[str, float]]
 
 def run(name: str, quick: bool) -> Result:
     """Run benchmark `name` in a process of its own. Raises CalledProcessError if it fails."""
-    began = time.monotonic()
+    began, commit = time.monotonic(), current_commit()
     command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *(["--quick"] if quick else [])]
     done = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, check=True)
-    return result(name, msgspec.json.decode(done.stdout, type=list[Row]), quick=quick, began=began)
+    return result(
+        name, msgspec.json.decode(done.stdout, type=list[Row]), quick=quick, began=began, commit=commit
+    )
 
 
 def floors() -> Floors:

@@ -12,7 +12,7 @@ import msgspec
 
 from benchmarks.timing import Row, machine
 
-__all__ = ["NAMES", "RESULTS", "VLLM_NAMES", "Result", "keep", "load", "result", "write"]
+__all__ = ["NAMES", "RESULTS", "VLLM_NAMES", "Result", "current_commit", "keep", "load", "result", "write"]
 
 NAMES = (
     "kernels",
@@ -60,14 +60,16 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[Row]
 
 
-def result(name: str, rows: list[Row], *, quick: bool, began: float, accelerator: str = "") -> Result:
-    """`rows` of benchmark `name`, begun at `began` of the monotonic clock, with this machine and what it runs."""
+def result(
+    name: str, rows: list[Row], *, quick: bool, began: float, commit: str, accelerator: str = ""
+) -> Result:
+    """`rows` of benchmark `name` of `commit`, begun at `began` of the monotonic clock, and on what."""
     hardware = f"{machine()}, {_memory():.0f} GB"
     return Result(
         benchmark=name,
         quick=quick,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        commit=_commit(),
+        commit=commit,
         hardware=f"{accelerator}, {hardware}" if accelerator else hardware,
         versions=_versions(),
         seconds=round(time.monotonic() - began, 1),
@@ -87,8 +89,8 @@ def load() -> list[Result]:
     return [msgspec.json.decode(files[name].read_bytes(), type=Result) for name in order if name in files]
 
 
-def _commit() -> str:
-    """The commit, and whether what it measures was changed since: the book itself, written by each run, is not."""
+def current_commit() -> str:
+    """What is checked out: its commit, and whether it was changed but for the book itself, which each run writes."""
     git = ("git", "-C", str(RESULTS.parent), "describe", "--always")
     changed = (
         "git",

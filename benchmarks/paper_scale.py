@@ -97,7 +97,7 @@ def lines(results: Sequence[Result]) -> Iterator[str]:
     loads = {name: load(shape) for name, shape in SHAPES.items()}
     again = {fleet: recomputed(fleet) for fleet in FLEETS}
     question_ms, _ = measured(results, "orchestration", "CPU a question: ours, with store")
-    page_s, pages = measured(results, "fetch", "500 pages, trafilatura")
+    page_s, pages = measured(results, "fetch", "pages, trafilatura")
     disk_mb, rows = measured(results, "store", "on disk")
     page_core_s = page_s / pages * CORES
     heads = "".join(f" hours on {fleet} GPUs |" for fleet in FLEETS)

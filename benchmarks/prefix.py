@@ -30,7 +30,7 @@ from adjudge.judges.vllm_engine import _unimported_main
 from adjudge.prompts import PromptBook
 from adjudge.scoring.rubrics import RubricPoints
 
-from benchmarks.kept import keep, result
+from benchmarks.kept import current_commit, keep, result
 from benchmarks.timing import Row, alone, compare, main
 from tests.shared_prefix import least_computed
 from tests.tiny_model import SEVEN_B, TINY, Shape, tiny_model
@@ -247,12 +247,12 @@ def kept(rows: Callable[[bool, Callable[[str], bool]], Iterable[Row]]) -> Callab
     def keeping(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         import torch
 
-        began, done = time.monotonic(), []
+        began, commit, done = time.monotonic(), current_commit(), []
         for row in rows(quick, wanted):
             done.append(row)
             yield row
         device = torch.cuda.get_device_name()
-        keep(result("prefix_gpu", done, quick=quick, began=began, accelerator=device))
+        keep(result("prefix_gpu", done, quick=quick, began=began, commit=commit, accelerator=device))
 
     return keeping
 

@@ -174,6 +174,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
 
 @contextlib.contextmanager
 def working(judge: dict[str, Any], *shape: int) -> Iterator[Work]:
+    """`Work` of this `shape` before `judge`, closed at the end."""
     work = Work(judge, *shape)
     try:
         yield work

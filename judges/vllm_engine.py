@@ -194,9 +194,8 @@ def _unimported_main() -> Iterator[None]:
     main = vars(sys.modules["__main__"])
     hidden: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
     main["__spec__"] = None
-    main.pop(
-        "__file__", None
-    )  # None in its place would break `inspect`, by which torch registers what it imports
+    # None in its place would break `inspect`, by which torch registers what it imports.
+    main.pop("__file__", None)
     try:
         yield
     finally:

@@ -21,9 +21,10 @@ _TARGET = re.compile(
 _ONE = r"\^?\d{1,4}(?:†[^\[\]【】\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6})?)?"
 _NUMBERS = rf"{_ONE}(?: {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}}"
 _WORD = r"(?:(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
+_SIGNS = r"\\\[【［〔<¹²³⁴-⁹"
 _TOKEN = re.compile(
     # What a mark can begin with: the alternatives are not tried elsewhere.
-    r"(?=[\\\[【［〔<¹²³⁴-⁹adh])(?=[^adh]|arxiv|doi|http)(?:"
+    rf"(?=[{_SIGNS}adh])(?=[^adh]|arxiv|doi|http)(?:"
     rf"(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
     r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\])"
     r"|(?P<sup><sup> ?\\?\[?(?P<raised>\d{1,3}(?: ?, ?\d{1,3}){0,20})\\?\]? ?</sup>)"
@@ -34,7 +35,7 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 # A text without any of these holds no token: most lines do not, and to see that takes a tenth of the time.
-_SIGNS = re.compile(r"[\\\[【［〔<¹²³⁴-⁹]")
+_SIGN = re.compile(f"[{_SIGNS}]")
 _NAMES = ("http", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
 _PLAIN = re.compile(
@@ -191,21 +192,20 @@ def _linked(title: str, target: str) -> Mark | None:
 
 def _tokens(text: str, start: int, end: int, known: Collection[str]) -> Iterator[_Span]:
     position = start
-    if _may_hold_token(text[start:end]):
-        for match in _TOKEN.finditer(text, start, end):
-            mark = _mark(match, known)
-            if mark is None:
-                continue
-            yield from _plain_numbers(text, position, match.start(), known)
-            stop = _stop(match)
-            yield _Span(match.start(), stop, mark)
-            position = stop
+    for match in _TOKEN.finditer(text, start, end) if _may_hold_token(text[start:end]) else ():
+        mark = _mark(match, known)
+        if mark is None:
+            continue
+        yield from _plain_numbers(text, position, match.start(), known)
+        stop = _stop(match)
+        yield _Span(match.start(), stop, mark)
+        position = stop
     yield from _plain_numbers(text, position, end, known)
 
 
 def _may_hold_token(text: str) -> bool:
     lower = text.lower()
-    return _SIGNS.search(text) is not None or any(name in lower for name in _NAMES)
+    return _SIGN.search(text) is not None or any(name in lower for name in _NAMES)
 
 
 def _stop(match: re.Match[str]) -> int:

@@ -63,9 +63,8 @@ def test_the_example_completes_and_is_asked_once(config: Path) -> None:
 
 
 def test_the_doctor_loads_the_model_and_asks_it_where_vllm_never_ran(config: Path) -> None:
-    script = str(
-        Path(sys.executable).with_name("adjudge")
-    )  # unlike -c it is a file, which vLLM is not to import
+    # Unlike -c it is a file, which vLLM is not to import.
+    script = str(Path(sys.executable).with_name("adjudge"))
     cache = str(config.parent / "vllm")
     said = adjudge("doctor", config, codes=(0,), command=[script], VLLM_CACHE_ROOT=cache)
     found = {finding["what"]: finding["found"] for finding in said}
