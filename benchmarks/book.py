@@ -116,7 +116,9 @@ def main() -> int:
     )
     commands = parser.add_subparsers(dest="command")
     command = commands.add_parser("run", help="run benchmarks and keep what they find")
-    command.add_argument("--quick", action="store_true", help="smaller problems, one run: held to no floor")
+    command.add_argument(
+        "--quick", action="store_true", help="smaller problems, three runs: held to no floor"
+    )
     command.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES + VLLM_NAMES)}")
     command = commands.add_parser("pin", help="raise the floors to what was found")
     command.add_argument("--lower", action="store_true", help="let floors fall")

@@ -2,7 +2,7 @@
 
     python -m benchmarks.fetch [--quick] [--json] [--only WORDS]
 
-All sides read the same 500 documents (quick: 100; `benchmarks.pages`) from the same server process, 64 at once, and end
+All sides read the same 500 documents (quick: 60; `benchmarks.pages`) from the same server process, 64 at once, and end
 with the same fields (hash, title, description, text), by the same extraction function. Processes are started and
 modules are imported before the clock runs. The server shares the machine with both sides.
 
@@ -36,10 +36,10 @@ from benchmarks.pages import Document, documents
 from benchmarks.timing import Row, alone, compare, main
 
 IN_FLIGHT = 64
-PAGES, QUICK_PAGES = 500, 100
+PAGES, QUICK_PAGES = 500, 60
 PASSES = {"trafilatura": 1, "fast": 8}  # so that a sample of ours takes seconds, as the peer's does
 SOAK = 20_000
-QUICK_SOAK = 4_000
+QUICK_SOAK = 2_000
 CORES = len(os.sched_getaffinity(0))
 HTML = "text/html; charset=utf-8"
 

@@ -46,7 +46,7 @@ def rows(quick: bool, wanted: Wanted) -> Iterator[Row]:
         bootstrap_rows(quick, wanted),
         correlation_rows(quick, wanted),
         kernels_pairs.rows(quick, wanted),
-        compile_rows(wanted),
+        () if quick else compile_rows(wanted),
     )
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.mutants [--quick] [--json]
 
 Of all mutants that mutmut's operators make of the modules (strings aside: most are words for people), 300 are drawn
-with a fixed seed (quick: 10 of three modules, which meet only the tests of those). Each is imported in place of its
+with a fixed seed (quick: 5 of `rubrics`, which meet only its tests). Each is imported in place of its
 module by a process of its own, where the tests that run the function it is in are run until one fails, the shortest
 first; no file is changed. What cannot be imported at all is not drawn, so that it flatters nobody. A mutant whose tests
 take ten times as long as without it counts as killed, since the run's own limit would end it. Mutants that no test
@@ -52,7 +52,7 @@ QUIET = (
     *("-W", "ignore::coverage.exceptions.CoverageWarning"),
 )
 SEED, SAMPLE = 20, 300
-QUICK, QUICK_SAMPLE = ("dr3", "rigorous", "rubrics"), 10
+QUICK, QUICK_SAMPLE = ("rubrics",), 5
 AIM = 0.85
 MEMORY = 8 << 30  # bytes a process may have
 KILLED = {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.NO_TESTS_COLLECTED}

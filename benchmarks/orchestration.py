@@ -148,7 +148,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
 
 
 def _beside_bare_loop(url: str, quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
-    count = 5_000 if quick else 20_000
+    count = 2_500 if quick else 20_000
     name = f"{count:,} questions with store, {LIMIT} at once"
     if not wanted(name):
         return

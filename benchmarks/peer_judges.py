@@ -2,9 +2,9 @@
 
     PEERS/bin/python -P benchmarks/peer_judges.py inspect_ai|processes|ray_data|deepeval URL FILE
 
-FILE holds a JSON value a line: for deepeval a page with its statements, else the body of a chat completion. Prints one
-JSON object: the peer and its version, seconds, client CPU seconds, and how much was answered and failed. Imports,
-connections and a first small piece of work come before the clock.
+FILE holds a JSON value a line: for deepeval a page with its statements, else the body of a chat completion. For every
+line on standard input all of it is done, and one JSON object printed: the peer's version, seconds, client CPU seconds
+and how much was answered. Imports, connections and a first small piece of work come before.
 """
 
 import contextlib
@@ -260,11 +260,13 @@ def main() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         work = peer(url)
         work(asked[:WARM])
-        cpu, wall = time.process_time(), time.perf_counter()
-        answered, elsewhere = work(asked)
-        seconds, cpu = time.perf_counter() - wall, time.process_time() - cpu + elsewhere
-    found = {"version": version(package), "seconds": seconds, "cpu": cpu, "answered": answered}
-    print(json.dumps(found))
+    while sys.stdin.readline():
+        with contextlib.redirect_stdout(sys.stderr):
+            cpu, wall = time.process_time(), time.perf_counter()
+            answered, elsewhere = work(asked)
+            seconds, cpu = time.perf_counter() - wall, time.process_time() - cpu + elsewhere
+        found = {"version": version(package), "seconds": seconds, "cpu": cpu, "answered": answered}
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     PEERS/bin/python -P benchmarks/peer_pages.py scrapy|loop IN_FLIGHT FILE
 
-FILE holds a URL a line. Prints one JSON object: the version, seconds, CPU seconds, how many pages were read, and
-each one's fields by URL. Imports come before the clock, and so do one extraction and the starting of Scrapy.
+FILE holds a URL a line. For a line on standard input, prints one JSON object and ends, for Scrapy starts once in a
+process: the version, seconds, CPU seconds, how many pages were read, and each one's fields by URL. Imports come before
+the clock, and so do one extraction and the starting of Scrapy.
 """
 
 import hashlib
@@ -93,6 +94,7 @@ def main() -> None:
     name, in_flight, file = sys.argv[1:]
     read, package = {"scrapy": (in_scrapy, "scrapy"), "loop": (in_a_loop, "trafilatura")}[name]
     fields(b"<html><head></head><body><p>Now the extractor is loaded.</p></body></html>")
+    sys.stdin.readline()
     clock = Clock()
     found = read(Path(file).read_text().split(), int(in_flight), clock)
     done = clock.read() | {"answered": len(found), "fields": found}

@@ -2,8 +2,8 @@
 
     python -m benchmarks.peers [--quick] [--json] [--only WORDS]
 
-Needs `make peers`: they live in an environment of their own (benchmarks/peers.txt; PEERS_VENV says where). Each run of
-a peer is a process of its own, timed inside once all is imported and warm; ours keeps what it is told in a store.
+Needs `make peers`: they live in an environment of their own (benchmarks/peers.txt; PEERS_VENV says where). A peer is a
+process of its own, timed inside once all is imported and warm; ours keeps what it is told in a store.
 
 - Questions: the same texts for one mock server that takes 200 ms, at most 256 at once. For inspect_ai they are samples
   with answers given and a model-graded scorer; ten processes send them with a blocking client; Ray Data LLM maps its
@@ -13,14 +13,17 @@ a peer is a process of its own, timed inside once all is imported and warm; ours
 - Pages: the documents of benchmarks.fetch from one server, 64 at once, with the same hash, title, description and text,
   which is checked. Scrapy extracts in its callback, the loop reads one page after the other.
 
-Ratios are of what is done a second, or of client CPU; a peer's name ends with how many of one run failed at most.
+Ratios are of what is done a second, or of client CPU; a peer's name ends with how many of one run failed at most. With
+--quick each peer runs once: it takes longer to start than to work.
 """
 
+import contextlib
 import gc
 import os
 import statistics
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -36,11 +39,11 @@ from benchmarks.fetch import IN_FLIGHT, PAGES, Ours
 from benchmarks.orchestration import bodies_of, questions, server, through_engine
 from benchmarks.page_server import page_server
 from benchmarks.pages import documents
-from benchmarks.timing import SETTLE_SECONDS, Row, alternating, main
+from benchmarks.timing import RUNS, SETTLE_SECONDS, Row, alternating, main
 
 HERE = Path(__file__).parent
 VENV = Path(os.environ.get("PEERS_VENV") or Path.home() / ".cache/adjudge/peers")
-TIMEOUT = 600.0  # seconds of one run of a peer
+TIMEOUT, ENDING = 600.0, 60.0  # seconds of one run of a peer, and of its end
 STATEMENTS = 10
 SENTENCE = "The sea is deep. "
 
@@ -64,22 +67,55 @@ def ours(work: Callable[[], object], count: int) -> Run:
     return Run(time.perf_counter() - wall, time.process_time() - cpu, count)
 
 
-def theirs(script: str, peer: str, where: str, lines: Sequence[bytes]) -> Run:
-    """`peer` of `script` on `lines`; what goes wrong with all of it ends the benchmark."""
+@contextlib.contextmanager
+def started(script: str, peer: str, where: str, lines: Sequence[bytes]) -> Iterator[Callable[[], Run]]:
+    """`peer` of `script`, whose every call is a run on `lines`; what goes wrong with all of it ends the benchmark."""
     python = VENV / "bin/python"
     if not python.exists():
         raise SystemExit(f"no peers in {VENV}: make peers")
-    with tempfile.TemporaryDirectory() as folder:  # where they write their logs
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as errors:
         asked = Path(folder, "asked")
         asked.write_bytes(b"\n".join(lines))
-        command = [str(python), "-P", str(HERE / f"{script}.py"), peer, where, str(asked)]
-        quiet = {"DEEPEVAL_TELEMETRY_OPT_OUT": "1", "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder}
-        done = subprocess.run(
-            command, cwd=folder, env=os.environ | quiet, capture_output=True, timeout=TIMEOUT, check=False
+        process = subprocess.Popen(
+            [str(python), "-P", str(HERE / f"{script}.py"), peer, where, str(asked)],
+            cwd=folder,  # where they write their logs
+            env=os.environ
+            | {"DEEPEVAL_TELEMETRY_OPT_OUT": "1", "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
         )
-    if done.returncode:
-        raise SystemExit(f"{peer} failed:\n{done.stderr.decode(errors='replace')[-4_000:]}")
-    return msgspec.json.decode(done.stdout, type=Run)
+
+        def run() -> Run:
+            assert process.stdin is not None and process.stdout is not None
+            hung = threading.Timer(TIMEOUT, process.kill)
+            hung.start()
+            try:
+                process.stdin.write(b"\n")
+                process.stdin.flush()
+                return msgspec.json.decode(process.stdout.readline(), type=Run)
+            except (OSError, msgspec.DecodeError) as error:
+                errors.seek(0)
+                raise SystemExit(
+                    f"{peer} failed:\n{errors.read().decode(errors='replace')[-4_000:]}"
+                ) from error
+            finally:
+                hung.cancel()
+
+        try:
+            yield run
+        finally:
+            try:
+                process.communicate(timeout=ENDING)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+
+
+def theirs(script: str, peer: str, where: str, lines: Sequence[bytes]) -> Run:
+    """One run of `peer`, which is started for it."""
+    with started(script, peer, where, lines) as run:
+        return run()
 
 
 class Sides(msgspec.Struct, frozen=True):
@@ -110,7 +146,7 @@ class Sides(msgspec.Struct, frozen=True):
         return Row(name, ours, theirs, peer, ratio, unit, self.count, len(self.ours))
 
 
-def beside_judges(url: str, count: int, quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+def beside_judges(url: str, count: int, runs: int, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """`count` questions for a server, by inspect_ai, a pool of processes and Ray Data LLM; statements by deepeval."""
     asked = questions(count)
     bodies = bodies_of(asked)
@@ -127,23 +163,19 @@ def beside_judges(url: str, count: int, quick: bool, wanted: Callable[[str], boo
     for peer, named, thing, things, mine, lines in peers:
         name = f"{things:,} {thing}s with store, beside {peer}"
         if wanted(name):
-            runs = alternating(
-                partial(ours, partial(through_engine, url, mine), things),
-                partial(theirs, "peer_judges", peer, url, lines),
-                quick,
-            )
-            sides = Sides(named, things, *runs)
+            with started("peer_judges", peer, url, lines) as run:
+                given = alternating(partial(ours, partial(through_engine, url, mine), things), run, runs)
+            sides = Sides(named, things, *given)
             yield sides.rate(name, f"{thing}s")
             yield sides.cpu(f"CPU a {thing}, beside {peer}")
 
 
-def beside_pages(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
-    """The same pages with the same fields, through Scrapy and in a loop."""
+def beside_pages(count: int, runs: int, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """`count` pages with the same fields, through Scrapy and in a loop."""
     peers = (
         ("scrapy", "scrapy {}, trafilatura in its callback"),
         ("loop", "requests and trafilatura {} in a loop"),
     )
-    count = PAGES // 5 if quick else PAGES
     with page_server(count) as address:
         urls = [f"http://{address}{document.path}" for document in documents(count)]
         lines = [url.encode() for url in urls]
@@ -151,12 +183,12 @@ def beside_pages(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
             for peer, named in peers:
                 name = f"{count} pages, beside {peer}"
                 if wanted(name):
-                    runs = alternating(
+                    given = alternating(
                         partial(ours, fetcher, count),
                         partial(theirs, "peer_pages", peer, str(IN_FLIGHT), lines),
-                        quick,
+                        runs,
                     )
-                    sides = Sides(named, count, *runs)
+                    sides = Sides(named, count, *given)
                     _check_fields(fetcher.pages, sides.theirs)
                     yield sides.rate(name, "pages")
 
@@ -170,10 +202,11 @@ def _check_fields(pages: list[Page], runs: list[Run]) -> None:
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Every peer, the sides alternating within each."""
+    runs = 1 if quick else RUNS
     with rare_collections():  # as in every run of ours
         with server() as url:
-            yield from beside_judges(url, 200 if quick else 2_000, quick, wanted)
-        yield from beside_pages(quick, wanted)
+            yield from beside_judges(url, 100 if quick else 2_000, runs, wanted)
+        yield from beside_pages(PAGES // 10 if quick else PAGES, runs, wanted)
 
 
 if __name__ == "__main__":

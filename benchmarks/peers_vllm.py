@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from adjudge.engine.garbage import rare_collections
 
 from benchmarks.peers import beside_judges
-from benchmarks.timing import Row, main
+from benchmarks.timing import QUICK_RUNS, RUNS, Row, main
 from tests.local_vllm import server
 
 
@@ -22,7 +22,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         yield from beside_judges(
             served.url,
             40 if quick else 200,
-            quick,
+            QUICK_RUNS if quick else RUNS,
             lambda name: "deepeval" not in name and wanted(name),
         )
 

@@ -23,19 +23,19 @@ from benchmarks.pages import documents
 from benchmarks.timing import Row, alone, main
 from tests.worlds import CRITERIA, lines
 
-SYSTEMS, CASES, QUICK_CASES, WARM_CASES = 20, 4_000, 400, 40
-PAGES, CITED = 500, 10
+SYSTEMS, CASES, QUICK_CASES, WARM_CASES = 20, 4_000, 200, 40
+PAGES, QUICK_PAGES, CITED = 500, 100, 10
 FACT = {"name": "fact", "extraction": "markers"}
 
 
 class Pipeline:
-    """Reports in `folder` that cite pages at `address`, for a judge at `url`."""
+    """Reports in `folder` that cite so many pages at `address`, for a judge at `url`."""
 
-    def __init__(self, folder: Path, url: str, address: str) -> None:
+    def __init__(self, folder: Path, url: str, address: str, pages: int) -> None:
         self._folder = folder
         self._url = url
         self._address = address
-        self._paths = [document.path for document in documents(PAGES)]
+        self._paths = [document.path for document in documents(pages)]
 
     def write(self, cases: int) -> None:
         """The files of `cases` cases."""
@@ -55,7 +55,7 @@ class Pipeline:
     def _text(self, task: int, system: int) -> str:
         parts = [f"# Report {task} of system {system}"]
         for place in range(CITED):
-            path = self._paths[(task * 31 + system * 7 + place * 53) % PAGES]
+            path = self._paths[(task * 31 + system * 7 + place * 53) % len(self._paths)]
             said = f"The value number {place} of {system} was {task} units"
             parts.append(
                 "It was measured again and again. " * 15 + f"{said} [source](http://{self._address}{path})."
@@ -91,9 +91,9 @@ class Pipeline:
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """A small run of each kind comes first, so that all code is loaded."""
-    cases = QUICK_CASES if quick else CASES
-    with tempfile.TemporaryDirectory() as folder, server() as url, page_server(PAGES) as address:
-        pipeline = Pipeline(Path(folder), url, address)
+    cases, pages = (QUICK_CASES, QUICK_PAGES) if quick else (CASES, PAGES)
+    with tempfile.TemporaryDirectory() as folder, server() as url, page_server(pages) as address:
+        pipeline = Pipeline(Path(folder), url, address, pages)
         pipeline.write(WARM_CASES)
         for protocol in ("rubrics", FACT):
             pipeline.run(protocol, "warm", "live")

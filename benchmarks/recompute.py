@@ -2,7 +2,7 @@
 
     python -m benchmarks.recompute [--quick] [--json] [--only WORDS]
 
-20 systems x 1,000 tasks (quick: 50), reports of 6,000 characters, 50 judgments a report: one of RACE, whose weights
+20 systems x 1,000 tasks (quick: 20), reports of 6,000 characters, 50 judgments a report: one of RACE, whose weights
 are in the gold, and 49 of rubrics, of which 20 criteria stand in a file for all tasks. The judgments are put into
 the store by the engine, with a scripted judge under the name of a server's; then every row is one `adjudge evaluate`, a
 process of its own from its start to the written leaderboard, with that server in another. A row fails unless the run
@@ -39,7 +39,7 @@ from tests.processes import descendants
 from tests.worlds import ADJUDGE, lines
 
 AIM_SECONDS, AIM_BYTES = 60.0, 3e9  # for a million judgments
-SYSTEMS, TASKS, QUICK_TASKS = 20, 1_000, 50
+SYSTEMS, TASKS, QUICK_TASKS = 20, 1_000, 20
 OWN, SHARED, RACE = 29, 20, 1  # questions a report, by what they are about
 DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
 BUILDERS = 2

@@ -40,7 +40,6 @@ PROCESSES = 10
 RUBRICS = 20
 ROLLOUTS = 8
 CHARS = 3_000
-DEADLINE = 2.0
 
 Requested = list[list[bytes]]  # for each rollout, the bodies of its questions
 
@@ -169,7 +168,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
     with rare_collections():
         yield from _mock_rows(quick, wanted)
         if wanted("deadline"):
-            yield from _deadlines(16 if quick else 64)
+            yield from _deadlines(8 if quick else 64, 1.0 if quick else 2.0)
 
 
 @contextlib.contextmanager
@@ -186,7 +185,7 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     words = CHARS // 6
     with judge_server(LATENCY) as url:
         judge = {"url": url, "model": "mock", "max_in_flight": LIMIT}
-        prompts = 16 if quick else 64
+        prompts = 8 if quick else 64
         name = f"{prompts} x {ROLLOUTS} x {RUBRICS} rubrics"
         if wanted(f"{name} naive asyncio optimum"):
             with working(judge, prompts, ROLLOUTS, RUBRICS, words) as work:
@@ -212,14 +211,15 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         if wanted("single-sample calls p50 p95 p99"):
             yield from _single_calls(judge, prompts, words)
         if wanted("10 processes blocking"):
+            few = 1 if quick else 4
             with (
-                working(judge, prompts // 16, ROLLOUTS, RUBRICS, words) as work,
+                working(judge, few, ROLLOUTS, RUBRICS, words) as work,
                 multiprocessing.get_context("spawn").Pool(PROCESSES) as pool,
             ):
                 asked = [(url, bodies) for bodies in work.requests()]
                 pool.map(_blocking, [(url, asked[0][1][:1])] * PROCESSES, chunksize=1)
                 yield compare(
-                    f"{prompts // 16} x {ROLLOUTS} x {RUBRICS} rubrics",
+                    f"{few} x {ROLLOUTS} x {RUBRICS} rubrics",
                     lambda: as_batch(work),
                     lambda: pool.map(_blocking, asked, chunksize=1),
                     peer_name=f"{PROCESSES} processes, blocking (c)",
@@ -227,10 +227,11 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
                     quick=quick,
                 )
         if wanted("one by one"):
-            with working(judge, 1, 2, RUBRICS, words) as work:
+            rollouts = 1 if quick else 2
+            with working(judge, 1, rollouts, RUBRICS, words) as work:
                 requested = work.requests()
                 yield compare(
-                    f"1 x 2 x {RUBRICS} rubrics",
+                    f"1 x {rollouts} x {RUBRICS} rubrics",
                     lambda: as_batch(work),
                     lambda: one_by_one(url, requested),
                     peer_name="one by one (a)",
@@ -267,8 +268,8 @@ def _single_calls(judge: dict[str, Any], prompts: int, words: int) -> Iterator[R
         )
 
 
-def _deadlines(prompts: int) -> Iterator[Row]:
-    """How long a call takes that has `DEADLINE` seconds, whatever the judge does: the longest of three."""
+def _deadlines(prompts: int, deadline: float) -> Iterator[Row]:
+    """How long a call takes that has `deadline` seconds, whatever the judge does: the longest of three."""
     with judge_server(LATENCY) as url:
         judges = {name: [url.replace("/v1", f"/{name}/v1")] for name in ("slow", "down", "garbage")}
         judges["half dead"] = [url, "http://127.0.0.1:9/v1"]
@@ -279,12 +280,12 @@ def _deadlines(prompts: int) -> Iterator[Row]:
                 took, reasons = [], set()
                 for items in (work.items() for _ in range(3)):
                     began = time.perf_counter()
-                    rewards = work.model.score_sync(items, deadline=DEADLINE)
+                    rewards = work.model.score_sync(items, deadline=deadline)
                     took.append(time.perf_counter() - began)
                     reasons |= {reward.reason or "scored" for reward in rewards}
                     assert all((reward.value is None) == (reward.reason is not None) for reward in rewards)
-            label = f"a deadline of {DEADLINE:g} s, judge {name} ({', '.join(sorted(reasons))})"
-            yield alone(f"{label}: time over it", max(took) / DEADLINE, "x", n=len(rewards), runs=3)
+            label = f"a deadline of {deadline:g} s, judge {name} ({', '.join(sorted(reasons))})"
+            yield alone(f"{label}: time over it", max(took) / deadline, "x", n=len(rewards), runs=3)
 
 
 if __name__ == "__main__":

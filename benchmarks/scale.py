@@ -17,6 +17,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +32,13 @@ from adjudge.scoring.case import Case, Report, Task
 from benchmarks.orchestration import LIMIT, server
 from benchmarks.routing import POLICIES, WORKLOADS, Outcome, simulate
 from benchmarks.scripted import scripted
-from benchmarks.timing import Row, alone, main
+from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main
 from tests.chaos import children, command
 from tests.worlds import CRITERIA
 
 QUESTIONS_A_CASE = len(CRITERIA)
 EVALUATORS = 2
 INDEX_BYTES = 16  # a row
-LASTING = 100_000  # questions that runs of one size come to at least
 
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
@@ -50,7 +50,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
 
 
 def _routing(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
-    for replicas in (64,) if quick else (1, 4, 16, 64, 256):
+    for replicas in (16,) if quick else (1, 4, 16, 64, 256):
         for workload in WORKLOADS:
             name = f"routing {workload.name}, {replicas} replicas"
             if not wanted(name):
@@ -112,11 +112,11 @@ def _cpu(process: int) -> float:
 
 
 def _cluster(quick: bool) -> Iterator[Row]:
-    count = 5_000 if quick else 20_000
+    count = 2_500 if quick else 20_000
     here: list[tuple[float, float]] = []
     there: list[tuple[float, float]] = []
     with server() as url, rare_collections():
-        for _ in range(1 if quick else 3):
+        for _ in range(QUICK_RUNS if quick else RUNS):
             with tempfile.TemporaryDirectory() as folder:
                 here.append(asyncio.run(_in_process(folder, url, count)))
             with tempfile.TemporaryDirectory() as folder:
@@ -162,11 +162,12 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 def _cost(quick: bool) -> Iterator[Row]:
-    counts = (1_000, 10_000, 30_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
-    rounds = [{count: _apart(_scripted_here, count) for count in counts} for _ in range(1 if quick else 3)]
-    here = {count: [one[count] for one in rounds] for count in counts}
+    counts = (10_000, 30_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
     largest = counts[-1]
-    there = {largest: [_apart(_scripted_on_ray, largest)]}
+    run = partial(_scripted_here, lasting=largest // 10)
+    rounds = [{count: _apart(run, count) for count in counts} for _ in range(QUICK_RUNS if quick else RUNS)]
+    here = {count: [one[count] for one in rounds] for count in counts}
+    there = {} if quick else {largest: [_apart(_scripted_on_ray, largest)]}
     for how, spent in (("one process", here), ("cluster", there)):
         for count, runs in spent.items():
             name = f"cost a question, scripted judge, {how}, {count:,}"
@@ -175,7 +176,7 @@ def _cost(quick: bool) -> Iterator[Row]:
     large, small = _median("cpu", here[largest], largest), _median("cpu", here[10_000], 10_000)
     name = f"cost a question at {largest:,}: CPU"
     yield Row(name, large, small, "at 10,000", small / large, "us", largest, len(rounds))
-    for last in (here[largest][-1], there[largest][-1]):
+    for last in (here[largest][-1], *(runs[-1] for runs in there.values())):
         for process in sorted(last.end):
             grown = (last.end[process] - last.tenth[process]) / 2**20
             yield alone(f"memory, {process}, {largest:,} less {largest // 10:,}", grown, "MB", n=largest)
@@ -201,10 +202,10 @@ def _run(run: Callable[[str, int], Coroutine[Any, Any, Spent]], count: int) -> S
         return asyncio.run(run(folder, count))
 
 
-async def _scripted_here(folder: str, count: int) -> Spent:
-    """Runs of `count` questions, so many that they take seconds: the processor's speed differs from one to the next."""
+async def _scripted_here(folder: str, count: int, lasting: int) -> Spent:
+    """Runs of `count` questions, of at least `lasting` together: the processor's speed differs from one to the next."""
     spent = []
-    for number, size in enumerate([1_000] + [count] * max(1, LASTING // count)):
+    for number, size in enumerate([1_000] + [count] * max(1, lasting // count)):
         async with open_evaluator(_config(f"{folder}/{number}", "-"), judge=scripted) as evaluator:
             spent.append(await _scored(evaluator, size, lambda: {"the process": os.getpid()}))
     wall, cpu = (

@@ -21,9 +21,7 @@ import msgspec
 T = TypeVar("T")
 
 RUNS = 5
-LEAST_RUNS = 3  # of what is slow: no further one begins once LASTING seconds have gone
-QUICK_RUNS = 1
-LASTING = 60.0
+QUICK_RUNS = 3
 SETTLE_SECONDS = 0.1  # between the sides: thread pools of one may spin on for some milliseconds
 
 
@@ -51,14 +49,11 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def alternating(ours: Callable[[], T], peer: Callable[[], T], quick: bool) -> tuple[list[T], list[T]]:
+def alternating(ours: Callable[[], T], peer: Callable[[], T], runs: int) -> tuple[list[T], list[T]]:
     """What both sides gave, run by run, changing which goes first. Ours is called once before, to load its code."""
     ours()
     sides: tuple[tuple[Callable[[], T], list[T]], ...] = ((ours, []), (peer, []))
-    began = time.monotonic()
-    for run in range(QUICK_RUNS if quick else RUNS):
-        if run >= LEAST_RUNS and time.monotonic() - began > LASTING:
-            break
+    for run in range(runs):
         for side, given in sides if run % 2 == 0 else sides[::-1]:
             given.append(side())
     return sides[0][1], sides[1][1]
@@ -80,7 +75,9 @@ def compare(
         for _ in range(passes):
             ours()
 
-    times = alternating(lambda: seconds(ours_again) / passes, lambda: seconds(peer), quick)
+    times = alternating(
+        lambda: seconds(ours_again) / passes, lambda: seconds(peer), QUICK_RUNS if quick else RUNS
+    )
     our_time, peer_time = map(statistics.median, times)
     return Row(name, our_time, peer_time, peer_name, peer_time / our_time, "s", n, len(times[0]))
 
@@ -116,7 +113,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 def main(doc: str | None, rows: Callable[[bool, Callable[[str], bool]], Iterable[Row]]) -> None:
     """Reads the command line, runs `rows(quick, wanted)` and prints them; progress goes to stderr."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="smaller problems, one run")
+    parser.add_argument("--quick", action="store_true", help="smaller problems, three runs")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--only", default="", metavar="WORDS", help="only rows whose name contains this")
     options = parser.parse_args()

@@ -1,10 +1,11 @@
 """The run viewer on 1,000,000 judgments: `python -m benchmarks.viewer [--quick] [--json]`.
 
-Makes a run of 20 systems x 1,000 tasks with 50 judgments, 50 cited statements and 6,000 characters a report, and 5,000
-pages, in the store's own tables; then `adjudge view` on it in a process of its own, and Chromium in front. First paint
-is the browser's first contentful paint from the start of the navigation, with nothing cached; the first row is the very
-first page after the command, while indexes are still being read. The peak of memory is the server's, after all pages
-and searches. There is no peer: rows state how far they stay under their aims (1 s and 500 MB). Needs Debian's chromium.
+Makes a run of 20 systems x 1,000 tasks (quick: 100) with 50 judgments, 50 cited statements and 6,000 characters a
+report, and 5,000 pages, in the store's own tables; then `adjudge view` on it in a process of its own, and Chromium in
+front. First paint is the browser's first contentful paint from the start of the navigation, with nothing cached; the
+first row is the very first page after the command, while indexes are still being read. The peak of memory is the
+server's, after all pages and searches. There is no peer: rows state how far they stay under their aims (1 s and
+500 MB). Needs Debian's chromium.
 """
 
 import hashlib
@@ -37,10 +38,10 @@ from adjudge.scoring.fact import Fact
 from adjudge.scoring.scorecard import Evidence, Scorecard
 from playwright.sync_api import Browser, sync_playwright
 
-from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main
+from benchmarks.timing import RUNS, Row, alone, main
 
 AIM_SECONDS, AIM_BYTES = 1.0, 500e6
-SYSTEMS, TASKS, CITED, PAGES_READ = 20, 1_000, 50, 5_000
+SYSTEMS, TASKS, QUICK_TASKS, CITED, PAGES_READ = 20, 1_000, 100, 50, 5_000
 RUN, JUDGE, SOURCE = "benchmark", "made up", "live trafilatura"
 VIEW = [sys.executable, "-c", "from adjudge.engine.cli import main; main()", "view", "--port", "0"]
 AT = 1_700_000_000_000_000
@@ -293,10 +294,10 @@ def peak(process: int) -> float:
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Make the run, then look at it."""
-    runs = QUICK_RUNS if quick else RUNS
+    runs = 1 if quick else RUNS
     executable = shutil.which("chromium")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        world = World(Path(folder), TASKS)
+        world = World(Path(folder), QUICK_TASKS if quick else TASKS)
         run = world.write()
         browser = playwright.chromium.launch(executable_path=executable, args=["--headless", "--no-sandbox"])
         browser.new_context().new_page().close()

@@ -38,5 +38,10 @@ def test_a_peer_that_ends_badly_or_is_not_there_ends_the_benchmark(tmp_path, mon
     with pytest.raises(SystemExit, match="no such module"):
         peers.theirs("peer_judges", "inspect_ai", "http://127.0.0.1:1/v1", [])
     found = {"version": "1", "seconds": 1.0, "cpu": 0.5, "answered": 2}
-    python.write_text(f"#!/bin/sh\necho '{json.dumps(found)}'\n")
-    assert peers.theirs("peer_judges", "inspect_ai", "http://127.0.0.1:1/v1", []) == Run(1.0, 0.5, 2, "1")
+    python.write_text(
+        f"#!/bin/sh\nfor run in 1 2; do read go; echo '{json.dumps(found)}'; done\necho no more >&2\n"
+    )
+    with peers.started("peer_judges", "inspect_ai", "http://127.0.0.1:1/v1", []) as run:
+        assert [run(), run()] == [Run(1.0, 0.5, 2, "1")] * 2
+        with pytest.raises(SystemExit, match="no more"):
+            run()
