@@ -69,6 +69,7 @@ def test_a_goal_is_read_from_the_worst_of_its_rows() -> None:
     assert not goal(rows="slow", at_least=0.0).is_reached(found)
     missed = goal(rows="fast", at_most=0.5, short="it is slow")
     assert goals.table([missed], found)[-1] == "| A | fast | 1 | `things`: fast | short: it is slow |"
+    assert goals.table([missed], {})[-1] == "| A | fast |  | `things`: fast | not measured |"
 
 
 def test_every_goal_is_measured_or_shown_by_tests_that_exist_and_says_why_if_it_is_not_reached() -> None:
