@@ -154,7 +154,8 @@ class VLLMEngine:
         try:
             yield
         except EngineDeadError as error:
-            raise JudgeError("judge: the vLLM engine died; its log says why") from error
+            said = "was closed" if self._engine is None else "died; its log says why"
+            raise JudgeError(f"judge: the vLLM engine {said}") from error
         except GracefulHTTPError as error:
             raise EngineFailure("judge_unavailable", str(error)) from error
         except VLLMClientError as error:
@@ -177,12 +178,15 @@ class VLLMEngine:
         await self._engine.wake_up()
 
     async def close(self) -> None:
-        """Abort what is in flight, and end the engine's processes."""
-        engine, self._engine = (
-            self._engine,
-            None,
-        )  # vLLM complains if it is collected at the interpreter's end
+        """End the engine's processes; what is in flight raises JudgeError."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        engine = self._engine
+        self._engine = None  # vLLM complains if it is collected at the interpreter's end
+        if engine.output_handler is not None:
+            engine.output_handler.cancel()  # it would log the engine's end as its death, or leave who waits to wait
         await asyncio.to_thread(engine.shutdown, _SHUTDOWN_SECONDS)
+        engine.output_processor.propagate_error(EngineDeadError())
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The judge with a vLLM engine of its own: a real engine, a tiny model with random weights."""
 
 import asyncio
+import logging
 import math
 import random
 from collections import Counter
@@ -315,6 +316,21 @@ async def test_a_model_that_cannot_be_loaded_stops_the_run(settings: dict[str, A
         with pytest.raises(JudgeError, match=said):
             await made.answer(quick(report("never"), 0), asked())
     await made.close()
+
+
+async def test_closed_at_work_it_ends_without_a_word_of_death(caplog: pytest.LogCaptureFixture) -> None:
+    made = local_vllm.judge()
+    working = asyncio.ensure_future(made.answer(Long(context=report("closed")), asked()))
+    states = (await made.start())._engine.output_processor.request_states
+    await until(lambda: any(not state.is_prefilling for state in states.values()))
+    log = logging.getLogger("vllm")
+    log.addHandler(caplog.handler)
+    await made.close()
+    log.removeHandler(caplog.handler)
+    with pytest.raises(JudgeError, match="was closed"):
+        async with asyncio.timeout(10):
+            await working
+    assert not [record for record in caplog.records if record.name == "vllm.v1.engine.async_llm"]
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
