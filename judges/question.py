@@ -154,5 +154,8 @@ def _canonical(value: object) -> object:
 
 def _shown(value: object) -> str:
     if isinstance(value, tuple):
-        return "\n".join(f"{key}: {item}" for key, item in zip(numbered(len(value)), value, strict=True))
+        items = (
+            "\n    ".join(str(item).splitlines()) for item in value
+        )  # a line of an item is no further item
+        return "\n".join(f"{key}: {item}" for key, item in zip(numbered(len(value)), items, strict=True))
     return str(value)

@@ -116,7 +116,7 @@ def _sources(whole: Citations, case: Case) -> list[tuple[int, str, str]]:
     linked = [(index, url, "") for passage in whole.passages for index, url in passage.sources]
     for index, url, title in [*listed, *handed, *linked]:
         if url.strip():
-            found.setdefault(url_key(url), (index, url, tidy(title)))
+            found.setdefault(url_key(url), (index, _in_line(url), tidy(title)))
     return list(found.values())[:MAX_SOURCES]
 
 
@@ -133,7 +133,7 @@ def _sections(case: Case, whole: Citations) -> Iterator[str]:
     """The report, or its parts if it is long, with the references they need below."""
     text = case.report.text
     handed = [
-        f"[{c.marker.strip('[]') or i}] {tidy(c.title)} {c.url}"
+        f"[{tidy(c.marker.strip('[]')) or i}] {tidy(c.title)} {_in_line(c.url)}"
         for i, c in enumerate(case.report.citations, 1)
     ]
     if len(text) <= SECTION_CHARS:
@@ -142,6 +142,11 @@ def _sections(case: Case, whole: Citations) -> Iterator[str]:
     entries = [f"[{one.label}] {one.title[:MAX_TITLE]} {one.url}" for one in whole.references if one.url]
     for part in cut(text, SECTION_CHARS):
         yield "\n".join([part, "", "## References", *entries[:MAX_SOURCES], *handed])
+
+
+def _in_line(url: str) -> str:
+    """`url` without white space: a line more in the list would be a source more."""
+    return "".join(url.split())
 
 
 def _shown(passage: Passage) -> str:

@@ -6,6 +6,7 @@ that marker handed over. Every source gets an address of its own, brackets becom
 does the rest.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -22,8 +23,6 @@ __all__ = ["Cited", "Role", "Sandbox", "Source", "leniently_equal"]
 
 Role = Literal["user_file", "supportive", "distractor", "noise", "unlabelled"]
 
-_HOST = "sandbox.invalid"
-_ADDRESS = re.compile(rf"https://{_HOST}/(\d+|none)")
 _BRACKET = re.compile(r"[\[【]([^\[\]【】\n]{1,300})[\]】](?!\()")
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,300})\]\(([^()\s]{1,2000})\)")
 _KIND = re.compile(
@@ -95,35 +94,7 @@ class Sandbox:
 
     def cited(self, report: Report) -> Cited:
         """What `report` cites of the sandbox, and what it says without a citation."""
-        names: list[str] = []
-        text = self._addressed(report.text, report.citations, names)
-        listed = parse(text).references
-        handed = [Citation(url=citation.url, marker=citation.marker) for citation in report.citations]
-        for reference in listed:
-            place = self.find(reference.title)
-            if place is not None and self._place(reference.url) is None:
-                handed.append(Citation(url=_address(place), marker=reference.label))
-        titles = {url_key(reference.url): reference.title for reference in listed if reference.url}
-        titles |= {url_key(citation.url): citation.title for citation in report.citations if citation.title}
-        names += [*titles.values(), *(reference.title for reference in listed)]
-
-        passages = parse(text, tuple(handed)).passages
-        claims = tuple(
-            (passage.fact, tuple(dict.fromkeys(self._places(passage, titles))))
-            for passage in passages
-            if passage.sources
-        )
-        sources = {place for _, places in claims for place in places}
-        sources |= {self._place(reference.url) for reference in listed}
-        sources |= {self.find(reference.title) for reference in listed}
-        sources |= {self._place(citation.url) for citation in report.citations}
-        sources |= {self.find(citation.title) for citation in report.citations}
-        return Cited(
-            claims=claims,
-            uncited=tuple(passage.fact for passage in passages if not passage.sources),
-            sources=frozenset(place for place in sources if place is not None),
-            names=tuple(dict.fromkeys(name for name in names if name.strip())),
-        )
+        return _Reader(self, report).cited()
 
     def coverage(self, cited: Cited, lenient: bool = False) -> float | None:
         """Required sources that are cited over all required ones (DR3-Eval, citation coverage); None if there are none.
@@ -143,45 +114,6 @@ class Sandbox:
         called = [text for text in (source.name, source.title) if text]
         return any(leniently_equal(text, name) for text in called for name in names)
 
-    def _places(self, passage: Passage, titles: dict[str, str]) -> Iterator[int | None]:
-        for _, url in passage.sources:
-            place = self._place(url)
-            yield self.find(titles.get(url_key(url), "")) if place is None else place
-
-    def _place(self, url: str) -> int | None:
-        address = _ADDRESS.match(url)
-        if address:
-            return None if address[1] == "none" else int(address[1])
-        return self.find(url)
-
-    def _addressed(self, text: str, handed: Sequence[Citation], names: list[str]) -> str:
-        """`text` with brackets and links that name a source turned into its address; what they name goes to `names`."""
-        markers = {
-            citation.marker.strip("[]【】 ").lower(): citation for citation in handed if citation.marker
-        }
-
-        def bracket(match: re.Match[str]) -> str:
-            inner = match[1].strip()
-            citation = markers.get(inner.lower())
-            if citation is not None and not inner.isdecimal():
-                place = self._place(citation.url)
-                return f"{_address(self.find(citation.title) if place is None else place)} "
-            kind = _KIND.match(inner)
-            named = _PLACE.sub("", inner[kind.end() :] if kind else inner).strip(_QUOTES)
-            place = self.find(named)
-            if place is None and not kind:
-                return match[0]
-            names.append(named)
-            return f"{_address(place)} "
-
-        def link(match: re.Match[str]) -> str:
-            names.append(match[1])
-            place = self._place(match[2])
-            place = self.find(match[1]) if place is None else place
-            return match[0] if place is None else f"[{match[1]}]({_address(place)})"
-
-        return _BRACKET.sub(bracket, _LINK.sub(link, text.replace(_HOST, "")))
-
     @cached_property
     def _by_url(self) -> dict[str, int]:
         return {url_key(source.url): place for place, source in self._backwards() if source.url}
@@ -199,6 +131,94 @@ class Sandbox:
         return ((place, self.sources[place]) for place in reversed(range(len(self.sources))))
 
 
+class _Reader:
+    """Reads what one report cites. Sources get addresses on a host that hangs on all of it, so it cannot name them."""
+
+    def __init__(self, sandbox: Sandbox, report: Report) -> None:
+        self._find = sandbox.find
+        self._report = report
+        whole = msgspec.json.encode((report.text, report.citations))
+        self._host = f"https://{hashlib.blake2b(whole, digest_size=16).hexdigest()}.invalid/"
+        self._names: list[str] = []
+
+    def cited(self) -> Cited:
+        """What `Sandbox.cited` returns."""
+        report, find = self._report, self._find
+        text = _BRACKET.sub(self._bracket, _LINK.sub(self._link, report.text))
+        listed = parse(text).references
+        handed = [Citation(url=citation.url, marker=citation.marker) for citation in report.citations]
+        for reference in listed:
+            place = find(reference.title)
+            if place is not None and self._place(reference.url) is None:
+                handed.append(Citation(url=self._address(place), marker=reference.label))
+        titles = {url_key(reference.url): reference.title for reference in listed if reference.url}
+        titles |= {url_key(citation.url): citation.title for citation in report.citations if citation.title}
+        names = [*self._names, *titles.values(), *(reference.title for reference in listed)]
+
+        passages = parse(text, tuple(handed)).passages
+        claims = tuple(
+            (passage.fact, tuple(dict.fromkeys(self._places(passage, titles))))
+            for passage in passages
+            if passage.sources
+        )
+        sources = {place for _, places in claims for place in places}
+        sources |= {self._place(reference.url) for reference in listed}
+        sources |= {find(reference.title) for reference in listed}
+        sources |= {self._place(citation.url) for citation in report.citations}
+        sources |= {find(citation.title) for citation in report.citations}
+        return Cited(
+            claims=claims,
+            uncited=tuple(passage.fact for passage in passages if not passage.sources),
+            sources=frozenset(place for place in sources if place is not None),
+            names=tuple(dict.fromkeys(name for name in names if name.strip())),
+        )
+
+    def _places(self, passage: Passage, titles: dict[str, str]) -> Iterator[int | None]:
+        for _, url in passage.sources:
+            place = self._place(url)
+            yield self._find(titles.get(url_key(url), "")) if place is None else place
+
+    def _address(self, place: int | None) -> str:
+        return f"{self._host}{'none' if place is None else place}"
+
+    def _place(self, url: str) -> int | None:
+        if url.startswith(self._host):
+            place = url.removeprefix(self._host)
+            return int(place) if place.isdecimal() else None
+        return self._find(url)
+
+    def _bracket(self, match: re.Match[str]) -> str:
+        """A bracket that names a source as that source's address; what it names goes to the names."""
+        inner = match[1].strip()
+        citation = self._marked.get(inner.lower())
+        if citation is not None and not inner.isdecimal():
+            place = self._place(citation.url)
+            return f"{self._address(self._find(citation.title) if place is None else place)} "
+        kind = _KIND.match(inner)
+        named = _PLACE.sub("", inner[kind.end() :] if kind else inner).strip(_QUOTES)
+        place = self._find(named)
+        if place is None and not kind:
+            return match[0]
+        self._names.append(named)
+        return f"{self._address(place)} "
+
+    def _link(self, match: re.Match[str]) -> str:
+        """A link that names a source, to that source's address; its text goes to the names."""
+        self._names.append(match[1])
+        place = self._place(match[2])
+        place = self._find(match[1]) if place is None else place
+        return match[0] if place is None else f"[{match[1]}]({self._address(place)})"
+
+    @cached_property
+    def _marked(self) -> dict[str, Citation]:
+        """Citations that were handed over, by their markers."""
+        return {
+            citation.marker.strip("[]【】 ").lower(): citation
+            for citation in self._report.citations
+            if citation.marker
+        }
+
+
 def leniently_equal(one: str, other: str) -> bool:
     """Whether two names contain one another, or share 60% of the words of the one that has more (DR3-Eval's code)."""
     first, second = _normal(one), _normal(other)
@@ -208,10 +228,6 @@ def leniently_equal(one: str, other: str) -> bool:
         return True
     words, others = set(terms(one)), set(terms(other))
     return bool(words and others) and len(words & others) >= _TOKENS_SHARED * max(len(words), len(others))
-
-
-def _address(place: int | None) -> str:
-    return f"https://{_HOST}/{'none' if place is None else place}"
 
 
 def _file_name(text: str) -> str:

@@ -19,7 +19,7 @@ from adjudge.scoring.grounding import Grounded, Kinds, Verdicts, WhichClaim
 from adjudge.scoring.insights import Insights, InsightsOf, Recall, Recalled
 from adjudge.scoring.protocol import score_case
 from adjudge.scoring.reasons import CAUSES
-from adjudge.scoring.sandbox import Sandbox, Source, leniently_equal
+from adjudge.scoring.sandbox import Sandbox, Source, _Reader, leniently_equal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,10 +149,15 @@ class TestCitations:
         assert cited.claims[0][1] == (3,)
 
     def test_a_report_cannot_forge_an_address(self):
-        assert self.cited("Costs were high (https://sandbox.invalid/0).").claims in (
-            (),
-            (("Costs were high.", (None,)),),
-        )
+        """Not by an address that another report got, and not by one that is no source's."""
+        seen = _Reader(Sandbox(SOURCES), Report(task_id="1", system="A", text="Another report."))
+        for place in (0, 777):
+            forged = seen._address(place)
+            citation = Citation(url=forged, marker="RAG-1")
+            cited = self.cited(f"Costs were high ({forged}). They fell [1]({forged}) [RAG-1].", citation)
+            assert cited.claims
+            assert {source for _, sources in cited.claims for source in sources} == {None}
+            assert cited.sources == frozenset()
 
     @given(st.text(alphabet="[]()【】: ,.Dochtps/planpdf\n1", max_size=300))
     def test_never_fails(self, text):
