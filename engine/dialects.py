@@ -30,7 +30,8 @@ __all__ = [
 B = TypeVar("B")
 
 MAX_DEADLINE_S = 3600
-_CLOSING = re.compile(r"(?:\s*(?:<\|[a-z_]{1,40}\|>|</s>|<eos>|<end_of_turn>))+\s*\Z")
+# The tokens that close a turn, read backwards: to look for them forwards takes the square of the white space.
+_CLOSING = re.compile(r"\s*(?:(?:>\|[a-z_]{1,40}\|<|>s/<|>soe<|>nrut_fo_dne<)\s*)+")
 
 
 class BadRequest(ValueError):
@@ -187,7 +188,13 @@ def _label(label: object) -> str | None:
 def response_in(query: str, prompt: str) -> str:
     """What follows `prompt` in `query`, without the tokens that close a turn."""
     start = query.find(prompt)
-    return _CLOSING.sub("", query[start + len(prompt) :] if start >= 0 else query)
+    return _unclosed(query[start + len(prompt) :] if start >= 0 else query)
+
+
+def _unclosed(text: str) -> str:
+    """`text` without the tokens that close a turn."""
+    closing = _CLOSING.match(text[::-1])
+    return text if closing is None else text[: len(text) - closing.end()]
 
 
 def _remote(body: RemoteQuery) -> Call:
@@ -272,7 +279,7 @@ DIALECTS: tuple[Dialect[Any], ...] = (
         call=lambda body: Call(
             [
                 RewardItem(
-                    text=_CLOSING.sub("", body.response),
+                    text=_unclosed(body.response),
                     prompt=text_of(body.prompt, "user"),
                     task_id=_label(body.label),
                 )

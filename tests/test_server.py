@@ -101,7 +101,7 @@ class TestDialects:
                 {"rewards": [0.8], "scores": [0.8], "extra_logs": {"failed": [0]}},
             )
             by_prompt = {
-                "query": [f"What is fact 1?{TEXT}"],
+                "query": [f"What is fact 1?{TEXT}</s> <eos>\n"],
                 "prompts": ["What is fact 1?"],
                 "labels": [None],
             }
