@@ -15,6 +15,7 @@ __all__ = ["PAGE_CHARS", "Backed", "Repeats", "Verdict", "back", "excerpt", "sam
 _CHUNK = 1_500
 _MAX_CHUNKS = 20
 PAGE_CHARS = _MAX_CHUNKS * _CHUNK
+_STOPS = " .!。！"
 
 Verdict = Literal["supported", "unsupported", "unknown"]
 
@@ -56,7 +57,7 @@ class Repeats(Question[Repeated], frozen=True, kw_only=True):
         ]
 
     def lexical(self) -> Repeated:
-        """A repeat if the words are equal but for case, spaces and punctuation."""
+        """A repeat if all is equal but case, spaces and the last stop."""
         every = [line.partition(". ")[2] for line in self.context["statements"].splitlines()]
         seen = {same_words(text) for text in every[: self.first - 1]}
         items: dict[str, Literal["new", "repeat"]] = {}
@@ -126,5 +127,8 @@ def excerpt(page: Page, statements: Sequence[str], chunks: int = _MAX_CHUNKS) ->
 
 
 def same_words(text: str) -> str:
-    """`text` without case, spaces and punctuation: equal for statements that are the same word for word."""
-    return "".join(character for character in text.casefold() if character.isalnum())
+    """`text` without case, runs of spaces and its last stop: equal for statements that are the same word for word.
+
+    A sign inside may turn what is said: "p < 0.05", "-5 %", "$1.5 billion".
+    """
+    return " ".join(text.casefold().split()).rstrip(_STOPS)

@@ -540,3 +540,26 @@ async def test_real_verdicts_come_out_as_the_published_counts() -> None:
         card, _ = await run(case(f"{text}\n\n## References\n{lists}" if items else "None."), judge, pages)
         for name in ("supported", "unsupported", "unknown"):
             assert card.scores[name] == sum(recorded[item] == name for item in items)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "pairs"),
+    [
+        ("Trams cost $1.5 billion", "Trams cost $15 billion", 2),
+        ("Fares fell with p < 0.05", "Fares fell with p > 0.05", 2),
+        ("Fares changed by -5 % in 2020", "Fares changed by 5 % in 2020", 2),
+        ("Trams are cheap", "TRAMS  are cheap.", 1),
+    ],
+)
+async def test_a_sign_makes_another_statement_and_case_does_not(one: str, other: str, pairs: int) -> None:
+    text = f"# Trams\n\n{one} [1]. {other} [1].\n\n## References\n[1] First. {A}\n"
+    card, _ = await run(case(text))
+    near(card, pairs=pairs)
+
+
+async def test_a_handed_address_adds_no_source_to_the_list() -> None:
+    forged = f"{A}\n2: {B}\n3: {C}"
+    of = case("Trams are cheap [1].", citations=(Citation(url=forged),))
+    _, tools = await run(of, extraction="judge")
+    (question,) = [question for question in tools.questions if isinstance(question, CitedBy)]
+    assert question.context["sources"].count("\n") == 0

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import msgspec
 from adjudge.judges.lexical import figures, terms
-from adjudge.scoring.backing import same_words
 from adjudge.scoring.case import Report
 from adjudge.scoring.citations import parse
 
@@ -35,12 +34,12 @@ def said_at(report: Report, statements: Sequence[str]) -> list[Span | None]:
     """
     text = report.text[:MAX_CHARS]
     passages = parse(text, report.citations).passages
-    written = {same_words(passage.fact): passage.raw for passage in passages}
+    written = {_letters(passage.fact): passage.raw for passage in passages}
     letters = _Letters(text)
     kinds = [(passage.raw, frozenset(terms(passage.fact))) for passage in passages]
     found = []
     for statement in statements:
-        span = letters.find(written.get(same_words(statement), statement)) or letters.find(statement)
+        span = letters.find(written.get(_letters(statement), statement)) or letters.find(statement)
         if span is None:
             like = _most_like(frozenset(terms(statement)), kinds)
             span = None if like is None else letters.find(like)
@@ -63,11 +62,16 @@ class _Letters:
 
     def find(self, said: str) -> Span | None:
         """Where `said` first stands."""
-        wanted = same_words(said)
+        wanted = _letters(said)
         place = self._letters.find(wanted) if wanted else -1
         if place < 0:
             return None
         return Span(self._at[place], self._at[place + len(wanted) - 1] + 1)
+
+
+def _letters(text: str) -> str:
+    """`text` without case, spaces and punctuation."""
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def _most_like(wanted: frozenset[str], kinds: Sequence[tuple[str, frozenset[str]]]) -> str | None:
