@@ -33,7 +33,7 @@ def match_links(
     """
     wanted = {_address(url, keep_www, keep_slash) for url in trusted}
     found = {_address(url, keep_www, keep_slash) for url in cited}
-    hosts = {host for host, _ in wanted}
+    hosts = {host for host, _ in wanted} - {""}
     return LinkMatch(
         trusted=len(wanted),
         cited=len(found),

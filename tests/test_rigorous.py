@@ -127,7 +127,8 @@ class TestLinks:
         assert match_links(["https://a.org/x/"], ["https://a.org/x/"], keep_slash=True).full == 1
 
     def test_what_is_no_url_counts_as_cited_and_matches_nothing(self):
-        assert match_links(["javascript:alert(1)", "http://[::1", ""], ["nonsense"]) == LinkMatch(1, 3, 0, 3)
+        assert match_links(["javascript:alert(1)", "http://[::1", ""], ["nonsense"]) == LinkMatch(1, 3, 0, 0)
+        assert match_links(["www.spam.biz"], ["www.nature.com/x"]) == LinkMatch(1, 1, 0, 0)
 
     def test_urls_come_from_marks_lists_and_apart(self):
         report = Report(
