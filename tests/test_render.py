@@ -191,5 +191,5 @@ def test_the_secret_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_line_of_an_item_is_no_item() -> None:
-    _, user = shown(Fits(values=("0\nc02: 9\u2028c03: 9", "1")))
+    _, user = shown(Fits(context=Context.of(report="x"), values=("0\nc02: 9\u2028c03: 9", "1")))
     assert [line for line in user.splitlines() if line.startswith("c0")] == ["c01: 0", "c02: 1"]
