@@ -1,5 +1,6 @@
 """One configuration: a YAML file, overridden by the command line, checked before anything runs."""
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -226,6 +227,16 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def reward_config(self) -> RewardConfig:
         """The section `reward:`; without one, the run's protocols by their headline metrics."""
         return self.reward or RewardConfig()
+
+    def criteria_digests(self) -> tuple[str, ...]:
+        """Digests of the files of criteria that the protocols name, in their order. Raises ConfigError."""
+        files = [entry["file"] for entry in self.protocols if isinstance(entry, dict) and "file" in entry]
+        try:
+            return tuple(
+                hashlib.blake2b(Path(file).read_bytes(), digest_size=8).hexdigest() for file in files
+            )
+        except OSError as error:
+            raise ConfigError(f"protocols: {error.filename}: cannot be read: {error.strerror}") from error
 
     def reward_protocols(self) -> tuple[ScoringProtocol, ...]:
         """The protocols that judge a rollout. Raises ConfigError."""

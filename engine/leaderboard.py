@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from adjudge.engine.config import ConfigError
 from adjudge.engine.correction import Corrected, CorrectedDifference, Correction, corrections
 from adjudge.engine.detail import Detail, Noise, detail_of, noise_of
@@ -36,6 +37,7 @@ __all__ = [
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 FLAGGED_BELOW = 0.95
+_NO_ROOM = ("answer_truncated", "context_overflow")
 
 Floats = npt.NDArray[np.float64]
 Known = dict[tuple[str, str], Metric]
@@ -200,7 +202,7 @@ def build_leaderboard(
         raise ConfigError(f"published: no figure is of a metric of these runs; they have {there}")
     return Leaderboard(
         runs=tuple(record.run for record in records),
-        notes=tuple(_notes(records, boards)),
+        notes=(*_notes(records, boards), *_blamed(scores)),
         confidence=CONFIDENCE,
         resamples=RESAMPLES,
         seed=known.seed,
@@ -298,18 +300,42 @@ def _pooled(matrices: Sequence[ScoreMatrix], known: Known) -> list[ScoreMatrix]:
     for (protocol, name), metric in known.items():
         if metric.ratio is None or (protocol, metric.ratio[0]) not in found:
             continue
-        over = found[protocol, metric.ratio[0]]
-        under = values_of(found[protocol, metric.ratio[1]], over.systems, over.tasks)
+        over, below = (found[protocol, part] for part in metric.ratio)
+        under = values_of(below, over.systems, over.tasks)
         missing = np.isnan(over.values) | np.isnan(under)
+        scarcer = np.argmin([over.scored, below.scored], axis=0)
         pooled.append(
             msgspec.structs.replace(
                 over,
                 metric=name,
                 values=np.where(missing, np.nan, over.values),
                 denominators=np.where(missing, np.nan, under),
+                scored=np.minimum(over.scored, below.scored),
+                unscored=tuple((over, below)[part].unscored[row] for row, part in enumerate(scarcer)),
             )
         )
     return pooled
+
+
+def _blamed(scores: pa.Table) -> list[str]:
+    """What to know where reports took the worst because the judge could not take them in, or end its answer."""
+    wanted = pc.and_(pc.is_valid(scores["value"]), pc.is_in(scores["reason"], pa.array(_NO_ROOM)))
+    cards = scores.filter(wanted).group_by(["protocol", "reason", "system", "task_id", "sample", "repeat"])
+    counted = cards.aggregate([]).group_by(["protocol", "reason"]).aggregate([([], "count_all")])
+    return [
+        f"{row['protocol']}: {row['count_all']} reports took the worst for {row['reason']}: where that is most of them,"
+        " the judge's window or its answers are too short; mend it and ask again with --retry-unscored"
+        for row in sorted(counted.to_pylist(), key=lambda row: (row["protocol"], row["reason"]))
+    ]
+
+
+def _changed_tasks(records: list[RunRecord]) -> int:
+    """How many tasks of the same name are not the same in all of the runs that have them."""
+    digests: dict[str, set[str]] = {}
+    for record in records:
+        for name, task in record.tasks.items():
+            digests.setdefault(name, set()).add(task.digest)
+    return sum(len(found - {""}) > 1 for found in digests.values())
 
 
 def _notes(records: list[RunRecord], boards: list[MetricBoard]) -> list[str]:
@@ -318,9 +344,15 @@ def _notes(records: list[RunRecord], boards: list[MetricBoard]) -> list[str]:
         ("judges", [record.judge.fingerprint for record in records]),
         ("prompts", [str(sorted(record.prompts.items())) for record in records]),
         ("protocol options", [str(record.config.protocols) for record in records]),
+        ("criteria", [str(record.criteria) for record in records]),
     ):
         if len(set(values)) > 1:
             notes.append(f"these runs differ in their {what}: compare their scores with care")
+    changed = _changed_tasks(records)
+    if changed:
+        notes.append(
+            f"these runs differ in the prompt or gold of {changed} tasks: compare their scores with care"
+        )
     if any(record.judge.name == "lexical" for record in records):
         notes.append("the lexical judge sees words, not meaning: a baseline, not a measure of quality")
     notes += [record.stopped.note for record in records if record.stopped is not None]
@@ -342,6 +374,10 @@ def _notes(records: list[RunRecord], boards: list[MetricBoard]) -> list[str]:
             notes.append(
                 f"{board.protocol} {board.metric}: under {FLAGGED_BELOW:.0%} scored for {', '.join(flagged)} (*)"
             )
+        most = max(row.n_total for row in board.standings)
+        fewer = [f"{row.system} ({row.n_total} of {most})" for row in board.standings if row.n_total < most]
+        if fewer:
+            notes.append(f"{board.protocol} {board.metric}: fewer reports than others for {', '.join(fewer)}")
         if not board.n_common:
             notes.append(
                 f"{board.protocol} {board.metric}: no task is scored for all systems, so they are not ranked"

@@ -1,5 +1,6 @@
 """What a run says of itself in its folder: run.json."""
 
+import hashlib
 from pathlib import Path
 
 import msgspec
@@ -8,6 +9,7 @@ from adjudge.engine.formats import Rejected
 from adjudge.engine.resolution import Resolution
 from adjudge.engine.spending import Spent
 from adjudge.judges import Judge
+from adjudge.scoring.case import Task
 from adjudge.scoring.scorecard import Metric
 
 __all__ = ["JudgeRecord", "RunRecord", "TaskRecord"]
@@ -28,10 +30,18 @@ class JudgeRecord(msgspec.Struct, frozen=True):
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
-    """What a leaderboard breaks a task down by."""
+    """What a leaderboard breaks a task down by, and the digest of what it asks and of its gold."""
 
     language: str
     domain: str
+    digest: str = ""
+
+    @classmethod
+    def of(cls, task: Task) -> "TaskRecord":
+        """The record of `task`; how its gold is spelled, spaces and order of keys, makes no difference."""
+        gold = {protocol: msgspec.json.decode(raw) for protocol, raw in task.gold.items()}
+        whole = msgspec.json.encode((task.prompt, gold), order="sorted")
+        return cls(task.language, task.domain, hashlib.blake2b(whole, digest_size=8).hexdigest())
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +49,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
     `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took.
-    `stopped` says how a run ended that was to stop when its comparisons were resolved.
+    `stopped` says how a run ended that was to stop when its comparisons were resolved. `criteria` are the digests of
+    the protocols' files of criteria.
     """
 
     run: str
@@ -60,6 +71,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     from_store: int
     from_judge: int
     stopped: Resolution | None = None
+    criteria: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write run.json into `folder`, whole."""

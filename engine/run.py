@@ -207,7 +207,7 @@ def _record(
         judge=evaluator.judge,
         prompts=make_book(config).digests(),
         metrics={protocol.name: protocol.metrics for protocol in config.scoring_protocols()},
-        tasks={task.id: TaskRecord(task.language, task.domain) for task in dataset.tasks.values()},
+        tasks={task.id: TaskRecord.of(task) for task in dataset.tasks.values()},
         systems=dataset.systems,
         spent=spending.result(),
         pages=evaluator.pages,
@@ -215,6 +215,7 @@ def _record(
         from_store=evaluator.counts.from_store,
         from_judge=evaluator.counts.from_judge,
         stopped=stopped,
+        criteria=config.criteria_digests(),
     )
 
 

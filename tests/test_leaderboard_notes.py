@@ -1,0 +1,91 @@
+"""What a leaderboard says beside its figures: runs that differ, reports that are lacking, figures that fell short."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from adjudge.engine.leaderboard import build_leaderboard
+from adjudge.engine.record import RunRecord, TaskRecord
+from adjudge.scoring.case import Task
+
+from tests.made_runs import made_run
+
+SYSTEMS = ("able", "baker", "charlie")
+
+
+def rewritten(run: Path, keep: Callable[[pa.Table], pa.Table]) -> Path:
+    """`run` with other score rows."""
+    pq.write_table(keep(pq.read_table(run / "scores.parquet")), run / "scores.parquet")
+    return run
+
+
+def notes(*runs: Path) -> str:
+    return "\n".join(build_leaderboard(runs).notes)
+
+
+def task(gold: str, prompt: str = "Why?") -> TaskRecord:
+    return TaskRecord.of(Task(id="3", prompt=prompt, gold={"rubrics": msgspec.Raw(gold.encode())}))
+
+
+def test_a_task_is_the_same_however_its_gold_is_spelled() -> None:
+    same = task('{"a": 1, "b": [2.0]}')
+    assert same == task('{"b":[2.0],"a":1}') != task('{"a": 1, "b": [3.0]}')
+    assert same != task('{"a": 1, "b": [2.0]}', "Why not?")
+
+
+@pytest.mark.parametrize("what", ["gold", "criteria"])
+def test_runs_with_other_gold_or_criteria_say_so(tmp_path: Path, what: str) -> None:
+    one, other = (made_run(tmp_path / name, SYSTEMS, 10) for name in "ab")
+    assert "differ" not in notes(one, other)
+    for run, value in ((one, "1"), (other, "2")):
+        record = RunRecord.read(run)
+        changed = {"tasks": {**record.tasks, "3": task(value)}} if what == "gold" else {"criteria": (value,)}
+        msgspec.structs.replace(record, **changed).write(run)
+    said = {"gold": "differ in the prompt or gold of 1 tasks", "criteria": "differ in their criteria"}
+    assert said[what] in notes(one, other)
+    assert "differ" not in notes(other)
+
+
+def test_a_system_without_some_reports_is_named(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
+    assert "fewer reports" not in notes(run)
+    rewritten(
+        run,
+        lambda rows: rows.filter(
+            pc.or_(pc.not_equal(rows["system"], "baker"), pc.equal(rows["task_id"], "3"))
+        ),
+    )
+    assert "race overall: fewer reports than others for baker (1 of 10)" in notes(run)
+
+
+def test_reports_that_a_judge_could_not_take_in_are_counted(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
+
+    def blamed(rows: pa.Table) -> pa.Table:
+        short = pc.and_(pc.equal(rows["task_id"], "3"), pc.equal(rows["protocol"], "race"))
+        reason = pc.if_else(short, "answer_truncated", pa.scalar(None, pa.string()))
+        return rows.set_column(rows.column_names.index("reason"), "reason", reason)
+
+    assert "took the worst" not in notes(run)
+    assert "race: 3 reports took the worst for answer_truncated" in notes(rewritten(run, blamed))
+
+
+def test_a_pooled_metric_counts_what_both_of_its_parts_have(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
+
+    def without(rows: pa.Table) -> pa.Table:
+        gone = pc.and_(pc.equal(rows["metric"], "judged"), pc.less(rows["task_id"], "4"))
+        value = pc.if_else(gone, pa.scalar(None, pa.float64()), rows["value"])
+        reason = pc.if_else(gone, "page_timeout", rows["reason"])
+        rows = rows.set_column(rows.column_names.index("value"), "value", value)
+        return rows.set_column(rows.column_names.index("reason"), "reason", reason)
+
+    board = build_leaderboard([rewritten(run, without)])
+    (metric,) = [metric for metric in board.metrics if metric.metric == "c_acc_code"]
+    assert {row.n_scored for row in metric.standings} == {6}
+    assert metric.standings[0].unscored == {"page_timeout": 4}
+    assert metric.standings[0].flagged
