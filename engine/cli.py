@@ -264,8 +264,10 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    _print(options, plan(_config(options)), show.plan)
-    return DONE
+    found = plan(_config(options))
+    show.rejected(found.rejected)
+    _print(options, found, show.plan)
+    return INCOMPLETE if found.rejected or found.unscored else DONE
 
 
 def _leaderboard(options: argparse.Namespace) -> int:

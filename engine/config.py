@@ -170,7 +170,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **overrides: object) -> "RunConfig":
-        """The configuration in the YAML file `path`, under the `overrides` that are not None. Raises ConfigError."""
+        """The configuration in the YAML file `path`, under the `overrides` that are not None. Raises ConfigError.
+
+        Protocols that are chosen by name keep the options that the file gives them.
+        """
         file = Path(path)
         try:
             raw = yaml.load(file.read_text(encoding="utf-8"), Loader=_Yaml)  # a SafeLoader
@@ -181,6 +184,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if not isinstance(raw, dict):
             raise ConfigError(f"{file}: must be a mapping of settings (tasks:, reports:, ...)")
         raw = _rooted(raw, file.parent)
+        if (chosen := overrides.get("protocols")) is not None:
+            overrides["protocols"] = _with_options(chosen, raw.get("protocols"))
         for name, value in overrides.items():
             if value is not None:
                 found = raw.get(name)
@@ -206,6 +211,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             if config.reward.audit is not None:
                 config.audit_judge()
         return config
+
+    def rooted(self, folder: str) -> "RunConfig":
+        """This configuration with its relative paths made relative to `folder`."""
+        return msgspec.convert(_rooted(msgspec.to_builtins(self), Path(folder)), type=RunConfig)
 
     def judge_config(self) -> JudgeConfig:
         """The judge's configuration, a SPEC written out."""
@@ -301,6 +310,14 @@ def _rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(reward, dict) and isinstance(canary := reward.get("canary"), dict) and "file" in canary:
         made["reward"] = {**reward, "canary": {**canary, "file": rooted(canary["file"])}}
     return made
+
+
+def _with_options(chosen: Any, entries: Any) -> Any:
+    """`chosen` protocols, those that are only named as one of `entries` has them."""
+    if not isinstance(chosen, list) or not isinstance(entries, list):
+        return chosen
+    known = {str(entry.get("name")): entry for entry in entries if isinstance(entry, dict)}
+    return [known.get(one, one) if isinstance(one, str) else one for one in chosen]
 
 
 def _chosen(entries: Sequence[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:

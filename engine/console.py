@@ -245,6 +245,9 @@ def plan(found: Plan) -> None:
         table.add_row(escape(name), f"{number:,}")
     console.print(table)
     console.print(f"to ask: {asked:,}; in the store already: {found.stored:,}")
+    if found.unscored:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in found.unscored.items())
+        console.print(f"scorecards that no judge can score: {reasons}")
     shared = found.shared_tokens / found.prompt_tokens if found.prompt_tokens else 0.0
     console.print(
         f"prompt tokens: about {found.prompt_tokens:,}, of them {found.shared_tokens:,} ({shared:.0%}) repeat a "

@@ -49,7 +49,7 @@ def find_evidence(run: str, task: str, system: str) -> list[CardEvidence]:
 
     Raises ConfigError if the run has no such report, StoreError if its store cannot be read.
     """
-    record = RunRecord.read(Path(run))
+    record = RunRecord.read(Path(run)).found_from_here(Path(run))
     place = Place.of(record.config.store)
     cards = find_cards(place, record.run, system, task)
     if not cards:

@@ -9,7 +9,7 @@ import msgspec
 from adjudge.engine.ask import Asker
 from adjudge.engine.config import ConfigError, Price, RunConfig
 from adjudge.engine.evaluator import Evaluator
-from adjudge.engine.formats import FormatError, load_dataset
+from adjudge.engine.formats import FormatError, Rejected, load_dataset
 from adjudge.engine.house import make_book, make_fetcher, make_judge
 from adjudge.engine.read import Reader
 from adjudge.engine.store import JudgmentStore, PageStore, Place
@@ -18,6 +18,7 @@ from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.render import messages
 from adjudge.judges.schema import Schema, max_tokens, schema_of
 from adjudge.prompts import PromptBook
+from adjudge.scoring.reasons import CAUSES
 
 __all__ = ["ASSUMED_PAGE_CHARS", "Plan", "estimate_tokens", "plan"]
 
@@ -33,7 +34,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `questions` counts different questions by type, `stored` how many of them the store answers; `prompt_tokens` and
     `completion_tokens` are estimates over those still to be asked, `shared_tokens` the part of the prompt tokens that
     repeat a context already sent. `pages_unread` pages were assumed to hold ASSUMED_PAGE_CHARS characters.
-    `seconds` and `cost` need a price for the judge; None without one.
+    `seconds` and `cost` need a price for the judge; None without one. `unscored` counts the scorecards by reason that
+    no judge can score, for want of gold, `rejected` are the lines of the files that are no task or report.
     """
 
     cases: int
@@ -48,6 +50,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     judge: str
     seconds: float | None
     cost: float | None
+    unscored: dict[str, int] = {}
+    rejected: tuple[Rejected, ...] = ()
 
 
 def plan(config: RunConfig) -> Plan:
@@ -71,10 +75,12 @@ async def _plan(config: RunConfig) -> Plan:
     reader = AssumingReader(pages, fetcher, assume=config.fetch.mode == "live")
     protocols = config.scoring_protocols()
     asker = Asker(notes, judgments, book)
-    scorecards = 0
+    scorecards, unscored = 0, Counter[str]()
     try:
-        async for _ in Evaluator(asker, reader, protocols, window=16).run(dataset.cases(config.repeats)):
+        async for card in Evaluator(asker, reader, protocols, window=16).run(dataset.cases(config.repeats)):
             scorecards += 1
+            if card.reason is not None and CAUSES[card.reason] == "gold":
+                unscored[card.reason] += 1
     finally:
         await judge.close()
         if fetcher is not None:
@@ -93,6 +99,8 @@ async def _plan(config: RunConfig) -> Plan:
         judge=judge.name,
         seconds=_seconds(notes, price),
         cost=_cost(notes, price),
+        unscored=dict(sorted(unscored.items())),
+        rejected=tuple(dataset.rejected),
     )
 
 

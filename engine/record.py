@@ -1,6 +1,7 @@
 """What a run says of itself in its folder: run.json."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import msgspec
@@ -39,9 +40,16 @@ class TaskRecord(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, task: Task) -> "TaskRecord":
         """The record of `task`; how its gold is spelled, spaces and order of keys, makes no difference."""
-        gold = {protocol: msgspec.json.decode(raw) for protocol, raw in task.gold.items()}
+        gold = {protocol: _plain(raw) for protocol, raw in task.gold.items()}
         whole = msgspec.json.encode((task.prompt, gold), order="sorted")
         return cls(task.language, task.domain, hashlib.blake2b(whole, digest_size=8).hexdigest())
+
+
+def _plain(raw: msgspec.Raw) -> object:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return bytes(raw)
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +58,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
     `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took.
     `stopped` says how a run ended that was to stop when its comparisons were resolved. `criteria` are the digests of
-    the protocols' files of criteria.
+    the protocols' files of criteria. `began_in` leads from the run's folder to the one that relative paths are seen
+    from, as both were.
     """
 
     run: str
@@ -72,6 +81,15 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     from_judge: int
     stopped: Resolution | None = None
     criteria: tuple[str, ...] = ()
+    began_in: str | None = None
+
+    def found_from_here(self, folder: Path) -> "RunRecord":
+        """The record of the run in `folder`, with relative paths that lead there from where this process is."""
+        if self.began_in is None:
+            return self
+        return msgspec.structs.replace(
+            self, config=self.config.rooted(os.path.relpath(folder / self.began_in))
+        )
 
     def write(self, folder: Path) -> None:
         """Write run.json into `folder`, whole."""

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import os
 import secrets
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -106,6 +108,8 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
         dataset = load_dataset(config.format, config.tasks, config.reports)
     except FormatError as error:
         raise ConfigError(str(error)) from error
+    out = Path(config.out)
+    _make(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
     protocols = config.scoring_protocols()
     total = len(dataset.reports) * config.repeats * len(protocols)
@@ -126,7 +130,6 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
     stopped = None if resolver is None else resolver.result()
     record = _record(config, dataset, evaluator, run, started, spending, stopped)
-    out = Path(config.out)
     await asyncio.to_thread(_write_run, out, record, Place.of(config.store), page(evaluator.measured()))
     board = await asyncio.to_thread(build_leaderboard, [out])
     await asyncio.to_thread(write_leaderboard, board, out)
@@ -216,12 +219,22 @@ def _record(
         from_judge=evaluator.counts.from_judge,
         stopped=stopped,
         criteria=config.criteria_digests(),
+        began_in=os.path.relpath(Path.cwd(), config.out),
     )
+
+
+def _make(out: Path) -> None:
+    """Make the run's folder, before anything is asked. Raises ConfigError if nothing can be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            return
+    except OSError as error:
+        raise ConfigError(f"out: {out} cannot be written: {error.strerror}") from error
 
 
 def _write_run(out: Path, record: RunRecord, place: Place, numbers: bytes) -> None:
     try:
-        out.mkdir(parents=True, exist_ok=True)
         scores = score_table(place, record.run)
         written = out / ".scores.parquet.tmp"
         pq.write_table(scores, written, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)

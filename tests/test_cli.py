@@ -209,13 +209,17 @@ def test_a_dead_judge_leaves_everything_unscored_with_its_reason(tmp_path, capsy
     assert {(row["value"], row["reason"]) for row in rows} == {(None, "judge_unavailable")}
 
 
-def test_show_gives_every_question_and_answer(tmp_path, capsys):
+def test_show_gives_every_question_and_answer_wherever_it_is_asked(tmp_path, capsys, monkeypatch):
     config = world(tmp_path)
-    run(capsys, "evaluate", config)
+    monkeypatch.chdir(tmp_path)
+    run(capsys, "evaluate", changed(config, tasks="tasks.jsonl", store="store", out="run").name)
     code, out, _ = run(capsys, "show", tmp_path / "run", "--task", "1", "--system", "system2")
     assert code == 0 and out.count("RubricPoints") == 10 and "fact number 3" in out
     code, out, _ = run(capsys, "show", tmp_path / "run", "--task", "1", "--system", "system2", "--json")
     assert len(json.loads(out)[0]["questions"]) == 10
+    monkeypatch.chdir(tmp_path.parent)
+    code, out, _ = run(capsys, "show", Path(tmp_path.name, "run"), "--task", "1", "--system", "system2")
+    assert code == 0 and out.count("RubricPoints") == 10
     code, _, error = run(capsys, "show", tmp_path / "run", "--task", "1", "--system", "nobody")
     assert code == 2 and "nobody" in one_line(error)
 
@@ -230,6 +234,34 @@ def test_plan_counts_what_a_run_then_asks_and_writes_nothing(tmp_path, capsys):
     run(capsys, "evaluate", config)
     _, out, _ = run(capsys, "plan", config, "--json")
     assert json.loads(out)["stored"] == 200 and json.loads(out)["prompt_tokens"] == 0
+
+
+def test_plan_says_what_cannot_be_judged(tmp_path, capsys):
+    config = world(tmp_path, systems=1, tasks=2)
+    tasks = [json.loads(line) for line in (tmp_path / "tasks.jsonl").read_text().splitlines()]
+    del tasks[0]["gold"]
+    lines(tmp_path / "tasks.jsonl", tasks)
+    file = tmp_path / "reports" / "system0.jsonl"
+    file.write_text(file.read_text() + '{"task_id": "no such task", "system": "system0", "text": "x"}\n')
+    code, out, error = run(capsys, "plan", config)
+    assert code == 3 and "no judge can score: gold_missing 1" in out
+    assert "left out: " in error and "no such task" in error
+
+
+def test_protocols_chosen_by_name_keep_their_options(tmp_path, capsys):
+    rows = [{"criterion": "Says that fact number 3 holds.", "points": 1}]
+    protocols = [{"name": "rubrics", "file": str(lines(tmp_path / "criteria.jsonl", rows))}, "fact"]
+    config = changed(world(tmp_path, systems=1, tasks=1), protocols=protocols)
+    code, out, _ = run(capsys, "plan", config, "--protocol", "rubrics", "--json")
+    assert code == 0 and json.loads(out)["questions"] == {"RubricPoints": 11}
+
+
+def test_an_out_that_cannot_be_written_is_known_before_anything_is_asked(tmp_path, capsys):
+    config = world(tmp_path)
+    (tmp_path / "file").write_text("")
+    code, _, error = run(capsys, "evaluate", config, "--out", tmp_path / "file" / "run")
+    assert code == 2 and "out: " in one_line(error)
+    assert not (tmp_path / "store").exists()
 
 
 def test_compare_and_agreement_of_a_run(tmp_path, capsys):

@@ -29,7 +29,7 @@ class OpenRun:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        self.record = RunRecord.read(self.folder)
+        self.record = RunRecord.read(self.folder).found_from_here(self.folder)
         self.scores = ScoreRows(self.folder)
         self.place = Place.of(self.record.config.store)
         self._store: asyncio.Task[tuple[JudgmentStore, PageStore]] | None = None
