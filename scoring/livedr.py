@@ -124,14 +124,13 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def evaluate(case: Case, gold: Gold, tools: Tools) -> Outcome | Missing:
-    """A report's answer against gold, by the rule of its category; no answer at all scores 0."""
+    """A report's answer against gold, by its category's rule; none scores 0, and so does one too long for the judge."""
     answer = await structured_answer(case, tools)
-    if not isinstance(answer, Missing):
-        return await _matched(case, gold, answer, tools)
-    if CAUSES[answer.reason] != "report":
-        return answer
+    found = answer if isinstance(answer, Missing) else await _matched(case, gold, answer, tools)
+    if not isinstance(found, Missing) or CAUSES[found.reason] != "report":
+        return found
     nothing = await _matched(case, gold, NOTHING, tools)
-    return nothing if isinstance(nothing, Missing) else msgspec.structs.replace(nothing, blame=answer.reason)
+    return nothing if isinstance(nothing, Missing) else msgspec.structs.replace(nothing, blame=found.reason)
 
 
 async def _matched(case: Case, gold: Gold, answer: msgspec.Raw, tools: Tools) -> Outcome | Missing:

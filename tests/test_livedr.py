@@ -285,6 +285,25 @@ def test_a_report_that_cannot_be_read_out_takes_zero_and_says_why() -> None:
     assert card.status == "scored"
 
 
+@pytest.mark.parametrize("reason", ["context_overflow", "answer_truncated"])
+@pytest.mark.parametrize(
+    ("category", "truth", "answer"),
+    [
+        ("entities", [["Ann"]], [["alpha" * 1000]]),
+        ("flights", [{"id": "x"}], [{"id": "alpha" * 1000}]),
+        ("claims", [{"claim": "A"}], ["alpha" * 1000]),
+        ("scifacts-geo", [[{"paper_title": ["p"]}]], [[{"paper_title": "alpha" * 1000}]]),
+    ],
+)
+def test_an_answer_that_cannot_be_matched_takes_zero_and_says_why(
+    category: str, truth: object, answer: object, reason: str
+) -> None:
+    card, tools = score(case_of(category, truth, answer), lambda question: reason)
+    assert len(tools.questions) == 1
+    assert all(card.scores[name] == 0 for name in ALL)
+    assert (card.status, card.reason) == ("scored", reason)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
