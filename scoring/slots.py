@@ -161,9 +161,10 @@ def _weight(keys: Sequence[str], rules: Rules) -> float:
 async def grade_slots(
     comparison: Comparison, predicted: Sequence[msgspec.Raw], gold: Sequence[Slot], rules: Rules
 ) -> tuple[list[Graded], list[Evidence]] | Missing:
-    """Matches and grades every predicted slot against its gold slot; a slot of the wrong shape is not predicted."""
+    """Matches and grades every gold slot's prediction; one that is not there or of another shape is not predicted."""
+    given = [*predicted, *[NULL] * (len(gold) - len(predicted))]
     graded = await asyncio.gather(
-        *(_slot(comparison, raw, slot, rules) for raw, slot in zip(predicted, gold, strict=False))
+        *(_slot(comparison, raw, slot, rules) for raw, slot in zip(given, gold, strict=False))
     )
     items: list[Graded] = []
     evidence: list[Evidence] = []
@@ -181,8 +182,9 @@ async def _slot(
     if isinstance(gold, list):
         return await _rows(comparison, [fields(row) or {} for row in rows(raw) or []], gold, rules)
     found = fields(raw)
-    if found is None:
+    if found is None and gold.keys().isdisjoint(rules.main_claims):
         return [], []
+    found = found or {}  # without its main claims, it closes their gate
     grades = await _grades(comparison, found, gold, rules)
     if isinstance(grades, Missing):
         return grades

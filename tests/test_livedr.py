@@ -170,6 +170,25 @@ def test_a_main_claim_that_is_not_given_zeroes_the_question() -> None:
     assert figures(card) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("given", [None, {}, "X1", ["X1"], {"airline": "Q"}])
+def test_a_slot_that_is_not_given_has_not_given_its_main_claim(given: object) -> None:
+    rows = [{"name": "A", "k": 1}]
+    info = {"primary_keys": ["name"], "main_claims": ["flight"]}
+    truth, answer = [{"flight": "X1"}, rows], [given, rows]
+    for gold, told in ((truth, answer), (truth[::-1], answer[::-1]), (truth[::-1], [rows])):
+        card, _ = score(case_of("flights", gold, told, info=info))
+        assert figures(card) == figures(card, "_eq1") == figures(card, "_strict") == (0, 0, 0)
+
+
+def test_a_slot_without_a_main_claim_may_be_left_out() -> None:
+    rows = [{"name": "A", "k": 1}]
+    info = {"primary_keys": ["name"], "main_claims": ["name"]}
+    for answer in ([rows, None], [rows]):
+        card, _ = score(case_of("flights", [rows, {"airline": "Q"}], answer, info=info))
+        assert figures(card) == pytest.approx((1, 2 / 3, 4 / 5))
+        assert figures(card, "_eq1") == pytest.approx((1, 1 / 2, 2 / 3))
+
+
 def test_a_main_claim_that_is_wrong_zeroes_rows_that_are_right() -> None:
     truth = [{"flight": "X1"}, [{"name": "A", "k": 1}]]
     answer = [{"flight": "X2"}, [{"name": "A", "k": 1}]]
