@@ -111,11 +111,12 @@ def _part(name: str, term: Term, strict: bool, protocols: Sequence[ScoringProtoc
 
 
 def _found(name: str, protocols: Sequence[ScoringProtocol]) -> tuple[ScoringProtocol, str]:
-    """The protocol and metric that `name` means. A metric that only tasks define is looked for in their protocol."""
+    """The protocol and metric that `name` means. One that only tasks define has a colon (`tag:NAME`)."""
     for protocol in protocols:
         if name.startswith(f"{protocol.name}."):
             metric = name.removeprefix(f"{protocol.name}.")
-            if metric in {known.name for known in protocol.metrics} or isinstance(protocol, CaseMetrics):
+            of_tasks = isinstance(protocol, CaseMetrics) and ":" in metric
+            if of_tasks or metric in {known.name for known in protocol.metrics}:
                 return protocol, metric
     having = [protocol for protocol in protocols if name in {metric.name for metric in protocol.metrics}]
     if not having:

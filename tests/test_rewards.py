@@ -137,6 +137,7 @@ class TestFormula:
         [
             ({"metric": "c_acc_code"}, "pooled over tasks"),
             ({"metric": "nonsense"}, "'nonsense' is no metric here"),
+            ({"metric": "rubrics.scores"}, "'rubrics.scores' is no metric here"),
             ({"weights": {"score": 1, "c_acc": -1}}, "must be positive"),
             ({"weights": {"unsupported": -1}}, "no worst value"),
             ({"weights": {"c_acc": 0}}, "a weight of 0"),
