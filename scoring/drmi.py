@@ -192,8 +192,13 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """By module: its headline first, then the other readings (see `Planning`, `Retrieval`, `Reasoning`)."""
-        names = [name for module in self.modules for name in _NAMES[module]]
-        return tuple(Metric(name=name, scale=100, headline=name in _HEADLINES) for name in names)
+        return _metrics(self.modules)
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """The metrics of the modules that the task has gold for. Raises GoldError."""
+        gold = case.gold(self.name, Gold)
+        known = {"planning": gold.plan, "retrieval": gold.references, "reasoning": gold.statements}
+        return _metrics([module for module in self.modules if known[module]])
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Scores the modules side by side."""
@@ -207,6 +212,11 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True):
         card = Scorecard.of(self.name, case, values, evidence)
         blame = next((found.blame for found in scored if found.blame is not None), None)
         return card if card.reason is not None else msgspec.structs.replace(card, reason=blame)
+
+
+def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
+    names = [name for module in modules for name in _NAMES[module]]
+    return tuple(Metric(name=name, scale=100, headline=name in _HEADLINES) for name in names)
 
 
 class Scored(msgspec.Struct, frozen=True):

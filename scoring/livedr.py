@@ -7,7 +7,7 @@ For a question of plain nested claims (category `claims`, ours) Eq. 1 is the rul
 """
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 from adjudge.scoring.case import NULL, Case, GoldError
@@ -22,8 +22,6 @@ from adjudge.scoring.slots import Rules, Slot, count_fields, grade_slots, slot_c
 from adjudge.scoring.traces import count_trace
 
 __all__ = ["CATEGORIES", "Averages", "Gold", "LiveDR", "averages"]
-
-T = TypeVar("T")
 
 Category = Literal[
     "scifacts-materials",
@@ -65,10 +63,10 @@ class Gold(msgspec.Struct, frozen=True, kw_only=True):
     ground_truths: msgspec.Raw
     eval_info: Rules | None = None
 
-    def slots(self, kind: type[T]) -> T:
-        """The ground truth as `kind`. Raises GoldError (gold_invalid) if it is something else, or empty."""
+    def truth(self) -> Any:
+        """The ground truth in its category's layout. Raises GoldError (gold_invalid) if it has another, or is empty."""
         try:
-            found = msgspec.json.decode(self.ground_truths, type=kind)
+            found = msgspec.json.decode(self.ground_truths, type=_LAYOUTS.get(self.category, _SLOTS))
         except (msgspec.MsgspecError, RecursionError) as error:
             raise GoldError(
                 "gold_invalid", f"ground_truths of a {self.category} question: {error}"
@@ -82,6 +80,17 @@ class PriorArt(msgspec.Struct, frozen=True):
     """A gold paper; only its title counts."""
 
     title: str
+
+
+_SLOTS = list[dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]]]
+_LAYOUTS: dict[Category, Any] = {
+    "scifacts-materials": list[list[Row]],
+    "scifacts-geo": list[list[Row]],
+    "prior-art": list[list[PriorArt]],
+    "entities": list[list[str]],
+    "claims": list[Claim],
+}
+"""How a category's ground truth is laid out; those not named here hold `_SLOTS`."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -106,7 +115,8 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True):
         return _ANSWER_METRICS + _TRACE_METRICS
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        """All of `metrics`, without those of the trace where the report has none."""
+        """All of `metrics`, without those of the trace where the report has none. Raises GoldError."""
+        case.gold(self.name, Gold).truth()
         return _ANSWER_METRICS if case.report.trace == NULL else self.metrics
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
@@ -134,25 +144,19 @@ async def evaluate(case: Case, gold: Gold, tools: Tools) -> Outcome | Missing:
 
 
 async def _matched(case: Case, gold: Gold, answer: msgspec.Raw, tools: Tools) -> Outcome | Missing:
-    rules = gold.eval_info or Rules()
+    truth, rules = gold.truth(), gold.eval_info or Rules()
     comparison = Comparison.of(case, tools, shown(rules.evaluation_note) or "-")
     match gold.category:
         case "scifacts-materials" | "scifacts-geo":
-            return await _scifacts(comparison, answer, gold.slots(list[list[Row]])[0], rules)
+            return await _scifacts(comparison, answer, truth[0], rules)
         case "prior-art":
-            named = [[row.title for row in slot] for slot in gold.slots(list[list[PriorArt]])]
-            return await _named(comparison, answer, named)
+            return await _named(comparison, answer, [[row.title for row in slot] for slot in truth])
         case "entities":
-            return await _named(comparison, answer, gold.slots(list[list[str]]))
+            return await _named(comparison, answer, truth)
         case "claims":
-            return await _nested(comparison, answer, gold.slots(list[Claim]))
+            return await _nested(comparison, answer, truth)
         case _:
-            return await _slots(
-                comparison,
-                answer,
-                gold.slots(list[dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]]]),
-                rules,
-            )
+            return await _slots(comparison, answer, truth, rules)
 
 
 async def _scifacts(

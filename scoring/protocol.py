@@ -65,7 +65,10 @@ class ScoringProtocol(Protocol):
 
 @runtime_checkable
 class CaseMetrics(Protocol):
-    """A protocol whose metrics, or their bounds, differ from case to case: its gold names tags, say, or points."""
+    """A protocol that needs gold, or whose metrics or their bounds differ from case to case (tags, say, or points).
+
+    A name that only a case gives has a colon.
+    """
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """Every metric that `score` gives for this case. Raises GoldError like `score`."""
@@ -76,7 +79,7 @@ async def score_case(protocol: ScoringProtocol, case: Case, tools: Tools) -> Sco
     """`protocol`'s scorecard of `case`, with the rules that hold for every protocol.
 
     An empty or oversized report takes the minimum without being judged; missing or invalid gold leaves all metrics
-    unscored.
+    unscored, whatever the report.
     """
     own_doing = _own_doing(case.report.text)
     try:

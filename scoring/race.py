@@ -168,11 +168,14 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             Metric(name="total", best=10),
         )
 
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """`metrics`, the same for every task. Raises GoldError."""
+        self._gold(case)
+        return self.metrics
+
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Clean the report, agree on criteria, ask for marks, weigh them. Raises GoldError."""
-        gold = RaceGold.of(case)
-        if self.variant not in WITHOUT_REFERENCE and not gold.reference.strip():
-            raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference")
+        gold = self._gold(case)
         article = await self._cleaned(case, tools)
         if isinstance(article, Missing):
             return self._without(case, article.reason)
@@ -185,6 +188,12 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         marks = await self._marks(case, article, clean_report(gold.reference), measure, tools)
         items = [_Item(*item, marks) for item, marks in zip(measure.items, marks, strict=True)]
         return self._scorecard(case, items, measure)
+
+    def _gold(self, case: Case) -> RaceGold:
+        gold = RaceGold.of(case)
+        if self.variant not in WITHOUT_REFERENCE and not gold.reference.strip():
+            raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference")
+        return gold
 
     async def _cleaned(self, case: Case, tools: Tools) -> str | Missing:
         if self.cleaning == "judge":

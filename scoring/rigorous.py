@@ -180,7 +180,8 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return (*with_partials(judged, self.min_answered), *counted)
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        """`metrics` without those that need token or retrieval counts which the report does not give."""
+        """`metrics` without those that need token or retrieval counts that the report lacks. Raises GoldError."""
+        self._gold(case)
         known = {"contribution_per_token": _own_tokens(case), "retrieval_index": _retrieved(case)}
         unknown = tuple(name for name, value in known.items() if value is None)
         return tuple(metric for metric in self.metrics if not metric.name.startswith(unknown))

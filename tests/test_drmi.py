@@ -142,6 +142,12 @@ def test_what_gold_lacks_leaves_that_module_unscored() -> None:
     assert set(card.reasons.values()) == {"gold_missing"}
 
 
+def test_an_empty_report_takes_the_minimum_of_what_gold_holds() -> None:
+    card, _ = score(case_of(msgspec.structs.replace(GOLD, plan=(), references=()), text=" "), labelling({}))
+    assert card.scores == dict.fromkeys(REASONING, 0.0)
+    assert card.reason == "report_empty"
+
+
 def test_many_statements_and_long_plans_are_split_at_twenty() -> None:
     gold = Gold(
         plan=tuple(f"step {number}" for number in range(45)),

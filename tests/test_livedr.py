@@ -455,9 +455,10 @@ def test_after_a_missing_match_nothing_more_is_asked() -> None:
     ],
 )
 def test_gold_that_does_not_fit_is_invalid(category: str, truth: object) -> None:
-    card, _ = score(case_of(category, truth, [["a"]]))
-    assert set(card.reasons.values()) == {"gold_invalid"}
-    assert card.scores["f1"] is None
+    for text in ("report", " "):
+        card, _ = score(case_of(category, truth, [["a"]], text=text))
+        assert set(card.reasons.values()) == {"gold_invalid"}
+        assert card.scores["f1"] is None
 
 
 def test_an_unknown_category_and_a_missing_gold_are_gold_failures() -> None:

@@ -306,9 +306,11 @@ async def test_criteria_that_cannot_be_made_leave_the_task_unscored(kind: type) 
     ],
 )
 async def test_gold_that_is_missing_or_cannot_be_measured_by(gold: Any, reason: str) -> None:
-    card, tools = await run(Race(), case(gold))
-    assert set(card.reasons.values()) == {reason}
-    assert tools.questions == []
+    for report in (case(gold), case(gold, text=" ")):
+        card, tools = await run(Race(), report)
+        assert set(card.scores.values()) == {None}
+        assert set(card.reasons.values()) == {reason}
+        assert tools.questions == []
 
 
 async def test_an_empty_report_takes_the_minimum_unasked() -> None:

@@ -249,6 +249,15 @@ class TestCauses:
         assert [reward.status for reward in found] == ["scored"] * 3 + ["unscored", "scored"]
         assert found[4].value == by_id[0].value and found[4].value is not None
 
+    @pytest.mark.parametrize("protocol", ["race", "rubrics", "rigorous", "livedr", "dr3", "drmi"])
+    def test_without_gold_there_is_no_reward_whatever_the_text(self, tmp_path, protocol):
+        config = rewarded(tmp_path, protocols=[protocol], weights={}, length={"max": 1000})
+        with RewardModel(config) as model:
+            found = model.score_sync(
+                {"task_id": "nobody", "text": text} for text in (TEXT, "", " \n", "x" * 1001)
+            )
+        assert [(reward.value, reward.reason) for reward in found] == [(None, "gold_missing")] * 4
+
     async def test_dead_and_refused_citations_are_unsupported_and_never_none(self, tmp_path):
         async def answer(request):
             return web.Response(status=404)

@@ -262,9 +262,10 @@ class TestScore:
         ],
     )
     async def test_gold_that_is_no_gold(self, gold, reason):
-        card = await score_case(Rigorous(), case(gold), DirectTools(judge()))
-        assert set(card.scores.values()) == {None}
-        assert set(card.reasons.values()) == {reason}
+        for text in (TEXT, " "):
+            card = await score_case(Rigorous(), case(gold, text), DirectTools(judge()))
+            assert set(card.scores.values()) == {None}
+            assert set(card.reasons.values()) == {reason}
 
     async def test_rubrics_may_be_objects(self):
         gold = GOLD | {"qsr": [{"criterion": "Is it so?", "values": [0, 3]}]}
