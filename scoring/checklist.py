@@ -73,7 +73,7 @@ async def find_checklist(case: Case, tools: Tools) -> list[str] | Missing:
         ChecklistOf(context=Context.of(task=case.task.prompt), language=case.task.language)
     )
     if judgment.answer is None:
-        return Missing(judgment.reason or "judge_unparseable")
+        return Missing(judgment.reason or "judge_unparseable").blameless()
     return list(judgment.answer.requirements)
 
 

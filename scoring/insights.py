@@ -91,7 +91,7 @@ async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> 
     found: dict[str | Missing, None] = {}
     for judgment in judgments:
         if judgment.answer is None:
-            found[Missing(judgment.reason or "judge_unparseable")] = None
+            found[Missing(judgment.reason or "judge_unparseable").blameless()] = None
         else:
             found |= dict.fromkeys(judgment.answer.insights)
     return list(found)

@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 from adjudge.judges import Answer, Judgment, Status, Usage
 from adjudge.scoring.case import Case
-from adjudge.scoring.reasons import Reason
+from adjudge.scoring.reasons import CAUSES, Reason
 
 __all__ = ["Evidence", "Metric", "Missing", "Scorecard", "Value", "first_missing"]
 
@@ -35,6 +35,10 @@ class Missing(msgspec.Struct, frozen=True):
     """In place of a value: why there is none."""
 
     reason: Reason
+
+    def blameless(self) -> "Missing":
+        """The same where no report was shown: what would be one's own doing is more than this judge can take."""
+        return Missing("judge_unsupported") if CAUSES[self.reason] == "report" else self
 
 
 Value = float | Missing

@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.formula import Formula
+from adjudge.engine.reward_config import RewardConfig
 from adjudge.judges import Context, LexicalJudge, Media, Reply, ScriptedJudge
 from adjudge.judges.render import content_parts
 from adjudge.scoring import dr3
@@ -491,6 +493,14 @@ class TestMissing:
             DR3(), case(GOLD | {"insights": {}}), DirectTools(judge(InsightsOf="judge_timeout"))
         )
         assert (card.reasons["ir_uf"], card.reasons["ir_sc"]) == ("judge_timeout", "judge_timeout")
+
+    @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
+    @pytest.mark.parametrize(("kind", "name"), [("InsightsOf", "ir_sc"), ("ChecklistOf", "if")])
+    async def test_what_a_source_or_a_task_breaks_is_no_reports_doing(self, kind, name, reason):
+        gold = GOLD | {"insights": {}, "checklist": []}
+        card = await score_case(DR3(), case(gold), DirectTools(judge(**{kind: reason})))
+        assert card.scores[name] is None and CAUSES[card.reasons[name]] == "infrastructure"
+        assert Formula(RewardConfig(), [DR3()]).value({"dr3": card}, {}).value is None
 
     async def test_a_column_without_answers_is_left_out_of_the_partial_average(self):
         card = await score_case(

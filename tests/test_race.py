@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from adjudge.engine.formula import Formula
+from adjudge.engine.reward_config import RewardConfig
 from adjudge.judges import Context, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.judges.render import messages
 from adjudge.judges.schema import json_schema, max_tokens
@@ -36,6 +38,7 @@ from adjudge.scoring.race_marks import (
     PairMarks,
     chunks,
 )
+from adjudge.scoring.reasons import CAUSES
 from adjudge.scoring.scorecard import Scorecard
 from adjudge.scoring.yardstick import CriteriaDraft, DimensionCriteria, DimensionWeights, Draft, WeightDraw
 from hypothesis import given
@@ -290,6 +293,18 @@ async def test_criteria_that_cannot_be_made_leave_the_task_unscored(kind: type) 
 
     card, _ = await run(Race(), case({"reference": REFERENCE}), judge)
     assert set(card.reasons.values()) == {"judge_refused"}
+
+
+@pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
+@pytest.mark.parametrize("kind", [DimensionWeights, DimensionCriteria])
+async def test_what_a_task_breaks_is_no_reports_doing(kind: type, reason: str) -> None:
+    def judge(question: Question[Any]) -> Any:
+        return reason if isinstance(question, kind) else opinion(question)
+
+    card, _ = await run(Race(), case({"reference": REFERENCE}), judge)
+    assert set(card.scores.values()) == {None}
+    assert {CAUSES[found] for found in card.reasons.values()} == {"infrastructure"}
+    assert Formula(RewardConfig(), [Race()]).value({"race": card}, {}).value is None
 
 
 @pytest.mark.parametrize(
