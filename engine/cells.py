@@ -3,7 +3,7 @@
 from typing import Literal
 
 import msgspec
-from adjudge.engine.leaderboard import MetricBoard, Standing
+from adjudge.engine.board import MetricBoard, Standing
 
 __all__ = ["Cell", "Table", "number", "score", "span"]
 

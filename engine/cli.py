@@ -12,13 +12,14 @@ import msgspec
 from adjudge.engine import console as show
 from adjudge.engine.agreement import with_humans, with_run
 from adjudge.engine.attack import AttackReport, attack, load_attacks
+from adjudge.engine.board import Leaderboard
 from adjudge.engine.compare import compare
 from adjudge.engine.config import ConfigError, JudgeConfig, RunConfig
 from adjudge.engine.doctor import examine
 from adjudge.engine.evidence import find_evidence
 from adjudge.engine.fetch import FetchRow, fetch_command, fetch_config
 from adjudge.engine.house import make_judge
-from adjudge.engine.leaderboard import Leaderboard, build_leaderboard
+from adjudge.engine.leaderboard import build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
 from adjudge.engine.logs import begin, form, is_json
 from adjudge.engine.markdown import leaderboard_markdown, rich_markdown

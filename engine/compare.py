@@ -5,9 +5,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from adjudge.engine.config import ConfigError
-from adjudge.engine.leaderboard import figure
 from adjudge.engine.record import RunRecord
-from adjudge.engine.scores import ScoreMatrix, read_matrices, read_scores
+from adjudge.engine.scores import ScoreMatrix, figure, read_matrices, read_scores
 from adjudge.scoring.kernels.paired_tests import holm, paired_t, sign_flip, wilcoxon
 
 __all__ = ["Comparison", "PairedMetric", "compare"]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from adjudge.engine.agreement import MetricAgreement
 from adjudge.engine.attack import AttackReport
+from adjudge.engine.board import Leaderboard, MetricBoard, Standing
 from adjudge.engine.compare import Comparison
 from adjudge.engine.correction import Corrected
 from adjudge.engine.doctor import Finding
 from adjudge.engine.evidence import CardEvidence
 from adjudge.engine.fetch import FetchSummary
 from adjudge.engine.formats import Rejected
-from adjudge.engine.leaderboard import Leaderboard, MetricBoard, Standing
 from adjudge.engine.logs import event, is_json
 from adjudge.engine.plan import ASSUMED_PAGE_CHARS, Plan
 from adjudge.engine.run import RunResult

@@ -1,8 +1,8 @@
 """What stands behind a ranking, as tables."""
 
+from adjudge.engine.board import Leaderboard, MetricBoard
 from adjudge.engine.cells import Cell, Table, number, score, span
 from adjudge.engine.detail import Detail
-from adjudge.engine.leaderboard import Leaderboard, MetricBoard
 from adjudge.scoring.reasons import CAUSES
 
 __all__ = ["detail_tables"]
@@ -125,7 +125,7 @@ def _unscored(head: MetricBoard) -> Table:
     return Table(
         kind="unscored",
         title="What was unscored, and why",
-        note=note if rows else "Nothing was left unscored.",
+        note=note if rows else f"Nothing of {head.metric} was left unscored.",
         columns=("system", "reason", "cause", "scores"),
         rows=tuple(rows),
     )

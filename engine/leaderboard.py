@@ -11,119 +11,26 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+from adjudge.engine.board import FLAGGED_BELOW, Leaderboard, MetricBoard, RankStability, Standing
 from adjudge.engine.config import ConfigError
-from adjudge.engine.correction import Corrected, CorrectedDifference, Correction, corrections
-from adjudge.engine.detail import Detail, Noise, detail_of, noise_of
+from adjudge.engine.correction import Correction, corrections
+from adjudge.engine.detail import Noise, detail_of, noise_of
+from adjudge.engine.notes import notes_on
 from adjudge.engine.provenance import Provenance
-from adjudge.engine.published import Published, PublishedAgreement, agreement_with
+from adjudge.engine.published import Published, agreement_with
 from adjudge.engine.record import RunRecord, TaskRecord
-from adjudge.engine.resolution import Resolution
 from adjudge.engine.scores import ScoreMatrix, figure, read_matrices, read_scores, values_of
 from adjudge.engine.spending import Spent
-from adjudge.judges.panel import same_family
-from adjudge.scoring.kernels.bootstrap import Bootstrap, RankAgreement, bootstrap
+from adjudge.scoring.kernels.bootstrap import Bootstrap, bootstrap
 from adjudge.scoring.scorecard import Metric
 
-__all__ = [
-    "Leaderboard",
-    "MetricBoard",
-    "Standing",
-    "Statistics",
-    "build_leaderboard",
-    "figure",
-]
+__all__ = ["Statistics", "build_leaderboard"]
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
-FLAGGED_BELOW = 0.95
-_NO_ROOM = ("answer_truncated", "context_overflow")
 
 Floats = npt.NDArray[np.float64]
 Known = dict[tuple[str, str], Metric]
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """One system under one metric.
-
-    `value` is its mean over its own scored tasks with the interval `low`..`high`; `on_common` its mean over the tasks
-    scored for all, by which it has `rank` (1 is best; equals share the mean of their ranks) with the interval
-    `rank_low`..`rank_high`. `tier` 1 holds those that cannot be told from the best, and so on. `coverage` is
-    n_scored / n_total, `flagged` whether that is under 95 %. None where nothing is scored. `corrected` is what people's
-    scores of some tasks make of it.
-    """
-
-    system: str
-    value: float | None
-    low: float | None
-    high: float | None
-    on_common: float | None
-    rank: float | None
-    rank_low: float | None
-    rank_high: float | None
-    tier: int | None
-    n_total: int
-    n_scored: int
-    n_unscored: int
-    unscored: dict[str, int]
-    coverage: float
-    flagged: bool
-    corrected: Corrected | None = None
-
-
-class RankStability(msgspec.Struct, frozen=True):
-    """A rank correlation of the resampled rankings with the full one: mean and interval, None where undefined."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def of(cls, agreement: RankAgreement) -> "RankStability":
-        """The kernel's figures."""
-        return cls(figure(agreement.mean), figure(agreement.low), figure(agreement.high))
-
-
-class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of one protocol. Standings are in order of rank, unranked systems last, by name.
-
-    `tau` and `rho` (Kendall's tau-b, Spearman's rho) say how well the ranking holds when tasks are drawn anew.
-    Headline metrics have a `detail`. `published` holds others' figures by system, in the units people are shown.
-    """
-
-    protocol: str
-    metric: str
-    judge: str
-    headline: bool
-    shown: bool
-    scale: float
-    lower_is_better: bool
-    n_tasks: int
-    n_common: int
-    tau: RankStability
-    rho: RankStability
-    standings: tuple[Standing, ...]
-    detail: Detail | None = None
-    published: dict[str, float] = {}
-    published_agreement: PublishedAgreement | None = None
-    corrected_differences: tuple[CorrectedDifference, ...] = ()
-
-
-class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaderboard over `runs`. `notes` say what a reader must know before comparing, `sources` how it was made.
-
-    `stopped` says how runs ended that were to stop when their comparisons were resolved.
-    """
-
-    runs: tuple[str, ...]
-    notes: tuple[str, ...]
-    confidence: float
-    resamples: int
-    seed: int
-    metrics: tuple[MetricBoard, ...]
-    sources: tuple[Provenance, ...] = ()
-    spent: dict[str, Spent] = {}
-    stopped: tuple[Resolution, ...] = ()
 
 
 class Statistics:
@@ -202,7 +109,7 @@ def build_leaderboard(
         raise ConfigError(f"published: no figure is of a metric of these runs; they have {there}")
     return Leaderboard(
         runs=tuple(record.run for record in records),
-        notes=(*_notes(records, boards), *_blamed(scores)),
+        notes=notes_on(records, boards, scores),
         confidence=CONFIDENCE,
         resamples=RESAMPLES,
         seed=known.seed,
@@ -315,71 +222,3 @@ def _pooled(matrices: Sequence[ScoreMatrix], known: Known) -> list[ScoreMatrix]:
             )
         )
     return pooled
-
-
-def _blamed(scores: pa.Table) -> list[str]:
-    """What to know where reports took the worst because the judge could not take them in, or end its answer."""
-    wanted = pc.and_(pc.is_valid(scores["value"]), pc.is_in(scores["reason"], pa.array(_NO_ROOM)))
-    cards = scores.filter(wanted).group_by(["protocol", "reason", "system", "task_id", "sample", "repeat"])
-    counted = cards.aggregate([]).group_by(["protocol", "reason"]).aggregate([([], "count_all")])
-    return [
-        f"{row['protocol']}: {row['count_all']} reports took the worst for {row['reason']}: where that is most of them,"
-        " the judge's window or its answers are too short; mend it and ask again with --retry-unscored"
-        for row in sorted(counted.to_pylist(), key=lambda row: (row["protocol"], row["reason"]))
-    ]
-
-
-def _changed_tasks(records: list[RunRecord]) -> int:
-    """How many tasks of the same name are not the same in all of the runs that have them."""
-    digests: dict[str, set[str]] = {}
-    for record in records:
-        for name, task in record.tasks.items():
-            digests.setdefault(name, set()).add(task.digest)
-    return sum(len(found - {""}) > 1 for found in digests.values())
-
-
-def _notes(records: list[RunRecord], boards: list[MetricBoard]) -> list[str]:
-    notes = []
-    for what, values in (
-        ("judges", [record.judge.fingerprint for record in records]),
-        ("prompts", [str(sorted(record.prompts.items())) for record in records]),
-        ("protocol options", [str(record.config.protocols) for record in records]),
-        ("criteria", [str(record.criteria) for record in records]),
-    ):
-        if len(set(values)) > 1:
-            notes.append(f"these runs differ in their {what}: compare their scores with care")
-    changed = _changed_tasks(records)
-    if changed:
-        notes.append(
-            f"these runs differ in the prompt or gold of {changed} tasks: compare their scores with care"
-        )
-    if any(record.judge.name == "lexical" for record in records):
-        notes.append("the lexical judge sees words, not meaning: a baseline, not a measure of quality")
-    notes += [record.stopped.note for record in records if record.stopped is not None]
-    if any(board.corrected_differences for board in boards):
-        notes.append(
-            "corrected figures are people's scores foretold; they hold if the rated tasks were drawn at random"
-        )
-    for record in records:
-        related = same_family(record.judge.name, record.systems)
-        if related:
-            notes.append(
-                f"the judge {record.judge.name} is of the family of {', '.join(related)}: it may favour its own"
-            )
-    for board in boards:
-        if not board.headline:
-            continue
-        flagged = [row.system for row in board.standings if row.flagged]
-        if flagged:
-            notes.append(
-                f"{board.protocol} {board.metric}: under {FLAGGED_BELOW:.0%} scored for {', '.join(flagged)} (*)"
-            )
-        most = max(row.n_total for row in board.standings)
-        fewer = [f"{row.system} ({row.n_total} of {most})" for row in board.standings if row.n_total < most]
-        if fewer:
-            notes.append(f"{board.protocol} {board.metric}: fewer reports than others for {', '.join(fewer)}")
-        if not board.n_common:
-            notes.append(
-                f"{board.protocol} {board.metric}: no task is scored for all systems, so they are not ranked"
-            )
-    return notes

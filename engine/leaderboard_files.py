@@ -5,9 +5,9 @@ import io
 from pathlib import Path
 
 import msgspec
+from adjudge.engine.board import Leaderboard, Standing
 from adjudge.engine.config import ConfigError
 from adjudge.engine.correction import Corrected
-from adjudge.engine.leaderboard import Leaderboard, Standing
 from adjudge.engine.markdown import leaderboard_markdown
 from adjudge.engine.page import leaderboard_page
 

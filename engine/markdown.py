@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from adjudge.engine.leaderboard import Leaderboard
+from adjudge.engine.board import Leaderboard
 from adjudge.engine.tables import sections_of
 from rich.table import Table
 from rich.text import Text

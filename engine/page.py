@@ -11,9 +11,9 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
+from adjudge.engine.board import Leaderboard, MetricBoard
 from adjudge.engine.cells import Cell, Table
 from adjudge.engine.detail import Detail
-from adjudge.engine.leaderboard import Leaderboard, MetricBoard
 from adjudge.engine.markup import Markup, join, tag
 from adjudge.engine.provenance import Provenance
 from adjudge.engine.tables import Section, sections_of

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow.parquet as pq
+from adjudge.engine.board import Leaderboard
 from adjudge.engine.config import ConfigError, RunConfig
 from adjudge.engine.evaluator import Evaluator
 from adjudge.engine.formats import Dataset, FormatError, Rejected, load_dataset
 from adjudge.engine.garbage import rare_collections
 from adjudge.engine.house import make_book, open_evaluator
-from adjudge.engine.leaderboard import Leaderboard, build_leaderboard
+from adjudge.engine.leaderboard import build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
 from adjudge.engine.logs import about, case_name, event
 from adjudge.engine.metrics import page

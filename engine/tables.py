@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import msgspec
+from adjudge.engine.board import Leaderboard, MetricBoard, Standing
 from adjudge.engine.cells import Cell, Table, number, score, span
 from adjudge.engine.correction import Corrected
 from adjudge.engine.detail_tables import detail_tables
-from adjudge.engine.leaderboard import Leaderboard, MetricBoard, Standing
 from adjudge.engine.resolution import Resolution
 
 __all__ = ["Section", "sections_of"]

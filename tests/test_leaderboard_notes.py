@@ -89,3 +89,21 @@ def test_a_pooled_metric_counts_what_both_of_its_parts_have(tmp_path: Path) -> N
     assert {row.n_scored for row in metric.standings} == {6}
     assert metric.standings[0].unscored == {"page_timeout": 4}
     assert metric.standings[0].flagged
+
+
+def test_what_only_other_metrics_lack_is_named(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
+
+    def without(rows: pa.Table) -> pa.Table:
+        gone = pc.and_(
+            pc.is_in(rows["metric"], pa.array(["insight", "depth"])), pc.equal(rows["task_id"], "4")
+        )
+        value = pc.if_else(gone, pa.scalar(None, pa.float64()), rows["value"])
+        reason = pc.if_else(gone, "judge_timeout", rows["reason"])
+        rows = rows.set_column(rows.column_names.index("value"), "value", value)
+        return rows.set_column(rows.column_names.index("reason"), "reason", reason)
+
+    assert "unscored where" not in notes(run)
+    assert "race insight: unscored where its headline is not: judge_timeout 3" in notes(
+        rewritten(run, without)
+    )

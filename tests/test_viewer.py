@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from adjudge.engine import RunConfig
+from adjudge.engine.board import Leaderboard
 from adjudge.engine.cli import main
-from adjudge.engine.leaderboard import Leaderboard
 from adjudge.engine.viewer import search
 from adjudge.engine.viewer.frame import number
 from adjudge.engine.viewer.opened import OpenRun

@@ -8,8 +8,8 @@ import asyncio
 from pathlib import Path
 
 import msgspec
+from adjudge.engine.board import Leaderboard
 from adjudge.engine.formats import Dataset, FormatError, load_dataset, load_tasks
-from adjudge.engine.leaderboard import Leaderboard
 from adjudge.engine.record import RunRecord
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.viewer.cards import CardIndex

@@ -3,7 +3,7 @@
 import asyncio
 
 import pyarrow.compute as pc
-from adjudge.engine.leaderboard import Leaderboard, MetricBoard, Standing
+from adjudge.engine.board import Leaderboard, MetricBoard, Standing
 from adjudge.engine.markup import Markup, tag
 from adjudge.engine.provenance import Provenance
 from adjudge.engine.viewer.frame import (
