@@ -14,6 +14,8 @@ from typing import Protocol
 
 from adjudge.engine.reward import Reward, RewardItem
 from adjudge.engine.reward_config import AuditConfig
+from adjudge.engine.store import StoreError
+from adjudge.fetchers.pool import PoolError
 
 __all__ = ["Audit"]
 
@@ -87,7 +89,12 @@ class Audit:
     async def _run(self) -> None:
         while True:
             item, value = await self._waiting.get()
-            (second,) = await self._score([item], priority=BULK)
+            try:
+                (second,) = await self._score([item], priority=BULK)
+            except (PoolError, StoreError) as error:
+                _log.error("a rollout was not audited: %s", error)
+                self.failed += 1
+                continue
             if second.value is None:
                 self.failed += 1
                 continue

@@ -16,6 +16,8 @@ import msgspec
 from adjudge.engine.config import ConfigError
 from adjudge.engine.reward import Reward, RewardItem
 from adjudge.engine.reward_config import CanaryConfig
+from adjudge.engine.store import StoreError
+from adjudge.fetchers.pool import PoolError
 
 __all__ = ["Canary", "CanaryWatch"]
 
@@ -69,11 +71,8 @@ class CanaryWatch:
             await asyncio.gather(work, return_exceptions=True)
 
     async def round(self) -> None:
-        """Judge all canaries anew."""
-        rewards = await self._score(
-            [canary.item for canary in self._canaries], repeat=time.time_ns() // 1000 % 2**32
-        )
-        values = [reward.value for reward in rewards]
+        """Judge all canaries anew; a store or workers that cannot be used fail them all."""
+        values = await self._values()
         self._known = [
             value if known is None else known for known, value in zip(self._known, values, strict=True)
         ]
@@ -87,6 +86,15 @@ class CanaryWatch:
             self.drift = sum(gaps) / len(gaps)
             self.distance = sum(map(abs, gaps)) / len(gaps)
         self.rounds += 1
+
+    async def _values(self) -> list[float | None]:
+        items = [canary.item for canary in self._canaries]
+        try:
+            rewards = await self._score(items, repeat=time.time_ns() // 1000 % 2**32)
+        except (PoolError, StoreError) as error:
+            _log.error("a round of canaries failed: %s", error)
+            return [None] * len(items)
+        return [reward.value for reward in rewards]
 
     async def _run(self, every_s: float) -> None:
         while True:

@@ -19,8 +19,10 @@ from adjudge.engine.formula import Formula, FormulaError
 from adjudge.engine.house import open_evaluator
 from adjudge.engine.injection import injections
 from adjudge.engine.reward import Reward, RewardItem, settled
-from adjudge.engine.reward_config import AuditConfig, Constant, Length, RewardConfig
+from adjudge.engine.reward_config import AuditConfig, CanaryConfig, Constant, Length, RewardConfig
 from adjudge.engine.scorer import RewardScorer, open_rewards
+from adjudge.engine.store import StoreError
+from adjudge.fetchers.pool import PoolError
 from adjudge.judges import Reply, ScriptedJudge
 from adjudge.scoring.case import Case, Report, Task
 from adjudge.scoring.fact import Fact
@@ -586,6 +588,39 @@ class TestWatches:
             for number in range(5):
                 audit.offer(RewardItem(text=f"{number}", task_id="0"), Reward(value=1.0, status="scored"))
             assert audit.skipped == 3
+
+    @pytest.mark.parametrize("error", [StoreError("store: gone"), PoolError("no worker starts")])
+    async def test_what_one_score_raises_is_counted_and_logged_and_the_audit_goes_on(self, error, caplog):
+        raised = [error]
+
+        async def second(items, *, deadline=None, priority=0):
+            if raised:
+                raise raised.pop()
+            return [Reward(value=0.2, status="scored") for _ in items]
+
+        async with Audit.running(AuditConfig(judge="lexical", share=1.0), second) as audit:
+            for number in range(10):
+                audit.offer(RewardItem(text=f"{number}", task_id="0"), Reward(value=0.5, status="scored"))
+            async with asyncio.timeout(5):
+                while audit.done < 9:
+                    await asyncio.sleep(0.01)
+        assert (audit.failed, audit.gap) == (1, pytest.approx(0.3)) and str(error) in caplog.text
+
+    async def test_a_round_of_canaries_that_raises_fails_them_and_the_next_one_comes(self, tmp_path, caplog):
+        file = lines(tmp_path / "canaries.jsonl", [{"task_id": "0", "text": TEXT, "value": 0.5}] * 2)
+        failed = []
+
+        async def score(items, *, repeat=0):
+            failed.append(watch.failed)
+            if len(failed) == 1:
+                raise StoreError("store: gone")
+            return [Reward(value=0.75, status="scored") for _ in items]
+
+        async with CanaryWatch.running(CanaryConfig(file=str(file), every_s=0.01), score) as watch:
+            async with asyncio.timeout(5):
+                while watch.rounds < 2:
+                    await asyncio.sleep(0.01)
+        assert failed[:2] == [0, 2] and watch.drift == 0.25 and "store: gone" in caplog.text
 
     async def test_the_second_judge_scores_the_same_rollouts(self, tmp_path):
         async with MockOpenAI() as mock:
