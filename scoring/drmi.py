@@ -179,7 +179,7 @@ def _macro(labels: Sequence[Overlap]) -> Overlap:
     )
 
 
-class DrMi(msgspec.Struct, frozen=True, kw_only=True):
+class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The protocol. `modules` are those to be scored: a report that lacks what one of them looks at scores 0 there.
 
     Leave `planning` out for agents that hand over no plan, and for reports written from the gold plan.
@@ -187,7 +187,11 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "drmi"
 
-    modules: tuple[Module, ...] = ("planning", "retrieval", "reasoning")
+    modules: Annotated[tuple[Module, ...], msgspec.Meta(min_length=1)] = (
+        "planning",
+        "retrieval",
+        "reasoning",
+    )
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -104,7 +104,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """why there is no answer, where that is the report's own doing"""
 
 
-class LiveDR(msgspec.Struct, frozen=True, kw_only=True):
+class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The protocol. A report's trace, where it has one, is analysed too (section on reasoning traces)."""
 
     name: ClassVar[str] = "livedr"

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from adjudge.engine.cli import main
+from adjudge.scoring.protocol import installed_protocols
 
 from tests.worlds import lines, text, world
 
@@ -84,6 +85,8 @@ def test_repeats_and_samples_are_rows_of_their_own(tmp_path, capsys):
         ({"fetch": {"limits": {"per_host": 0}}}, "per_host"),
         ({"protocols": ["phrenology"]}, "phrenology"),
         ({"protocols": [{"name": "rubrics", "colour": "red"}]}, "colour"),
+        *(({"protocols": [{"name": name, "bogus": 1}]}, "bogus") for name, _ in installed_protocols()),
+        ({"protocols": [{"name": "drmi", "modules": []}]}, "modules"),
         ({"protocols": []}, "protocols"),
         ({"protocols": ["rubrics", "rubrics"]}, "once"),
         ({"format": "papyrus"}, "papyrus"),
