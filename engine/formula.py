@@ -1,6 +1,7 @@
 """From scorecards to one number: which metrics, how weighted, and what a reward is when one of them is missing."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 import msgspec
 from adjudge.engine.reward_config import Bounds, RewardConfig, Term
@@ -101,6 +102,8 @@ def _part(name: str, term: Term, strict: bool, protocols: Sequence[ScoringProtoc
     if strict and f"{wanted}_strict" in metrics:
         wanted = f"{wanted}_strict"
     metric = metrics.get(wanted)
+    if not all(map(isfinite, (term.weight, *(term.rescale or ())))):
+        raise FormulaError(f"weights: {name}: must be a finite number, and so must the bounds of rescale")
     if term.weight == 0:
         raise FormulaError(f"weights: {name}: a weight of 0 asks for nothing; leave it out")
     _check_bounds(f"weights: {name}: rescale", term.rescale)

@@ -1,5 +1,6 @@
 """What a reward is made of, as the section `reward:` of a configuration says it."""
 
+import sys
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -15,7 +16,9 @@ __all__ = [
     "Term",
 ]
 
-NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+LARGEST = sys.float_info.max  # what is not beyond it is neither infinite nor no number
+Finite = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Bounds = tuple[float, float]
 
@@ -81,7 +84,7 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Constant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The value that stands for a failure where nothing else can."""
 
-    constant: float
+    constant: Finite
 
 
 OnFailure = Literal["none", "raise"] | Constant

@@ -6,6 +6,7 @@ import json
 import pickle
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from math import inf, nan
 from pathlib import Path
 
 import msgspec
@@ -146,6 +147,8 @@ class TestFormula:
             ({"metric": "score", "weights": {"c_acc": 1}}, "exclude each other"),
             ({"clip": [1, 0]}, "[1, 0] must be [low, high]"),
             ({"weights": {"c_acc": {"weight": 1, "rescale": [2, 2]}}}, "rescale"),
+            ({"weights": {"c_acc": {"weight": 1, "rescale": [0, inf]}}}, "c_acc: must be a finite number"),
+            ({"weights": {"c_acc": {"weight": nan}}}, "c_acc: must be a finite number"),
         ],
     )
     def test_what_cannot_be_a_reward_is_an_error_when_it_is_configured(self, reward, named):
@@ -169,6 +172,15 @@ class TestFormula:
             ({"reward": {"on_failure": "zero"}}, "on_failure"),
             ({"reward": {"deadline_s": 0}}, "deadline_s"),
             ({"reward": {"audit": {"judge": "oracle"}}}, "oracle"),
+            *(
+                (reward, named)
+                for bad in (nan, inf, -inf)
+                for reward, named in (
+                    ({"reward": {"weights": {"rubrics.score": bad}}}, r"reward: weights: rubrics\.score: "),
+                    ({"reward": {"on_failure": {"constant": bad}}}, r"reward\.on_failure\.constant: "),
+                    ({"reward": {"penalties": {"length": bad}}}, r"reward\.penalties\.length: "),
+                )
+            ),
         ],
     )
     def test_the_configuration_names_what_is_wrong(self, tmp_path, settings, named):
