@@ -292,23 +292,28 @@ def _rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     def rooted(value: object) -> object:
         return str(folder / value) if isinstance(value, str) and "://" not in value else value
 
+    def with_files(found: Any) -> Any:
+        match found:
+            case {"file": file}:
+                return {**found, "file": rooted(file)}
+            case [*entries]:
+                return [with_files(entry) for entry in entries]
+        return found
+
     made = {"store": ".adjudge/store", "out": "runs/first", **raw}
     made |= {name: rooted(made[name]) for name in _PATHS if name in made}
     if isinstance(made.get("reports"), list):
         made["reports"] = [rooted(pattern) for pattern in made["reports"]]
-    if isinstance(made.get("protocols"), list):
-        made["protocols"] = [
-            {**entry, "file": rooted(entry["file"])} if isinstance(entry, dict) and "file" in entry else entry
-            for entry in made["protocols"]
-        ]
+    if "protocols" in made:
+        made["protocols"] = with_files(made["protocols"])
     if "judge" in made:
         made["judge"] = _rooted_judge(made["judge"], folder)
     fetch = made.get("fetch")
     if isinstance(fetch, dict) and "snapshot" in fetch:
         made["fetch"] = {**fetch, "snapshot": rooted(fetch["snapshot"])}
-    reward = made.get("reward")
-    if isinstance(reward, dict) and isinstance(canary := reward.get("canary"), dict) and "file" in canary:
-        made["reward"] = {**reward, "canary": {**canary, "file": rooted(canary["file"])}}
+    if isinstance(reward := made.get("reward"), dict):
+        files = {name: with_files(reward[name]) for name in ("protocols", "canary") if name in reward}
+        made["reward"] = reward | files
     return made
 
 

@@ -188,6 +188,15 @@ class TestFormula:
             RunConfig.load(world(tmp_path, **settings))
 
 
+def test_files_of_a_rewards_protocols_are_looked_for_beside_the_configuration(tmp_path):
+    lines(tmp_path / "own.jsonl", [{"criterion": "States a number.", "points": 1, "tags": ["own"]}])
+    protocols = ["fact", {"name": "rubrics", "file": "own.jsonl"}]
+    reward = {"protocols": protocols, "weights": {"tag:own": 1}}
+    config = RunConfig.load(world(tmp_path, reward=reward))
+    assert config.reward_config().protocols == ["fact", {"name": "rubrics", "file": f"{tmp_path}/own.jsonl"}]
+    assert [part.metric for part in config.reward_formula().parts] == ["tag:own"]
+
+
 class TestFlags:
     @pytest.mark.parametrize(
         "text",
