@@ -5,7 +5,6 @@ from the store (semantics.md, RACE, gold).
 """
 
 import asyncio
-import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
@@ -31,6 +30,8 @@ __all__ = [
 DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
 DRAWS = 5
 CRITERIA_A_DIMENSION = 5
+MAX_WEIGHT = 1e300  # of all together, so that the sum of what they weigh is finite
+_BOUNDS = f"not all 0 and at most {MAX_WEIGHT:g} together"
 
 
 class Criterion(msgspec.Struct, frozen=True):
@@ -67,10 +68,10 @@ class RaceGold(msgspec.Struct, frozen=True):
     def _flaw(self) -> str:
         weights, criteria = self.dimension_weight, self.criterions
         if weights is not None and not _positive([weights.get(name, -1.0) for name in DIMENSIONS]):
-            return f"dimension_weight needs a weight for each of {', '.join(DIMENSIONS)}, not all 0"
+            return f"dimension_weight needs a weight for each of {', '.join(DIMENSIONS)}, {_BOUNDS}"
         for name in DIMENSIONS if criteria is not None else ():
             if not _positive([criterion.weight for criterion in (criteria or {}).get(name, ())]):
-                return f"criterions.{name} needs criteria with weights that are not all 0"
+                return f"criterions.{name} needs criteria with weights, {_BOUNDS}"
         return ""
 
 
@@ -232,4 +233,4 @@ def _equal(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
 
 
 def _positive(weights: list[float]) -> bool:
-    return all(math.isfinite(weight) and weight >= 0 for weight in weights) and sum(weights) > 0
+    return all(weight >= 0 for weight in weights) and 0 < sum(weights) <= MAX_WEIGHT

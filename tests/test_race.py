@@ -317,6 +317,11 @@ async def test_what_a_task_breaks_is_no_reports_doing(kind: type, reason: str) -
         ({**GOLD, "dimension_weight": {**WEIGHTS, "insight": -1}}, "gold_invalid"),
         ({**GOLD, "criterions": {**CRITERIA, "insight": []}}, "gold_invalid"),
         ({**GOLD, "criterions": {**CRITERIA, "insight": [{"criterion": "x", "weight": 0}]}}, "gold_invalid"),
+        (
+            {**GOLD, "criterions": {**CRITERIA, "insight": [{"criterion": "x", "weight": 1e308}] * 2}},
+            "gold_invalid",
+        ),
+        ({**GOLD, "dimension_weight": dict.fromkeys(DIMENSIONS, 4e307)}, "gold_invalid"),
         ({**GOLD, "criterions": "many"}, "gold_invalid"),
     ],
 )
