@@ -24,16 +24,20 @@ class HumanRating(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_ratings(file: Path) -> Iterator[HumanRating]:
-    """The ratings in `file`, CSV by its name or else JSON Lines. Raises ConfigError for what cannot be read."""
+    """The ratings in `file`, CSV by its name or else JSON Lines.
+
+    Raises ConfigError for what cannot be read, and for two ratings of one report by one rater that differ.
+    """
     try:
         if file.suffix == ".csv":
-            with file.open(encoding="utf-8", newline="") as lines:
+            with file.open(encoding="utf-8-sig", newline="") as lines:
                 rows: list[object] = [{k: v for k, v in row.items() if k} for row in csv.DictReader(lines)]
         else:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8-sig")
             rows = [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
         raise ConfigError(f"human: {file} cannot be read: {error}") from error
+    seen: dict[tuple[str, str, str, str], tuple[int, float]] = {}
     for number, row in enumerate(rows, 1):
         try:
             rating = msgspec.convert(row, HumanRating, strict=False)
@@ -41,6 +45,13 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
             raise ConfigError(f"human: {file}, rating {number}: {error}") from error
         if not np.isfinite(rating.value):
             raise ConfigError(f"human: {file}, rating {number}: value must be a finite number")
+        what = (rating.task_id, rating.system, rating.rater, rating.metric)
+        first, value = seen.setdefault(what, (number, rating.value))
+        if value != rating.value:
+            raise ConfigError(
+                f"human: {file}, ratings {first} and {number} differ and are both {rating.rater!r}'s {rating.metric} "
+                f"of system {rating.system!r}, task {rating.task_id!r}"
+            )
         yield rating
 
 

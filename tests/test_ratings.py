@@ -1,0 +1,50 @@
+"""Files of people's ratings: what is read, and what is refused with a line that says where."""
+
+import csv
+from pathlib import Path
+
+import msgspec
+import pytest
+from adjudge.engine.config import ConfigError
+from adjudge.engine.ratings import HumanRating, read_ratings
+
+from tests.worlds import lines
+
+FIRST = HumanRating(task_id="1", system="a", rater="ann", metric="score", value=3.0)
+OTHERS = [
+    msgspec.structs.replace(FIRST, **{name: "x"}, value=4.0)
+    for name in ("task_id", "system", "rater", "metric")
+]
+
+
+def written(folder: Path, ratings: list[HumanRating], suffix: str) -> Path:
+    rows = list(map(msgspec.to_builtins, ratings))
+    if suffix == ".jsonl":
+        return lines(folder / "human.jsonl", rows)
+    with (folder / "human.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    return folder / "human.csv"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_rating_that_stands_there_twice_counts_if_equal_and_is_an_error_if_not(tmp_path, suffix):
+    assert set(read_ratings(written(tmp_path, [FIRST, *OTHERS, FIRST], suffix))) == {FIRST, *OTHERS}
+    file = written(tmp_path, [FIRST, *OTHERS, msgspec.structs.replace(FIRST, value=3.5)], suffix)
+    with pytest.raises(ConfigError, match=r"ratings 1 and 6 differ .*'ann'.* score .*'a', task '1'"):
+        list(read_ratings(file))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_byte_order_mark_is_no_part_of_a_rating(tmp_path, suffix):
+    file = written(tmp_path, [FIRST], suffix)
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert list(read_ratings(file)) == [FIRST]
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b"{broken", b"\xff", b"[1]", b'{"value": 1}'])
+def test_what_is_no_rating_is_an_error_that_names_the_file(tmp_path, content):
+    (tmp_path / "human.jsonl").write_bytes(content + b"\n")
+    with pytest.raises(ConfigError, match=r"human\.jsonl"):
+        list(read_ratings(tmp_path / "human.jsonl"))
