@@ -92,7 +92,7 @@ def load_attacks(file: str | Path | None = None) -> list[Attack]:
     """The attacks in `file` (JSON Lines), or the shipped ones. Raises ConfigError."""
     source = files("adjudge.engine").joinpath("attacks.jsonl") if file is None else Path(file)
     try:
-        lines = source.read_text(encoding="utf-8").splitlines()
+        lines = source.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"attacks: {source} cannot be read: {error}") from error
     found = []
@@ -100,7 +100,7 @@ def load_attacks(file: str | Path | None = None) -> list[Attack]:
         if line.strip():
             try:
                 found.append(msgspec.json.decode(line, type=Attack))
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, RecursionError) as error:
                 raise ConfigError(f"attacks: {source}:{number}: {error}") from error
     if not found:
         raise ConfigError(f"attacks: {source} holds none")

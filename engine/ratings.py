@@ -34,7 +34,7 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
                 rows: list[object] = [{k: v for k, v in row.items() if k} for row in csv.DictReader(lines)]
         else:
             text = file.read_text(encoding="utf-8-sig")
-            rows = [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
+            rows = [msgspec.json.decode(line) for line in text.split("\n") if line.strip()]
     except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
         raise ConfigError(f"human: {file} cannot be read: {error}") from error
     seen: dict[tuple[str, str, str, str], tuple[int, float]] = {}

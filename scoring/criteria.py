@@ -103,7 +103,7 @@ def _load(path: Path, modified: int, size: int) -> tuple[Criterion, ...]:
             loaded = msgspec.json.decode(text) if path.suffix == ".json" else yaml.safe_load(text)
             rows = list(enumerate(msgspec.convert(loaded, list[object] | None) or [], 1))
         else:
-            lines = enumerate(text.splitlines(), 1)
+            lines = enumerate(text.split("\n"), 1)
             rows = [(number, msgspec.json.decode(line)) for number, line in lines if line.strip()]
     except (UnicodeDecodeError, msgspec.MsgspecError, yaml.YAMLError, RecursionError) as error:
         raise CriteriaError(f"{path}: neither JSON Lines nor a list: {error}") from error

@@ -97,6 +97,16 @@ def test_wilson_against_its_formula():
     assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
 
 
+def test_attacks_may_hold_line_separators_and_a_nested_line_is_an_error_that_names_it(tmp_path):
+    one = {"id": "1", "kind": "mine", "where": "page", "text": "a\u2028b\u2029c\x85d"}
+    file = lines(tmp_path / "mine.jsonl", [one])
+    assert load_attacks(file) == [Attack(**one)]
+    with file.open("a") as more:
+        more.write("[" * 200_000)
+    with pytest.raises(ConfigError, match=r"mine\.jsonl:2"):
+        load_attacks(file)
+
+
 def test_an_empty_file_of_attacks_is_an_error(tmp_path):
     with pytest.raises(ConfigError, match="none"):
         load_attacks(lines(tmp_path / "empty.jsonl", []))

@@ -43,6 +43,11 @@ def test_a_byte_order_mark_is_no_part_of_a_rating(tmp_path, suffix):
     assert list(read_ratings(file)) == [FIRST]
 
 
+def test_line_separators_inside_a_string_end_no_line(tmp_path):
+    rating = msgspec.structs.replace(FIRST, system="a\u2028b\u2029c\x85d")
+    assert list(read_ratings(written(tmp_path, [rating], ".jsonl"))) == [rating]
+
+
 @pytest.mark.parametrize("content", [b"[" * 200_000, b"{broken", b"\xff", b"[1]", b'{"value": 1}'])
 def test_what_is_no_rating_is_an_error_that_names_the_file(tmp_path, content):
     (tmp_path / "human.jsonl").write_bytes(content + b"\n")

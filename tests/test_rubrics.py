@@ -104,6 +104,14 @@ class TestCriteria:
         )
         assert load_criteria(str(lines)) == load_criteria(str(yaml))
 
+    def test_line_separators_inside_a_string_end_no_line(self, tmp_path):
+        file = tmp_path / "own.jsonl"
+        file.write_bytes('{"criterion": "a\u2028b\u2029c\x85d", "points": 1}\r\n"e Yes=2, No=0"\n'.encode())
+        assert [one.criterion for one in load_criteria(str(file))] == [
+            "a\u2028b\u2029c\x85d",
+            "e Yes=2, No=0",
+        ]
+
     def test_a_changed_file_is_read_again(self, tmp_path):
         file = tmp_path / "own.jsonl"
         file.write_text('{"criterion": "a", "points": 1}\n')
