@@ -49,7 +49,7 @@ def as_items(items: Iterable[Item]) -> list[RewardItem]:
     taken = []
     for place, item in enumerate(items):
         try:
-            found = item if isinstance(item, RewardItem) else msgspec.convert(dict(item), RewardItem)
+            found = item if isinstance(item, RewardItem) else msgspec.convert(item, RewardItem)
         except msgspec.ValidationError as error:
             raise RewardError(f"item {place}: {error}") from error
         if found.task_id is None and found.prompt is None:

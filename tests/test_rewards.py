@@ -361,6 +361,10 @@ class TestCauses:
                 {"task_id": "0"},
                 {"task_id": "0", "text": 1},
                 {"task_id": "0", "txt": ""},
+                "text",
+                5,
+                None,
+                [("task_id", "0"), ("text", "x")],
             ):
                 with pytest.raises(RewardError, match="item 0"):
                     model.score_sync([item])
