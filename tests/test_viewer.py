@@ -14,6 +14,7 @@ import pytest
 from adjudge.engine import RunConfig
 from adjudge.engine.board import Leaderboard
 from adjudge.engine.cli import main
+from adjudge.engine.run import evaluate_async
 from adjudge.engine.viewer import search
 from adjudge.engine.viewer.frame import number
 from adjudge.engine.viewer.opened import OpenRun
@@ -23,8 +24,8 @@ from adjudge.scoring.case import Report
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
 from tests.mock_openai import MockOpenAI
-from tests.viewing import HUGE, QUICKSTART, Reader, hostile, quickstart, viewing
-from tests.worlds import ADJUDGE
+from tests.viewing import HUGE, QUICKSTART, Reader, hostile, links, quickstart, viewing
+from tests.worlds import ADJUDGE, lines, world
 
 POOLED = ("_code", "_code_strict")
 DELTA = "system=delta&task=heat-pumps&protocol=fact"
@@ -359,12 +360,37 @@ async def test_every_response_says_what_a_browser_may_do(run):
             assert headers["Referrer-Policy"] == "no-referrer"
 
 
+async def test_links_to_negative_samples_long_names_and_the_longest_urls_lead_there(tmp_path):
+    url = "https://long.example/?q=" + "%20" * 2700
+    text = f"The tower is 42 metres high in all seasons of the year [1].\n\n## References\n1. One, {url}\n"
+    report = {"task_id": "1", "system": "名" * 2000, "sample": -1, "text": text}
+    lines(tmp_path / "reports" / "one.jsonl", [report])
+    lines(tmp_path / "pages" / "index.jsonl", [{"url": url, "file": "a.html", "status_code": 200}])
+    page = "<html><body><article><p>The tower is 42 metres high.</p></article></body></html>"
+    (tmp_path / "pages" / "a.html").write_text(page)
+    config = world(
+        tmp_path,
+        systems=0,
+        protocols=[{"name": "fact", "extraction": "markers"}],
+        fetch={"mode": "snapshot", "snapshot": "pages"},
+    )
+    await evaluate_async(RunConfig.load(config))
+    async with viewing(tmp_path / "run") as reader:
+        long = [path async for path, _, _ in reader.crawl() if len(path) > 18_000]
+        about = {path.partition("?")[0] for path in long if "sample=-1" in path}
+        assert about == {"report", "evidence", "questions", "question"}
+        _, found, _ = await reader.get("search?where=pages&q=tower")
+        (path,) = (path for path in links("", found) if path.startswith("page?"))
+        assert len(path) > 8190 and "42 metres" in (await reader.page(path)).text()
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
         ("report", 400),
         ("report?system=delta", 400),
-        ("report?system=delta&task=heat-pumps&sample=-1", 400),
+        ("report?system=delta&task=heat-pumps&sample=-1", 404),
+        ("report?system=delta&task=heat-pumps&sample=-2147483649", 400),
         ("report?system=delta&task=heat-pumps&sample=x", 400),
         ("report?system=delta&task=heat-pumps&sample=99999999999999999999", 400),
         ("report?system=delta&task=heat-pumps&sample=7", 404),
@@ -380,6 +406,8 @@ async def test_every_response_says_what_a_browser_may_do(run):
         ("questions?system=delta&task=heat-pumps&protocol=nope", 404),
         ("page?url=file:///etc/passwd", 404),
         ("page?url=%00", 404),
+        (f"page?url={'%25' * 8192}", 404),
+        (f"page?url={'x' * 8193}", 400),
         ("page", 400),
         ("system?system=nobody", 404),
         ("system?system=delta&metric=nope", 404),

@@ -49,6 +49,7 @@ HOST = "127.0.0.1"
 NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 AT_ONCE = 8
 THREADS = 2
+MAX_LINE = 1 << 18  # more than the longest query, each of its characters twelve once it is encoded
 _TYPES = {"leaderboard.css": "text/css", "viewer.css": "text/css", "viewer.js": "text/javascript"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
@@ -105,7 +106,12 @@ class Viewer:
         if other is not None:
             app.add_routes(self._routes("/other/", other, run, "../"))
         self._runner = web.AppRunner(
-            app, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=1.0
+            app,
+            access_log=None,
+            handle_signals=False,
+            handler_cancellation=True,
+            shutdown_timeout=1.0,
+            max_line_size=MAX_LINE,
         )
 
     async def start(self, port: int) -> str:

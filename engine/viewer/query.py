@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
+from adjudge.fetchers.urls import MAX_URL
 
 __all__ = [
     "BadQuery",
@@ -27,6 +28,7 @@ Q = TypeVar("Q")
 
 Name = Annotated[str, msgspec.Meta(max_length=2_000)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Sample = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 
 
@@ -67,7 +69,7 @@ class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     system: Name
     task: Name
-    sample: Count = 0
+    sample: Sample = 0
     repeat: Count = 0
     protocol: Name = ""
     part: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 1
@@ -84,7 +86,7 @@ class QuestionsQuery(ListQuery, frozen=True, kw_only=True):
 
     system: Name
     task: Name
-    sample: Count = 0
+    sample: Sample = 0
     repeat: Count = 0
     protocol: Name = ""
 
@@ -100,7 +102,7 @@ class QuestionQuery(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     system: Name = ""
     task: Name = ""
-    sample: Count = 0
+    sample: Sample = 0
     repeat: Count = 0
     protocol: Name = ""
 
@@ -123,7 +125,7 @@ def _report_of(query: QuestionsQuery | QuestionQuery) -> ReportQuery:
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A page that was read, by its URL."""
 
-    url: Name
+    url: Annotated[str, msgspec.Meta(max_length=MAX_URL)]
     part: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 1
 
 
