@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 from adjudge.engine.config import ConfigError
-from adjudge.engine.ratings import HumanRating, matrix_named, rating_array, read_ratings
+from adjudge.engine.ratings import HumanRating, left_out, matrix_named, rating_array, read_ratings
 from adjudge.engine.record import RunRecord
 from adjudge.engine.scores import ScoreMatrix, figure, read_matrices, read_scores, values_of
 from adjudge.scoring.kernels.agreement import (
@@ -34,7 +34,7 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     (Krippendorff's, interval) are the raters' own agreement where people are compared with, else that of the two
     judges; `kappa` (Cohen's) and `kappa_quadratic` are of the two judges. Counts say what the figures are made of.
     `intervals` holds the percentile interval at 95 % of each figure, from RESAMPLES resamples of the tasks; a figure
-    that fewer than half of them define has none.
+    that fewer than half of them define has none. `left_out` are the reports that people rated and the run has not.
     """
 
     protocol: str
@@ -54,6 +54,7 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     n_pairs: int
     n_tasks_kept: int
     n_raters: int
+    left_out: str = ""
     intervals: dict[str, tuple[float, float]] = {}
 
 
@@ -68,7 +69,8 @@ def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
     found = []
     for name in dict.fromkeys(rating.metric for rating in ratings):
         matrix = matrix_named(matrices, name)
-        humans = rating_array(matrix, [rating for rating in ratings if rating.metric == name])
+        named = [rating for rating in ratings if rating.metric == name]
+        humans = rating_array(matrix, named)
         judge = matrix.values
         consistency = human_consistency(humans, judge)
         rated = np.flatnonzero(~np.isnan(humans).all(axis=(0, 2)))
@@ -86,6 +88,7 @@ def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
                 n_pairs=consistency.n_pairs,
                 n_tasks_kept=consistency.n_kept,
                 n_raters=humans.shape[2],
+                left_out=left_out(matrix, named),
                 intervals=_intervals(redrawn, rated, seed),
             )
         )
@@ -118,6 +121,7 @@ def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
                 n_pairs=agreement.n_pairs,
                 n_tasks_kept=agreement.n_tasks,
                 n_raters=2,
+                left_out="",
                 intervals=_intervals(redrawn, shared, seed),
             )
         )

@@ -162,7 +162,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("run_folder", metavar="RUN", help="folder of a run")
     other = command.add_mutually_exclusive_group(required=True)
-    other.add_argument("--human", metavar="FILE", help="CSV or JSONL: task_id, system, rater, metric, value")
+    other.add_argument(
+        "--human",
+        metavar="FILE",
+        help="CSV or JSONL: task_id, system, rater, metric, value (0 to 1 where tables show 0 to 100)",
+    )
     other.add_argument("--other", metavar="RUN", help="folder of a run by another judge")
 
     command = _add(commands, "serve", _serve, "give trainers rewards over HTTP")

@@ -219,6 +219,8 @@ def agreement(found: Iterable[MetricAgreement]) -> Table:
     for row in found:
         figures = (_with_interval(getattr(row, name), row.intervals.get(name)) for name in names)
         table.add_row(escape(f"{row.protocol}.{row.metric}"), *figures, str(row.n_systems), str(row.n_cases))
+        if row.left_out:
+            table.caption = escape(f"left out, for the run has not what was rated: {row.left_out}")
     return table
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from adjudge.engine.ratings import matrix_named, rating_array, read_ratings
+from adjudge.engine.ratings import left_out, matrix_named, rating_array, read_ratings
 from adjudge.engine.scores import ScoreMatrix, figure
 from adjudge.scoring.kernels.paired_tests import paired_t
 from adjudge.scoring.kernels.prediction_powered import (
@@ -50,12 +50,16 @@ class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
-    """All systems and pairs of one metric; systems without a label have no figures, pairs without one are left out."""
+    """All systems and pairs of one metric; systems without a label have no figures, pairs without one are left out.
+
+    `left_out` are the reports that people rated and the runs do not have.
+    """
 
     protocol: str
     metric: str
     means: dict[str, Corrected]
     differences: tuple[CorrectedDifference, ...]
+    left_out: str = ""
 
 
 def corrections(matrices: list[ScoreMatrix], human: str | Path) -> list[Correction]:
@@ -68,12 +72,12 @@ def corrections(matrices: list[ScoreMatrix], human: str | Path) -> list[Correcti
     found = []
     for name in dict.fromkeys(rating.metric for rating in ratings):
         matrix = matrix_named(matrices, name)
-        labels = _mean_rating(rating_array(matrix, [rating for rating in ratings if rating.metric == name]))
-        found.append(_correction(matrix, labels))
+        named = [rating for rating in ratings if rating.metric == name]
+        found.append(_correction(matrix, _mean_rating(rating_array(matrix, named)), left_out(matrix, named)))
     return found
 
 
-def _correction(matrix: ScoreMatrix, labels: Floats) -> Correction:
+def _correction(matrix: ScoreMatrix, labels: Floats, strange: str) -> Correction:
     judge = matrix.values
     means = _listed(powered_means(judge, labels), powered_means(judge, labels, power=0.0))
     differences = _listed(powered_differences(judge, labels), powered_differences(judge, labels, power=0.0))
@@ -95,6 +99,7 @@ def _correction(matrix: ScoreMatrix, labels: Floats) -> Correction:
         metric=matrix.metric,
         means=dict(zip(matrix.systems, means, strict=True)),
         differences=tuple(pairs),
+        left_out=strange,
     )
 
 

@@ -109,7 +109,7 @@ def build_leaderboard(
         raise ConfigError(f"published: no figure is of a metric of these runs; they have {there}")
     return Leaderboard(
         runs=tuple(record.run for record in records),
-        notes=notes_on(records, boards, scores),
+        notes=notes_on(records, boards, corrected, scores),
         confidence=CONFIDENCE,
         resamples=RESAMPLES,
         seed=known.seed,

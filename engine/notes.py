@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 from adjudge.engine.board import FLAGGED_BELOW, MetricBoard
+from adjudge.engine.correction import Correction
 from adjudge.engine.record import RunRecord
 from adjudge.judges.panel import same_family
 
@@ -15,14 +16,17 @@ _NO_ROOM = ("answer_truncated", "context_overflow")
 
 
 def notes_on(
-    records: Sequence[RunRecord], boards: Sequence[MetricBoard], scores: pa.Table
+    records: Sequence[RunRecord],
+    boards: Sequence[MetricBoard],
+    corrected: Sequence[Correction],
+    scores: pa.Table,
 ) -> tuple[str, ...]:
-    """The notes on a leaderboard of the runs `records`, with its `boards` and all their score rows."""
+    """The notes on a leaderboard of the runs `records`: its `boards`, as people `corrected` them, all score rows."""
     return (
         *_differing(records),
         *_judging(records),
         *(record.stopped.note for record in records if record.stopped is not None),
-        *_correcting(boards),
+        *_correcting(corrected),
         *(note for board in boards if board.headline for note in _lacking(board)),
         *_unscored_beside(boards),
         *_no_room(scores),
@@ -61,9 +65,12 @@ def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
             yield f"the judge {record.judge.name} is of the family of {', '.join(related)}: it may favour its own"
 
 
-def _correcting(boards: Sequence[MetricBoard]) -> Iterator[str]:
-    if any(board.corrected_differences for board in boards):
+def _correcting(corrected: Sequence[Correction]) -> Iterator[str]:
+    if any(one.differences for one in corrected):
         yield "corrected figures are people's scores foretold; they hold if the rated tasks were drawn at random"
+    for one in corrected:
+        if one.left_out:
+            yield f"{one.protocol} {one.metric}: people rated what is not in these runs: {one.left_out}"
 
 
 def _lacking(board: MetricBoard) -> Iterator[str]:

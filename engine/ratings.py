@@ -10,11 +10,17 @@ import numpy.typing as npt
 from adjudge.engine.config import ConfigError
 from adjudge.engine.scores import ScoreMatrix
 
-__all__ = ["HumanRating", "matrix_named", "rating_array", "read_ratings"]
+__all__ = ["HumanRating", "left_out", "matrix_named", "rating_array", "read_ratings"]
+
+
+_NAMED = 5
 
 
 class HumanRating(msgspec.Struct, frozen=True, kw_only=True):
-    """One rater's score of one report. `metric` is a metric of the run, or `protocol.metric`."""
+    """One rater's score of one report. `metric` is a metric of the run, or `protocol.metric`.
+
+    `value` is in the units of scores.parquet: 0 to 1 for most, where tables show 0 to 100.
+    """
 
     task_id: str
     system: str
@@ -26,7 +32,8 @@ class HumanRating(msgspec.Struct, frozen=True, kw_only=True):
 def read_ratings(file: Path) -> Iterator[HumanRating]:
     """The ratings in `file`, CSV by its name or else JSON Lines.
 
-    Raises ConfigError for what cannot be read, and for two ratings of one report by one rater that differ.
+    Raises ConfigError for what cannot be read, for a file without any, and for two ratings of one report by one rater
+    that differ.
     """
     try:
         if file.suffix == ".csv":
@@ -37,6 +44,8 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
             rows = [msgspec.json.decode(line) for line in text.split("\n") if line.strip()]
     except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
         raise ConfigError(f"human: {file} cannot be read: {error}") from error
+    if not rows:
+        raise ConfigError(f"human: {file} holds no rating")
     seen: dict[tuple[str, str, str, str], tuple[int, float]] = {}
     for number, row in enumerate(rows, 1):
         try:
@@ -62,6 +71,14 @@ def matrix_named(matrices: list[ScoreMatrix], name: str) -> ScoreMatrix:
             return matrix
     known = ", ".join(f"{matrix.protocol}.{matrix.metric}" for matrix in matrices)
     raise ConfigError(f"human: the run has no metric {name!r}; there are {known}")
+
+
+def left_out(matrix: ScoreMatrix, ratings: list[HumanRating]) -> str:
+    """The first reports that `ratings` are of and the run has not, "" if there are none."""
+    known = {*matrix.systems}, {*matrix.tasks}
+    strange = [one for one in ratings if one.system not in known[0] or one.task_id not in known[1]]
+    names = list(dict.fromkeys(f"{one.system!r} on task {one.task_id!r}" for one in strange))
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 def rating_array(matrix: ScoreMatrix, ratings: list[HumanRating]) -> npt.NDArray[np.float64]:

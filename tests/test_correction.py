@@ -118,6 +118,7 @@ def test_ratings_of_one_task_give_no_interval(rated, tmp_path, capsys):
     ("content", "named"),
     [
         ("{", "cannot be read"),
+        ("", "holds no rating"),
         ('{"task_id": "task1"}', "rating 1"),
         (
             '{"task_id": "task1", "system": "low", "rater": "a", "metric": "beauty", "value": 1}',
@@ -133,3 +134,12 @@ def test_a_wrong_file_of_ratings_is_one_line(rated, tmp_path, capsys, content, n
     rated.write_text(content)
     code, out, error = run(capsys, "leaderboard", tmp_path / "run", "--human", rated)
     assert (code, out) == (2, "") and named in one_line(error)
+
+
+def test_ratings_of_reports_that_are_not_there_are_named(rated, tmp_path, capsys):
+    stray = {"task_id": "task1", "system": "Middle", "rater": "first", "metric": "score", "value": 1}
+    rated.write_text(f"{rated.read_text()}{json.dumps(stray)}\n")
+    code, out, error = run(capsys, "leaderboard", tmp_path / "run", "--human", rated)
+    assert code == 0 and "people rated what is not in these runs: 'Middle' on task 'task1'" in out, error
+    code, out, error = run(capsys, "agreement", tmp_path / "run", "--human", rated)
+    assert code == 0 and "'Middle' on task 'task1'" in " ".join(out.split()), error
