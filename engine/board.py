@@ -80,6 +80,12 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     published_agreement: PublishedAgreement | None = None
     corrected_differences: tuple[CorrectedDifference, ...] = ()
 
+    @property
+    def ranked_on(self) -> str:
+        """Which tasks the ranks are of, in words."""
+        whom = "all" if all(row.n_scored for row in self.standings) else "all that have any"
+        return f"the {self.n_common} of {self.n_tasks} tasks that are scored for {whom}"
+
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """A leaderboard over `runs`. `notes` say what a reader must know before comparing, `sources` how it was made.

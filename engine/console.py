@@ -104,8 +104,7 @@ def leaderboard(board: Leaderboard, page: Path) -> None:
 def _table(protocol: str, metrics: list[MetricBoard]) -> Table:
     head = next((metric for metric in metrics if metric.headline), metrics[0])
     shown = [head, *(metric for metric in metrics if metric.shown and metric is not head)][:_MAX_METRICS]
-    ranked = f"ranked on the {head.n_common} of {head.n_tasks} tasks that are scored for all"
-    title = f"{protocol} (judge: {head.judge}; {ranked})"
+    title = f"{protocol} (judge: {head.judge}; ranked on {head.ranked_on})"
     table = Table(title=escape(title), title_justify="left", title_style="bold")
     table.add_column("rank", justify="right")
     table.add_column("system")

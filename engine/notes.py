@@ -27,7 +27,8 @@ def notes_on(
         *_judging(records),
         *(record.stopped.note for record in records if record.stopped is not None),
         *_correcting(corrected),
-        *(note for board in boards if board.headline for note in _lacking(board)),
+        *_unanswered(records, scores),
+        *dict.fromkeys(note for board in boards if board.headline for note in _lacking(board)),
         *_unscored_beside(boards),
         *_no_room(scores),
     )
@@ -73,16 +74,24 @@ def _correcting(corrected: Sequence[Correction]) -> Iterator[str]:
             yield f"{one.protocol} {one.metric}: people rated what is not in these runs: {one.left_out}"
 
 
+def _unanswered(records: Sequence[RunRecord], scores: pa.Table) -> Iterator[str]:
+    """Tasks without any report, but where a run left tasks out by itself."""
+    tasks = {name for record in records if record.stopped is None for name in record.tasks}
+    without = tasks.difference(pc.unique(scores["task_id"]).to_pylist())
+    if without:
+        yield f"{len(without)} of {len(tasks)} tasks have no report"
+
+
 def _lacking(board: MetricBoard) -> Iterator[str]:
     """What a headline metric has not of some systems, or of all."""
     name = f"{board.protocol} {board.metric}"
     flagged = [row.system for row in board.standings if row.flagged]
     if flagged:
         yield f"{name}: under {FLAGGED_BELOW:.0%} scored for {', '.join(flagged)} (*)"
-    most = max(row.n_total for row in board.standings)
+    most = max((row.n_total for row in board.standings), default=0)
     fewer = [f"{row.system} ({row.n_total} of {most})" for row in board.standings if row.n_total < most]
     if fewer:
-        yield f"{name}: fewer reports than others for {', '.join(fewer)}"
+        yield f"{board.protocol}: fewer reports than others for {', '.join(fewer)}"
     if not board.n_common:
         yield f"{name}: no task is scored for all systems, so they are not ranked"
 

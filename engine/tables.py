@@ -29,8 +29,8 @@ def sections_of(board: Leaderboard) -> list[Section]:
         head = next((metric for metric in metrics if metric.headline), metrics[0])
         lead = (
             f"Judge {head.judge}. Ranked by {head.metric}"
-            f"{', lower is better,' if head.lower_is_better else ''} on the {head.n_common} of {head.n_tasks} tasks "
-            f"that are scored for all. Intervals at {board.confidence:.0%} from {board.resamples:,} resamples of tasks."
+            f"{', lower is better,' if head.lower_is_better else ''} on {head.ranked_on}. "
+            f"Intervals at {board.confidence:.0%} from {board.resamples:,} resamples of tasks."
         )
         others = [metric for metric in metrics if metric is not head]
         rated = [metric for metric in metrics if metric.corrected_differences]

@@ -59,7 +59,26 @@ def test_a_system_without_some_reports_is_named(tmp_path: Path) -> None:
             pc.or_(pc.not_equal(rows["system"], "baker"), pc.equal(rows["task_id"], "3"))
         ),
     )
-    assert "race overall: fewer reports than others for baker (1 of 10)" in notes(run)
+    assert "race: fewer reports than others for baker (1 of 10)" in notes(run)
+    assert "no report" not in notes(run)
+    rewritten(run, lambda rows: rows.filter(pc.not_equal(rows["task_id"], "7")))
+    assert "1 of 10 tasks have no report" in notes(run)
+
+
+def test_a_system_without_any_score_is_not_among_all(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
+
+    def without(rows: pa.Table) -> pa.Table:
+        gone = pc.equal(rows["system"], "baker")
+        value = pc.if_else(gone, pa.scalar(None, pa.float64()), rows["value"])
+        return rows.set_column(rows.column_names.index("value"), "value", value)
+
+    assert {board.ranked_on for board in build_leaderboard([run]).metrics} == {
+        "the 10 of 10 tasks that are scored for all"
+    }
+    assert {board.ranked_on for board in build_leaderboard([rewritten(run, without)]).metrics} == {
+        "the 10 of 10 tasks that are scored for all that have any"
+    }
 
 
 def test_reports_that_a_judge_could_not_take_in_are_counted(tmp_path: Path) -> None:
