@@ -19,6 +19,7 @@ Kind = Literal[
     "unscored",
     "noise",
     "published",
+    "left out",
 ]
 
 

@@ -14,9 +14,21 @@ from adjudge.scoring.kernels.bootstrap import Bootstrap
 from adjudge.scoring.kernels.errors import KernelError
 from adjudge.scoring.kernels.frontier import pareto_frontier
 from adjudge.scoring.kernels.paired_tests import holm, paired_t, student
+from adjudge.scoring.kernels.rank_stability import leave_one_out
 from adjudge.scoring.kernels.variance import variance_components
 
-__all__ = ["Detail", "Frontier", "Group", "GroupMean", "Noise", "Pair", "RankShare", "detail_of", "noise_of"]
+__all__ = [
+    "Detail",
+    "Frontier",
+    "Group",
+    "GroupMean",
+    "LeftOut",
+    "Noise",
+    "Pair",
+    "RankShare",
+    "detail_of",
+    "noise_of",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -90,6 +102,19 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
     n_used: int
 
 
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """The ranking without each of its `n_tasks` in turn (DeepResearch Bench, appendix K).
+
+    `n_kept` tasks may be missing without a change, ties included; `least_tau` is the lowest Kendall's tau-b with the
+    full ranking, None where every system ties. `ranks` holds the best and the worst rank that each system had.
+    """
+
+    n_tasks: int
+    n_kept: int
+    least_tau: float | None
+    ranks: dict[str, tuple[int, int]]
+
+
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """All of it, for one metric. Pairs are in order of rank; `noise` is None unless the judge repeated itself."""
 
@@ -98,6 +123,7 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     frontiers: tuple[Frontier, ...]
     noise: Noise | None
+    left_out: LeftOut | None = None
 
 
 def detail_of(
@@ -117,6 +143,7 @@ def detail_of(
         groups=tuple(_groups(matrix, tasks)),
         frontiers=tuple(_frontiers(matrix, sign, spent)),
         noise=noise,
+        left_out=_left_out(matrix, common, sign, order),
     )
 
 
@@ -183,6 +210,25 @@ def _pairs(
                 )
             )
     return found
+
+
+def _left_out(
+    matrix: ScoreMatrix, common: npt.NDArray[np.bool_], sign: float, order: Sequence[int]
+) -> LeftOut | None:
+    """Nothing where there is no order to change, and for a pooled metric, whose tasks have no values of their own."""
+    if matrix.denominators is not None or len(order) < 2 or common.sum() < 2:
+        return None
+    found = leave_one_out(sign * matrix.values[list(order)][:, common])
+    tau = found.tau[~np.isnan(found.tau)]
+    return LeftOut(
+        n_tasks=found.tau.size,
+        n_kept=int(found.kept.sum()),
+        least_tau=float(tau.min()) if tau.size else None,
+        ranks={
+            matrix.systems[row]: (int(found.best_rank[at]), int(found.worst_rank[at]))
+            for at, row in enumerate(order)
+        },
+    )
 
 
 def _groups(matrix: ScoreMatrix, tasks: Mapping[str, TaskRecord]) -> list[Group]:

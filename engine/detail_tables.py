@@ -15,7 +15,7 @@ def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
     detail = head.detail
     if detail is None:
         return []
-    tables = [_ranks(detail), _pairs(detail, head.scale), *_groups(head, detail)]
+    tables = [_ranks(detail), _pairs(detail, head.scale), *_left_out(detail), *_groups(head, detail)]
     tables += _cost(head, board, detail)
     tables.append(_unscored(head))
     tables += [_noise(detail, head.scale, board)]
@@ -57,6 +57,29 @@ def _pairs(detail: Detail, scale: float) -> Table:
             for pair in detail.pairs
         ),
     )
+
+
+def _left_out(detail: Detail) -> list[Table]:
+    found = detail.left_out
+    if found is None:
+        return []
+    tau = (
+        "" if found.least_tau is None else f"; Kendall's tau with it never falls below {found.least_tau:.2f}"
+    )
+    note = f"{found.n_kept} of the {found.n_tasks} tasks may each be missing without a change of the ranking{tau}."
+    rows = (
+        (Cell(name), Cell(str(best), best), Cell(str(worst), worst))
+        for name, (best, worst) in found.ranks.items()
+    )
+    return [
+        Table(
+            kind="left out",
+            title="Ranks without one task",
+            note=note,
+            columns=("system", "best", "worst"),
+            rows=tuple(rows),
+        )
+    ]
 
 
 def _groups(head: MetricBoard, detail: Detail) -> list[Table]:

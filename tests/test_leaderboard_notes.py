@@ -126,3 +126,21 @@ def test_what_only_other_metrics_lack_is_named(tmp_path: Path) -> None:
     assert "race insight: unscored where its headline is not: judge_timeout 3" in notes(
         rewritten(run, without)
     )
+
+
+def test_ranks_without_one_task(tmp_path: Path) -> None:
+    """The first system leads by one task alone; without any other the ranking stays as it is."""
+    run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
+
+    def decided(rows: pa.Table) -> pa.Table:
+        place = pc.cast(pc.index_in(rows["system"], pa.array(["charlie", "baker", "able"])), pa.float64())
+        one = pc.if_else(pc.equal(rows["task_id"], "3"), pc.multiply(place, 0.1), pc.multiply(place, -0.01))
+        value = pc.add(0.5, pc.if_else(pc.equal(rows["system"], "charlie"), -0.2, one))
+        return rows.set_column(rows.column_names.index("value"), "value", value)
+
+    (race,) = [one for one in build_leaderboard([rewritten(run, decided)]).metrics if one.metric == "overall"]
+    assert race.detail is not None and race.detail.left_out is not None
+    left_out = race.detail.left_out
+    assert (left_out.n_tasks, left_out.n_kept) == (10, 9)
+    assert left_out.ranks == {"able": (1, 2), "baker": (1, 2), "charlie": (3, 3)}
+    assert left_out.least_tau == pytest.approx(1 / 3)
