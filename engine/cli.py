@@ -23,6 +23,7 @@ from adjudge.engine.leaderboard import build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
 from adjudge.engine.logs import begin, form, is_json
 from adjudge.engine.markdown import leaderboard_markdown, rich_markdown
+from adjudge.engine.options import positive
 from adjudge.engine.plan import plan
 from adjudge.engine.progress import progress_on
 from adjudge.engine.published import read_published
@@ -139,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         help="may be read though the guard refuses it",
     )
     command.add_argument("--extractor", choices=["trafilatura", "fast"], default="trafilatura")
-    command.add_argument("--timeout", type=float, metavar="SECONDS", help="for a whole page")
+    command.add_argument("--timeout", type=positive, metavar="SECONDS", help="for a whole page")
     command.add_argument("--max-bytes", type=int, metavar="N", help="of a page")
 
     command = _add(
@@ -184,8 +185,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("action", choices=["ls", "compact", "prune"])
     command.add_argument("uri", metavar="URI", help="the store")
-    command.add_argument("--days", type=float, metavar="N", help="prune: rows written more than N days ago")
-    command.add_argument("--of", metavar="JUDGE", help="prune: judgments with this judge fingerprint")
+    command.add_argument(
+        "--days", type=positive, metavar="N", help="prune: rows written more than N days ago"
+    )
+    command.add_argument(
+        "--of",
+        metavar="JUDGE",
+        help="prune: judgments with this judge fingerprint; with --days those of that age",
+    )
 
     command = _add(
         commands, "attack", _attack, "try to talk a judge round, and say how often that works", tables=True

@@ -318,7 +318,7 @@ def contents(found: Iterable[TableContent]) -> None:
 
 
 def _when(seconds: float | None) -> str:
-    return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+    return "-" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
 def rewritten(found: Iterable[Rewritten]) -> None:

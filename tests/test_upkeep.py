@@ -83,6 +83,36 @@ async def test_pruning_by_age_and_by_judge(tmp_path):
     assert (await opened(tmp_path)).parts.__len__() == 0
 
 
+async def test_pruning_by_age_and_judge_leaves_out_only_what_is_both(tmp_path):
+    now = time.time_ns() // 1000
+    rows = [judgment(1, at=now), judgment(2, at=now - 10 * 86_400_000_000)]
+    place = await filled(tmp_path, rows)
+    assert [row.rows_after for row in prune(place, days=5, judge="another")] == [2]
+    assert [row.rows_after for row in prune(place, days=100, judge="judge")] == [2]
+    assert [row.rows_after for row in prune(place, days=5, judge="judge")] == [1]
+    assert await (await opened(tmp_path)).get(rows[0].key, QUESTION) is not None
+
+
+async def test_a_page_without_a_time_is_not_old(tmp_path, capsys):
+    place = Place.of(str(tmp_path))
+    store = PageStore(place, "snapshot")
+    store.put("http://a.test/1", page("http://a.test/1", text="Undated."))
+    await store.parts.close()
+    found = {table.table: table for table in contents(place)}["pages"]
+    assert (found.rows, found.oldest, found.newest) == (1, None, None)
+    assert "1970" not in run(capsys, "store", "ls", tmp_path)[1]
+    assert {row.table: row.rows_after for row in prune(place, days=3650)}["pages"] == 1
+
+
+@pytest.mark.parametrize("days", ["-1", "0", "nan", "inf", "many"])
+def test_pruning_takes_a_positive_number_of_days(tmp_path, capsys, days):
+    run(capsys, "evaluate", world(tmp_path))
+    code, _, error = run(capsys, "store", "prune", tmp_path / "store", "--days", days)
+    assert code == 2 and f"--days: '{days}' is no number above 0" in error
+    _, out, _ = run(capsys, "store", "ls", tmp_path / "store", "--json")
+    assert json.loads(out)[0]["rows"] == 200
+
+
 async def test_contents_count_by_judge_and_reason(tmp_path):
     place = await filled(tmp_path, [judgment(1), judgment(2, None, "judge_refused")])
     found = {table.table: table for table in contents(place)}

@@ -34,8 +34,8 @@ class TableContent(msgspec.Struct, frozen=True, kw_only=True):
     """One table of a store: parts and rows that count, bytes on disk of all its files, and rows by kind.
 
     `kinds` counts judgments by judge, pages by source, scorecards by run; `reasons` counts rows without an answer.
-    `oldest` and `newest` say when rows were written, in seconds since the epoch, UTC; None without rows. `versions`
-    counts parts by schema version, `tokens` those of judgments.
+    `oldest` and `newest` say when rows were written, in seconds since the epoch, UTC; None without rows that carry a
+    time. `versions` counts parts by schema version, `tokens` those of judgments.
     """
 
     table: str
@@ -77,7 +77,8 @@ def _content(folder: Place, kind: TableKind) -> TableContent:
     read = [_KIND[kind.name], "reason", "written_at", *counted]
     tables = [folder.open(name).read(columns=read) for name in live]
     rows = pa.concat_tables(tables) if tables else kind.schema.empty_table()
-    written = pc.min_max(rows["written_at"].cast(pa.int64())).as_py()
+    times = rows["written_at"].cast(pa.int64())
+    written = pc.min_max(times.filter(pc.greater(times, 0))).as_py()
     return TableContent(
         table=kind.name,
         parts=len(live),
@@ -112,16 +113,20 @@ def compact(place: Place) -> list[Rewritten]:
 
 
 def prune(place: Place, *, days: float | None = None, judge: str | None = None) -> list[Rewritten]:
-    """Leave out rows written more than `days` ago, and judgments by the fingerprint `judge`. Raises StoreError."""
-    oldest = None if days is None else round((time.time() - days * 86_400) * 1e6)
+    """Leave out rows written more than `days` ago; of `judge`, only judgments with that fingerprint.
+
+    A row without a time (a snapshot's page) is not old. Raises StoreError.
+    """
+    oldest = None if days is None else (time.time() - days * 86_400) * 1e6
 
     def kept(table: pa.Table) -> pa.Table:
-        mask = pa.array(np.ones(len(table), bool))
+        going = pa.array(np.ones(len(table), bool))
         if oldest is not None:
-            mask = pc.greater_equal(table["written_at"].cast(pa.int64()), oldest)
-        if judge is not None and "judge" in table.column_names:
-            mask = pc.and_(mask, pc.not_equal(pc.cast(table["judge"], pa.string()), judge))
-        return table.filter(mask)
+            written = table["written_at"].cast(pa.int64())
+            going = pc.and_(pc.greater(written, 0), pc.less(written.cast(pa.float64()), oldest))
+        if judge is not None:
+            going = pc.and_(going, pc.equal(pc.cast(table["judge"], pa.string()), judge))
+        return table.filter(pc.invert(going))
 
     tables = TABLES if judge is None else (JUDGMENTS,)
     return [_rewrite(place / kind.name, kind, kept, small_only=False) for kind in tables]
