@@ -21,6 +21,11 @@ from adjudge.scoring.protocol import ScoringProtocol, installed_protocols
 
 __all__ = ["ClusterConfig", "ConfigError", "FetchConfig", "JudgeConfig", "Price", "RunConfig", "StopConfig"]
 
+Count = Annotated[int, msgspec.Meta(ge=1)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]  # finite: no clock waits for ever
+
 
 class ConfigError(ValueError):
     """A configuration cannot be used: what, where, and how to mend it, in one line."""
@@ -34,18 +39,18 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     urls: list[str] = []
     model: str = ""
     revision: str = ""
-    max_context: int | None = None
-    max_in_flight: Annotated[int, msgspec.Meta(ge=1)] = 256
-    replicas: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    tokens_per_minute: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    tensor_parallel: Annotated[int, msgspec.Meta(ge=1)] = 1
+    max_context: Count | None = None
+    max_in_flight: Count = 256
+    replicas: Count | None = None
+    tokens_per_minute: Count | None = None
+    tensor_parallel: Count = 1
     engine: dict[str, Any] = {}
-    temperature: float = 0.0
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
     scoring: Scoring = "sampled"
     thinking: bool = False
     media: list[Literal["image", "audio", "video"]] = []
-    retries: int = 5
-    timeout_s: float = 600.0
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 5
+    timeout_s: Seconds = 600.0
     members: list["JudgeConfig | str"] = []
     combination: Combination = "median"
 
@@ -104,21 +109,21 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     address: str = "none"
-    evaluators: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    fetchers: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    cpus: Annotated[float, msgspec.Meta(ge=0)] = 1.0
-    judge_resources: dict[str, float] = {}
-    flush_seconds: Annotated[float, msgspec.Meta(gt=0)] = 30.0
-    hung_seconds: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    evaluators: Count | None = None
+    fetchers: Count | None = None
+    cpus: NotNegative = 1.0
+    judge_resources: dict[str, NotNegative] = {}
+    flush_seconds: Seconds = 30.0
+    hung_seconds: Seconds = 60.0
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a judge does and takes, for `plan`: tokens per second, and cost per million tokens."""
 
-    prompt_tokens_per_second: float | None = None
-    completion_tokens_per_second: float | None = None
-    cost_per_million_prompt_tokens: float = 0.0
-    cost_per_million_completion_tokens: float = 0.0
+    prompt_tokens_per_second: Positive | None = None
+    completion_tokens_per_second: Positive | None = None
+    cost_per_million_prompt_tokens: NotNegative = 0.0
+    cost_per_million_completion_tokens: NotNegative = 0.0
 
 
 class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -159,8 +164,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     store: str = ".adjudge/store"
     out: str = "runs/first"
     prompts: str | None = None
-    repeats: int = 1
-    seed: int = 0
+    repeats: Count = 1
+    seed: Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] = 0
     cluster: ClusterConfig | str = "none"
     prices: dict[str, Price] = {}
     reward: RewardConfig | None = None
@@ -202,8 +207,6 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ConfigError(f"{where}: {_key_named(str(error))}") from error
         if isinstance(config.judge, str):
             config = msgspec.structs.replace(config, judge=JudgeConfig.from_spec(config.judge))
-        if config.repeats < 1:
-            raise ConfigError(f"{where}: repeats: must be at least 1, is {config.repeats}")
         config.scoring_protocols()
         config.stop_config()
         if config.reward is not None:

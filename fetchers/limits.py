@@ -1,6 +1,7 @@
 """How much a fetcher may take: small values that say their units."""
 
 import os
+from math import inf
 
 import msgspec
 from adjudge.fetchers.frames import Extractor
@@ -33,8 +34,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
         for name in ("delay", "redirects", "retries", "retry_after"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative")
+            if not 0 <= getattr(self, name) < inf:
+                raise ValueError(f"{name} must be finite and not negative")
         if self.workers is not None and self.workers < 1:
             raise ValueError("workers must be at least 1")
 
@@ -59,8 +60,9 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """For reading the body, in a worker process."""
 
     def __post_init__(self) -> None:
-        if min(self.connect, self.read, self.total, self.extract) <= 0:
-            raise ValueError("timeouts must be positive")
+        for name in ("connect", "read", "total", "extract"):
+            if not 0 < getattr(self, name) < inf:
+                raise ValueError(f"{name} must be positive and finite")
 
 
 DEFAULT_LIMITS = Limits()

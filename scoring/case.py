@@ -2,16 +2,18 @@
 
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 from adjudge.scoring.reasons import GoldReason
 
-__all__ = ["NULL", "Case", "Citation", "GoldError", "Report", "ReportUsage", "Task"]
+__all__ = ["NULL", "Case", "Citation", "GoldError", "Report", "ReportUsage", "Sample", "Task"]
 
 G = TypeVar("G")
 
 NULL = msgspec.Raw(b"null")
+
+Sample = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
 
 class GoldError(ValueError):
@@ -59,8 +61,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     task_id: str
-    system: str
-    sample: int = 0
+    system: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    sample: Sample = 0
     text: str
     citations: tuple[Citation, ...] = ()
     answer: msgspec.Raw = NULL

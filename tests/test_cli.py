@@ -79,6 +79,15 @@ def test_repeats_and_samples_are_rows_of_their_own(tmp_path, capsys):
         ({"repeats": 0}, "repeats"),
         ({"judge": {"backend": "oracle"}}, "judge.backend"),
         ({"judge": "oracle"}, "oracle"),
+        ({"judge": {"timeout_s": -1}}, "judge.timeout_s"),
+        ({"judge": {"timeout_s": float("inf")}}, "judge.timeout_s"),
+        ({"judge": {"retries": -1}}, "judge.retries"),
+        ({"judge": {"temperature": -0.5}}, "judge.temperature"),
+        ({"judge": {"max_context": 0}}, "judge.max_context"),
+        ({"seed": 1 << 64}, "seed"),
+        ({"prices": {"lexical:1": {"prompt_tokens_per_second": 0}}}, "prompt_tokens_per_second"),
+        ({"cluster": {"judge_resources": {"GPU": -1}}}, "judge_resources"),
+        ({"fetch": {"timeouts": {"read": float("nan")}}}, "read"),
         ({"judge": {"backend": "openai", "url": "http://127.0.0.1:9/v1"}}, "model"),
         ({"fetch": {"mode": "sometimes"}}, "fetch.mode"),
         ({"fetch": {"mode": "snapshot", "snapshot": "nowhere"}}, "nowhere"),
@@ -143,6 +152,9 @@ def test_bad_lines_are_left_out_and_named_and_the_rest_is_evaluated(tmp_path, ca
         b'{"task_id": "1", "system": "system0", "text": "lone \\ud800 surrogate"}',
         b'{"task_id": "1", "system": "system0", "text": "not \xff UTF-8"}',
         b'{"task_id": "no such task", "system": "system0", "text": "x"}',
+        b'{"task_id": "1", "system": "", "text": "x"}',
+        b'{"task_id": "1", "system": " ", "text": "x"}',
+        b'{"task_id": "1", "system": "system0", "text": "x", "sample": -1}',
         b"[" * 100_000,
         b"null",
     ]
@@ -151,7 +163,7 @@ def test_bad_lines_are_left_out_and_named_and_the_rest_is_evaluated(tmp_path, ca
     code, _, error = run(capsys, "evaluate", config)
     assert code == 3
     named = [line for line in error.splitlines() if line.startswith("left out: ")]
-    assert sorted(int(line.split(":")[2]) for line in named) == [3, 4, 5, 6, 7, 8, 9, 10]
+    assert sorted(int(line.split(":")[2]) for line in named) == list(range(3, 14))
     assert all(str(file) in line for line in named)
     rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
     assert {row["task_id"] for row in rows} == {"0"} and all(row["status"] == "scored" for row in rows)

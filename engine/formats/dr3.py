@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
-from adjudge.scoring.case import Citation, Report, Task
+from adjudge.scoring.case import Citation, Report, Sample, Task
 from adjudge.scoring.dr3 import Gold, GoldInsights
 from adjudge.scoring.sandbox import Role, Source
 
@@ -51,7 +51,7 @@ class Line(msgspec.Struct):
     report: str
     size: str = ""
     citations: tuple[Citation, ...] = ()
-    sample: int = 0
+    sample: Sample = 0
     seconds: float | None = None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
-from adjudge.scoring.case import Citation, Report, ReportUsage, Task
+from adjudge.scoring.case import Citation, Report, ReportUsage, Sample, Task
 from adjudge.scoring.drmi import Gold
 
 __all__ = ["END_TO_END", "read"]
@@ -45,7 +45,7 @@ class Line(msgspec.Struct, frozen=True):
     report: str
     plan: tuple[str, ...] = ()
     evidence: tuple[Work, ...] = ()
-    sample: int = 0
+    sample: Sample = 0
     seconds: float | None = None
     total_tokens: int | None = None
     input_tokens: int | None = None

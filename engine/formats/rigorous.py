@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
-from adjudge.scoring.case import Citation, Report, ReportUsage, Task
+from adjudge.scoring.case import Citation, Report, ReportUsage, Sample, Task
 
 __all__ = ["read"]
 
@@ -39,7 +39,7 @@ class Line(msgspec.Struct):
     input_tokens: int | None = None
     total_tokens: int | None = None
     retrieved: int | None = None
-    sample: int = 0
+    sample: Sample = 0
 
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
