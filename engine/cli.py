@@ -137,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="HOST:PORT",
-        help="may be read though the guard refuses it",
+        help="may be read though the guard refuses it; without a port, 80 and 443",
     )
     command.add_argument("--extractor", choices=["trafilatura", "fast"], default="trafilatura")
     command.add_argument("--timeout", type=positive, metavar="SECONDS", help="for a whole page")

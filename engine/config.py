@@ -13,6 +13,7 @@ import yaml
 from adjudge.engine.formula import Formula, FormulaError
 from adjudge.engine.reward_config import RewardConfig
 from adjudge.fetchers.frames import Extractor
+from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.judges.panel import Combination
 from adjudge.judges.vllm import Scoring
@@ -96,6 +97,9 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     timeouts: Timeouts = DEFAULT_TIMEOUTS
     contact: str = ""
     robots: bool = False
+
+    def __post_init__(self) -> None:
+        Guard(self.allow)  # raises ValueError for an entry that is no address
 
 
 class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -62,9 +62,9 @@ def fetch_config(
                 total=timeout,
                 extract=min(usual.extract, timeout),
             )
+        return FetchConfig(extractor=extractor, allow=list(allow), limits=limits, timeouts=usual)
     except ValueError as error:
         raise ConfigError(f"fetch: {error}") from error
-    return FetchConfig(extractor=extractor, allow=list(allow), limits=limits, timeouts=usual)
 
 
 async def fetch_command(
@@ -85,7 +85,7 @@ async def fetch_command(
     async with AsyncExitStack() as stack:
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
-        pages = PageStore(Place.of(store), source)
+        pages = PageStore(Place.of(store), source, allow=config.allow)
         await pages.parts.open()
         stack.push_async_callback(pages.parts.close)
         reader = Reader(pages, fetcher)

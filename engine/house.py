@@ -53,7 +53,13 @@ async def open_evaluator(
     judgments = JudgmentStore(place, retry_unscored=config.retry_unscored, flush_seconds=flush_seconds)
     own_fetcher, source = make_fetcher(config.fetch, network=fetcher is None)
     fetcher = fetcher or own_fetcher
-    pages = PageStore(place, source, retry_unscored=config.retry_unscored, flush_seconds=flush_seconds)
+    pages = PageStore(
+        place,
+        source,
+        allow=config.fetch.allow if config.fetch.mode == "live" else (),
+        retry_unscored=config.retry_unscored,
+        flush_seconds=flush_seconds,
+    )
     metrics = Metrics()
     metrics.watch(parts=judgments.parts)
     metrics.watch(parts=pages.parts)

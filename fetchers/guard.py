@@ -140,12 +140,13 @@ class Guard:
         return socket.socket(family, kind, protocol)
 
     def _pairs(self, entry: str) -> list[tuple[str, int]]:
+        expected = "write HOST:PORT, or HOST for its web ports"
         try:
             parts: Parts = split_url(f"http://{entry}")
         except MalformedURL as error:
-            raise ValueError(f"allow: {entry!r} {error}") from None
+            raise ValueError(f"allow: {entry!r} {error}; {expected}") from None
         if parts.userinfo or parts.target != "/":
-            raise ValueError(f"allow: {entry!r} is not HOST or HOST:PORT")
+            raise ValueError(f"allow: {entry!r} is no address; {expected}")
         has_port = entry.rpartition("]")[2].count(":") == 1
         return [(parts.host, parts.port)] if has_port else [(parts.host, port) for port in self._ports]
 

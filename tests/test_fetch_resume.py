@@ -98,9 +98,24 @@ async def test_usage_errors_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing\.txt"):
         await rows_of(tmp_path / "missing.txt", tmp_path / "store")
     (tmp_path / "urls.txt").write_text("http://127.0.0.1/")
-    with pytest.raises(ConfigError, match="allow"):
+    with pytest.raises(ConfigError, match=r"allow: 'not a host' .*; write HOST:PORT"):
         await rows_of(tmp_path / "urls.txt", tmp_path / "store", "not a host")
     with pytest.raises(ConfigError, match="positive"):
         fetch_config(timeout=0)
     with pytest.raises(ConfigError, match="max_bytes"):
         fetch_config(max_bytes=-1)
+
+
+async def test_a_stored_block_is_no_answer_where_it_is_allowed_now(tmp_path: Path) -> None:
+    file = tmp_path / "urls.txt"
+
+    async def reason(*allow: str) -> str | None:
+        (row,) = await rows_of(file, tmp_path / "store", *allow)
+        return row.reason
+
+    with Server(routes={"/a": plain}) as server:
+        file.write_text(server.url("/a"))
+        assert await reason() == await reason("127.0.0.1:1") == "page_blocked"
+        assert await reason(server.address) is None
+        assert await reason(server.address) is None and await reason() is None
+        assert len(server.log) == 1

@@ -1,11 +1,14 @@
 """The store of pages: what a URL pointed at when it was read."""
 
 import hashlib
+from collections.abc import Sequence
 
 import pyarrow as pa
 from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore, TableKind
 from adjudge.engine.store.place import Place
+from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.page import Page
+from adjudge.fetchers.urls import split_url
 from adjudge.scoring.reasons import is_transient
 
 __all__ = ["PAGES", "PageStore"]
@@ -37,18 +40,24 @@ PAGES = TableKind(
 
 
 class PageStore:
-    """Pages by source and URL. `source` says where they are read from: live ones and each snapshot are kept apart."""
+    """Pages by source and URL. `source` says where they are read from: live ones and each snapshot are kept apart.
+
+    What the guard refused is kept apart too, so that a page read under another policy answers for its block, and is
+    no answer where `allow` (as the guard takes it) names the address that it ended at.
+    """
 
     def __init__(
         self,
         place: Place,
         source: str,
         *,
+        allow: Sequence[str] = (),
         retry_unscored: bool = False,
         flush_seconds: float = FLUSH_SECONDS,
         cached: int = CACHED_GROUPS,
     ) -> None:
         self.source = source
+        self._guard = Guard(allow) if allow else None
         self.parts = PartStore(
             place,
             PAGES,
@@ -57,14 +66,19 @@ class PageStore:
             cached,
         )
 
-    def _key(self, url: str) -> bytes:
-        return hashlib.blake2b(
-            f"{self.source}\n{url}".encode("utf-8", "surrogatepass"), digest_size=16
-        ).digest()
+    def _key(self, url: str, *, blocked: bool = False) -> bytes:
+        text = f"{self.source}\n{url}" + "\nblocked" * blocked
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+    def _allowed(self, url: str) -> bool:
+        if self._guard is None:
+            return False
+        parts = split_url(url)
+        return not parts.userinfo and self._guard.allows(parts.host, parts.port)
 
     async def get(self, url: str) -> Page | None:
         """The stored page of `url`, or None."""
-        row = await self.parts.get(self._key(url))
+        row = await self.parts.get(self._key(url)) or await self.parts.get(self._key(url, blocked=True))
         if row is None:
             return None
         (
@@ -83,6 +97,8 @@ class PageStore:
             size,
             at,
         ) = row
+        if reason == "page_blocked" and self._allowed(final):
+            return None
         return Page(
             url=kept,
             final_url=final,
@@ -101,7 +117,7 @@ class PageStore:
     def put(self, url: str, page: Page) -> None:
         """Keep `page` under the URL it was asked by. Raises StoreError if an earlier part could not be written."""
         row = (
-            self._key(url),
+            self._key(url, blocked=page.reason == "page_blocked"),
             self.source,
             page.url,
             page.final_url,
