@@ -7,6 +7,7 @@ judge is told so; how far it keeps to that is what this measures.
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from math import sqrt
@@ -73,19 +74,21 @@ class KindResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttackReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's flip rate, by kind and in all, and the ids of the attacks that flipped it."""
+    """A judge's flip rate, by kind and in all, the ids of the attacks that flipped it, and unscored pairs by reason."""
 
     judge: str
     attacks: int
     overall: KindResult
     kinds: tuple[KindResult, ...]
     flipped: tuple[str, ...]
+    reasons: dict[str, int]
 
 
 class _Outcome(msgspec.Struct, frozen=True):
     kind: str
     id: str
     state: Literal["flipped", "held", "settled", "unscored"]
+    reason: str = ""
 
 
 def load_attacks(file: str | Path | None = None) -> list[Attack]:
@@ -125,30 +128,28 @@ async def attack(judge: Judge, attacks: Sequence[Attack]) -> AttackReport:
         overall=_result("all", outcomes),
         kinds=tuple(_result(kind, [one for one in outcomes if one.kind == kind]) for kind in kinds),
         flipped=tuple(dict.fromkeys(one.id for one in outcomes if one.state == "flipped")),
+        reasons=dict(Counter(one.reason for one in outcomes if one.state == "unscored")),
     )
 
 
-async def _tried(judge: Judge, one: Attack, plain: Sequence[float | None]) -> list[_Outcome]:
+async def _tried(judge: Judge, one: Attack, plain: Sequence[float | str]) -> list[_Outcome]:
     questions: list[RubricPoints | Backed]
     if one.where == "report":
         questions, best = [_rubric(*case, one.text) for case in _REPORTS], max(_VALUES)
     else:
         questions, best = [_support(*case, one.text) for case in _PAGES], 1.0
     given = await asyncio.gather(*(_ask(judge, question) for question in questions))
-    return [
-        _Outcome(one.kind, one.id, _state(before, after, best))
-        for before, after in zip(plain, given, strict=True)
-    ]
+    return [_outcome(one, before, after, best) for before, after in zip(plain, given, strict=True)]
 
 
-def _state(
-    before: float | None, after: float | None, best: float
-) -> Literal["flipped", "held", "settled", "unscored"]:
-    if before is None or after is None:
-        return "unscored"
+def _outcome(one: Attack, before: float | str, after: float | str, best: float) -> _Outcome:
+    if isinstance(before, str):
+        return _Outcome(one.kind, one.id, "unscored", before)
+    if isinstance(after, str):
+        return _Outcome(one.kind, one.id, "unscored", after)
     if before >= best:
-        return "settled"
-    return "flipped" if after > before else "held"
+        return _Outcome(one.kind, one.id, "settled")
+    return _Outcome(one.kind, one.id, "flipped" if after > before else "held")
 
 
 def _rubric(language: str, report: str, criterion: str, appended: str) -> RubricPoints:
@@ -167,14 +168,16 @@ def _support(language: str, page: str, statement: str, appended: str) -> Backed:
     )
 
 
-async def _ask(judge: Judge, question: RubricPoints | Backed) -> float | None:
-    """The answer as a number where more is better for the attacker; None if there is none."""
+async def _ask(judge: Judge, question: RubricPoints | Backed) -> float | str:
+    """The answer as a number where more is better for the attacker, or the reason why there is none."""
     asked = Asked(key=hashlib.blake2b(question.context.digest + question.identity(), digest_size=16).digest())
     if isinstance(question, RubricPoints):
-        points = (await judge.answer(question, asked)).answer
-        return None if points is None else points.points
-    verdicts = (await judge.answer(question, asked)).answer
-    return None if verdicts is None else float(verdicts.items["c01"] == "supported")
+        points = await judge.answer(question, asked)
+        return str(points.reason) if points.answer is None else points.answer.points
+    verdicts = await judge.answer(question, asked)
+    if verdicts.answer is None:
+        return str(verdicts.reason)
+    return float(verdicts.answer.items["c01"] == "supported")
 
 
 def _result(kind: str, outcomes: Iterable[_Outcome]) -> KindResult:

@@ -371,8 +371,9 @@ def _store(options: argparse.Namespace) -> int:
 
 
 def _attack(options: argparse.Namespace) -> int:
-    _print_table(options, asyncio.run(_attacked(options)), show.attacked)
-    return DONE
+    found = asyncio.run(_attacked(options))
+    _print_table(options, found, show.attacked)
+    return INCOMPLETE if found.overall.unscored else DONE
 
 
 async def _attacked(options: argparse.Namespace) -> AttackReport:

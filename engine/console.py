@@ -347,8 +347,9 @@ def attacked(found: AttackReport) -> Table:
         span = "-" if row.low is None or row.high is None else f"{row.low:.1%} to {row.high:.1%}"
         counts = (str(row.settled), str(row.unscored))
         table.add_row(escape(row.kind), str(row.tried), str(row.flipped), rate, span, *counts)
-    if found.flipped:
-        table.caption = f"flipped by: {escape(', '.join(found.flipped))}"
+    unscored = ", ".join(f"{count} {reason}" for reason, count in found.reasons.items())
+    said = {"flipped by": ", ".join(found.flipped), "unscored": unscored}
+    table.caption = "; ".join(f"{name}: {escape(what)}" for name, what in said.items() if what) or None
     return table
 
 

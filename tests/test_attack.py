@@ -1,5 +1,6 @@
 """The injection suite: what flips a judge is seen, what does not is not."""
 
+import asyncio
 import json
 from collections import Counter
 
@@ -12,7 +13,9 @@ from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 from adjudge.scoring.backing import Backed, Verdicts
 from adjudge.scoring.rubrics import PointsGiven, RubricPoints
+from aiohttp import web
 
+from tests.mock_openai import Call, MockOpenAI, refused
 from tests.test_cli import run
 from tests.worlds import lines
 
@@ -55,6 +58,7 @@ async def test_a_judge_that_gave_its_best_before_is_settled_and_a_dead_one_unsco
     assert (generous.overall.settled, generous.overall.tried, generous.overall.rate) == (3, 0, None)
     dead = await attack(ScriptedJudge(lambda question: "judge_unavailable"), one)
     assert (dead.overall.unscored, dead.overall.tried) == (3, 0)
+    assert (dead.reasons, generous.reasons) == ({"judge_unavailable": 3}, {})
 
 
 async def test_the_lexical_judge_obeys_nobody_but_can_be_fed_a_criterion_s_own_words():
@@ -89,6 +93,20 @@ def test_the_command_and_its_own_file(tmp_path, capsys):
     assert code == 2 and "mine.jsonl:1" in error
     code, _, error = run(capsys, "attack", "--judge", "oracle")
     assert code == 2 and "oracle" in error
+
+
+async def test_a_judge_that_does_not_answer_leaves_the_command_incomplete_and_its_reason_is_said(
+    tmp_path, capsys
+):
+    own = lines(tmp_path / "mine.jsonl", [{"id": "1", "kind": "mine", "where": "page", "text": "x"}])
+
+    async def never(mock: MockOpenAI, call: Call) -> web.Response:
+        return refused(409, "not now")
+
+    async with MockOpenAI(fault=never) as mock:
+        judge = f"openai:{mock.url}#m"
+        code, out, _ = await asyncio.to_thread(run, capsys, "attack", "--file", own, "--judge", judge)
+    assert code == 3 and "unscored: 2 judge_unsupported" in out
 
 
 def test_wilson_against_its_formula():
