@@ -29,8 +29,8 @@ from adjudge.engine.progress import progress_on
 from adjudge.engine.published import read_published
 from adjudge.engine.run import evaluate
 from adjudge.engine.server import serve
-from adjudge.engine.store import Place, StoreError
-from adjudge.engine.store.upkeep import compact, contents, prune
+from adjudge.engine.store import StoreError
+from adjudge.engine.store.upkeep import compact, contents, existing, prune
 from adjudge.engine.viewer import view
 from adjudge.fetchers.pool import PoolError
 from adjudge.judges.errors import JudgeError
@@ -358,7 +358,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _store(options: argparse.Namespace) -> int:
-    place = Place.of(options.uri)
+    place = existing(options.uri)
     if options.action == "ls":
         _print(options, contents(place), show.contents)
     elif options.action == "compact":

@@ -10,7 +10,7 @@ from adjudge.engine.store import JudgmentStore, PageStore, Place, upkeep
 from adjudge.engine.store.parts import SCHEMA_VERSION
 from adjudge.engine.store.upkeep import compact, contents, prune
 
-from tests.test_cli import run
+from tests.test_cli import one_line, run
 from tests.test_store import QUESTION, judgment, opened, parts
 from tests.tools import page
 from tests.worlds import world
@@ -131,6 +131,15 @@ def test_the_store_commands(tmp_path, capsys):
     assert run(capsys, "store", "prune", tmp_path / "store", "--of", "lexical:1")[0] == 0
     code, out, _ = run(capsys, "store", "ls", tmp_path / "store", "--json")
     assert json.loads(out)[0]["rows"] == 0
+
+
+@pytest.mark.parametrize("action", [["ls"], ["compact"], ["prune", "--days", "1"]])
+def test_what_is_no_store_is_an_error_that_names_it(tmp_path, capsys, action):
+    (tmp_path / "file.csv").write_text("a,b\n")
+    (tmp_path / "folder").mkdir()
+    for name in ("nowhere", "file.csv", "folder"):
+        code, out, error = run(capsys, "store", action[0], tmp_path / name, *action[1:])
+        assert (code, out) == (2, "") and f"{name} is no store" in one_line(error)
 
 
 @pytest.mark.parametrize("days", [0, 10_000])

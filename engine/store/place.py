@@ -43,6 +43,13 @@ class Place(msgspec.Struct, frozen=True):
         """Whether its files are this machine's, as far as can be told."""
         return isinstance(self.filesystem, fs.LocalFileSystem)
 
+    def is_folder(self) -> bool:
+        """Whether there is a folder here. Raises StoreError if that cannot be told."""
+        try:
+            return bool(self.filesystem.get_file_info(self.path).type == fs.FileType.Directory)
+        except OSError as error:
+            raise StoreError(f"{self.uri}: cannot be looked at: {error}") from error
+
     def files(self) -> list[str]:
         """Names of the Parquet files here, sorted; empty if the folder does not exist."""
         try:

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from adjudge.engine.config import ConfigError
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.pages import PAGES
 from adjudge.engine.store.parts import SCHEMA_VERSION, TableKind, current, live_parts, stamped, version_of
@@ -20,7 +21,7 @@ from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.scoring.reasons import TRANSIENT
 
-__all__ = ["Rewritten", "TableContent", "compact", "contents", "prune"]
+__all__ = ["Rewritten", "TableContent", "compact", "contents", "existing", "prune"]
 
 TABLES = (JUDGMENTS, PAGES, SCORECARDS)
 KEPT_SECONDS = 86_400
@@ -64,6 +65,17 @@ class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
 
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 _KIND = {JUDGMENTS.name: "judge", PAGES.name: "source", SCORECARDS.name: "run"}
+
+
+def existing(uri: str) -> Place:
+    """The store at `uri`, whatever it holds. Raises ConfigError if there is none, and StoreError."""
+    place = Place.of(uri)
+    if not any((place / kind.name).is_folder() for kind in TABLES):
+        names = ", ".join(kind.name for kind in TABLES)
+        raise ConfigError(
+            f"store: {uri} is no store: a folder or URI with {names}, as a run's store: names it"
+        )
+    return place
 
 
 def contents(place: Place) -> list[TableContent]:
