@@ -23,7 +23,7 @@ from adjudge.engine.leaderboard import build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
 from adjudge.engine.logs import begin, form, is_json
 from adjudge.engine.markdown import leaderboard_markdown, rich_markdown
-from adjudge.engine.options import positive
+from adjudge.engine.options import port, positive
 from adjudge.engine.plan import plan
 from adjudge.engine.progress import progress_on
 from adjudge.engine.published import read_published
@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     command = _add(commands, "view", _view, "show a run in a local web page, down to every question and page")
     command.add_argument("run_folder", metavar="RUN", help="folder of a run")
     command.add_argument("--other", metavar="RUN", help="another run or judge, to see where they differ")
-    command.add_argument("--port", type=int, default=8301, metavar="N", help="0 for any that is free")
+    command.add_argument("--port", type=port, default=8301, metavar="N", help="0 for any that is free")
 
     command = _add(commands, "fetch", _fetch, "read a file of URLs into a store, one JSON line each")
     command.add_argument("file", metavar="FILE", help="one URL a line")
@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     command = _add(commands, "serve", _serve, "give trainers rewards over HTTP")
     command.add_argument("config", metavar="CONFIG", help="configuration file (YAML)")
     command.add_argument("--host", default="127.0.0.1", help="beyond loopback only with ADJUDGE_TOKEN set")
-    command.add_argument("--port", type=int, default=8300, metavar="N", help="0 for any that is free")
+    command.add_argument("--port", type=port, default=8300, metavar="N", help="0 for any that is free")
     command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
     command.add_argument(
         "--judge", metavar="SPEC", help="lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"

@@ -363,7 +363,7 @@ def _protocol(entry: str | dict[str, Any]) -> ScoringProtocol:
     options = {"name": entry} if isinstance(entry, str) else dict(entry)
     name = options.pop("name", None)
     loaders = _loaders()
-    if name not in loaders:
+    if not isinstance(name, str) or name not in loaders:
         raise ConfigError(f"protocols: {name!r} is not installed; there are {', '.join(sorted(loaders))}")
     try:
         protocol: ScoringProtocol = msgspec.convert(options, type=loaders[name]())

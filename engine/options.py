@@ -3,7 +3,14 @@
 import math
 from argparse import ArgumentTypeError
 
-__all__ = ["positive"]
+__all__ = ["port", "positive"]
+
+
+def port(text: str) -> int:
+    """A TCP port, 0 for any that is free."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65_535):
+        raise ArgumentTypeError(f"{text!r} is no port, 0 to 65535")
+    return int(text)
 
 
 def positive(text: str) -> float:

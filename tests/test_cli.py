@@ -96,6 +96,7 @@ def test_repeats_and_samples_are_rows_of_their_own(tmp_path, capsys):
         ({"protocols": [{"name": "rubrics", "colour": "red"}]}, "colour"),
         *(({"protocols": [{"name": name, "bogus": 1}]}, "bogus") for name, _ in installed_protocols()),
         ({"protocols": [{"name": "drmi", "modules": []}]}, "modules"),
+        ({"protocols": [{"name": [1]}]}, "[1]"),
         ({"protocols": []}, "protocols"),
         ({"protocols": ["rubrics", "rubrics"]}, "once"),
         ({"format": "papyrus"}, "papyrus"),
@@ -140,6 +141,13 @@ def test_usage_errors_are_two(capsys):
     assert run(capsys, "judge")[0] == 2
     assert run(capsys, "evaluate")[0] == 2
     assert run(capsys, "--help")[0] == 0
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "65536", "0000099999", "1e3", "٣"])
+def test_what_is_no_port_is_a_usage_error(tmp_path, capsys, port):
+    for command in (["view", tmp_path], ["serve", world(tmp_path)]):
+        code, _, error = run(capsys, *command, "--port", port)
+        assert code == 2 and f"'{port}' is no port" in error
 
 
 def test_bad_lines_are_left_out_and_named_and_the_rest_is_evaluated(tmp_path, capsys):
