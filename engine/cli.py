@@ -48,11 +48,10 @@ Command = Callable[[argparse.Namespace], int]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code (contract.md, Command line)."""
-    options = _parser().parse_args(arguments)
-    run: Command = options.run
     try:
+        options = _parser().parse_args(arguments)
         begin(form())
-        code = run(options)
+        code = options.run(options)
     except (ConfigError, JudgeError) as error:
         code = _ended(USAGE, str(error), "red")
     except (StoreError, PoolError) as error:

@@ -1,6 +1,9 @@
 """The command line: exit codes, and one clear line for everything that is wrong."""
 
 import json
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,6 +12,7 @@ import yaml
 from adjudge.engine.cli import main
 from adjudge.scoring.protocol import installed_protocols
 
+from tests.wheel import ROOT
 from tests.worlds import lines, text, world
 
 
@@ -134,6 +138,24 @@ def test_a_missing_configuration_and_a_missing_run_are_one_line(tmp_path, capsys
     ):
         code, _, error = run(capsys, *command)
         assert code == 2 and "none" in one_line(error)
+
+
+def test_an_interrupt_while_the_command_is_imported_ends_it_quietly():
+    script = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["adjudge"]
+    code = f"""
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == "msgspec" or name == "adjudge.engine.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from {script.replace(":", " import ")}
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_usage_errors_are_two(capsys):

@@ -1,0 +1,24 @@
+"""The installed command: minds an interrupt before it imports what takes a second."""
+
+import os
+import signal
+
+__all__ = ["main"]
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run one command and exit with its code (contract.md, Command line)."""
+    minded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if minded:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    from adjudge.engine.cli import main as run
+
+    if minded:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    run()
+
+
+if __name__ == "__main__":
+    main()
