@@ -95,7 +95,7 @@ def load_attacks(file: str | Path | None = None) -> list[Attack]:
     """The attacks in `file` (JSON Lines), or the shipped ones. Raises ConfigError."""
     source = files("adjudge.engine").joinpath("attacks.jsonl") if file is None else Path(file)
     try:
-        lines = source.read_text(encoding="utf-8").split("\n")
+        lines = source.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"attacks: {source} cannot be read: {error}") from error
     found = []

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tomllib
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -197,6 +198,14 @@ def test_bad_lines_are_left_out_and_named_and_the_rest_is_evaluated(tmp_path, ca
     assert all(str(file) in line for line in named)
     rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
     assert {row["task_id"] for row in rows} == {"0"} and all(row["status"] == "scored" for row in rows)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file_s_first_line(tmp_path, capsys):
+    config = world(tmp_path, systems=1, tasks=2)
+    for file in (tmp_path / "tasks.jsonl", tmp_path / "reports" / "system0.jsonl"):
+        file.write_bytes(BOM_UTF8 + file.read_bytes())
+    assert run(capsys, "evaluate", config)[0] == 0
+    assert pq.read_table(tmp_path / "run" / "scores.parquet")["task_id"].unique().to_pylist() == ["0", "1"]
 
 
 def test_equal_rows_are_one_and_contradicting_rows_an_error_that_names_both(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import glob
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -104,6 +105,8 @@ def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[
             offset = 0
             for number, line in enumerate(lines, 1):
                 start, offset = offset, offset + len(line)
+                if number == 1 and line.startswith(BOM_UTF8):
+                    start, line = len(BOM_UTF8), line.removeprefix(BOM_UTF8)
                 if not line.strip():
                     continue
                 try:
