@@ -46,7 +46,8 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
     """The figures of a CSV file. Raises ConfigError for a file that is none.
 
     Either a line a figure with the columns `system`, `metric` and `value`, or a line a system with a column a metric;
-    the system's column may be called `model`. Cells that are empty or `-` are left out.
+    the system's column may be called `model`. Cells that are empty or `-` are left out, and columns without any number
+    (a link, a licence); any other cell must be a number.
     """
     path = Path(file)
     try:
@@ -58,16 +59,19 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
     if named is None:
         raise ConfigError(f"published: {path}: no column is called system or model")
     if {"metric", "value"} <= set(columns):
-        figures = [(row[named], row["metric"], row["value"]) for row in rows]
+        figures = [(line, row[named], row["metric"], row["value"]) for line, row in enumerate(rows, 2)]
     else:
-        figures = [(row[named], name, row[name]) for row in rows for name in columns if name != named]
+        metrics = [
+            one for one in columns if one != named and any(_number(row[one]) is not None for row in rows)
+        ]
+        figures = [(line, row[named], one, row[one]) for line, row in enumerate(rows, 2) for one in metrics]
     found = []
-    for line, (system, metric, text) in enumerate(figures):
+    for line, system, metric, text in figures:
         value = _number(text)
+        if value is None and text and text.strip() not in ("", "-"):
+            raise ConfigError(f"published: {path}:{line}: {metric}: {text!r} is no number")
         if system and metric and value is not None:
             found.append(Published(system.strip(), metric.strip(), value))
-        elif text and text.strip() not in ("", "-") and "metric" in columns:
-            raise ConfigError(f"published: {path}:{line + 2}: {text!r} is no number")
     if not found:
         raise ConfigError(f"published: {path}: holds no figure")
     for (system, metric), several in groupby(sorted(found, key=_name), _name):

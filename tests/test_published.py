@@ -76,8 +76,9 @@ def test_a_line_a_figure_and_a_line_a_system_are_the_same(tmp_path, text):
         ("name,overall\nA,1\n", "no column is called system or model"),
         ("", "no column is called system or model"),
         ("system,overall\nA,-\n", "holds no figure"),
-        ("system,metric,value\nA,overall,much\n", ":2: 'much' is no number"),
-        ("system,metric,value\nA,overall,inf\n", ":2: 'inf' is no number"),
+        ("system,metric,value\nA,overall,much\n", ":2: overall: 'much' is no number"),
+        ("system,metric,value\nA,overall,inf\n", ":2: overall: 'inf' is no number"),
+        ("system,overall,link\nA,50,x\nB,49.0*,y\n", ":3: overall: '49.0*' is no number"),
         ("system,overall\nA,1\nA,2\n", "'A' has several values of overall"),
     ],
 )
