@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options = _parser().parse_args(arguments)
         begin(form())
         code = options.run(options)
+        sys.stdout.flush()
     except (ConfigError, JudgeError) as error:
         code = _ended(USAGE, str(error), "red")
     except (StoreError, PoolError) as error:
@@ -59,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         said = "interrupted; what was answered is stored, the same command goes on from there"
         code = _ended(INTERRUPTED, said, "")
-    except BrokenPipeError:
-        sys.stderr.close()
+    except BrokenPipeError:  # nobody reads on, nor what is still in the buffer
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     sys.exit(code)
 

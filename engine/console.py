@@ -45,9 +45,14 @@ _PIPE_WIDTH = 200
 _MAX_METRICS = 7  # of a protocol; the page and the files hold all
 
 
+class _Out(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # rich itself would exit with 1
+
+
 def _out() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+    console = _Out(highlight=False)
+    return console if console.is_terminal else _Out(highlight=False, width=_PIPE_WIDTH)
 
 
 def rejected(lines: Sequence[Rejected]) -> None:

@@ -1,6 +1,7 @@
 """The command line: exit codes, and one clear line for everything that is wrong."""
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,7 @@ from adjudge.engine.cli import main
 from adjudge.scoring.protocol import installed_protocols
 
 from tests.wheel import ROOT
-from tests.worlds import lines, text, world
+from tests.worlds import ADJUDGE, lines, text, world
 
 
 def run(capsys, *arguments: object) -> tuple[int, str, str]:
@@ -157,6 +158,17 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_output_that_nobody_reads_on_is_no_failure(tmp_path, capsys, form):
+    run(capsys, "evaluate", world(tmp_path))
+    show = ["show", str(tmp_path / "run"), "--task", "1", "--system", "system2"]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*ADJUDGE, *show, *form], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_usage_errors_are_two(capsys):
