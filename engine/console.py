@@ -72,7 +72,7 @@ def result(run: RunResult) -> None:
     """A finished run: its leaderboard, and what it took."""
     leaderboard(run.leaderboard, Path(run.out) / "leaderboard.html")
     console = _out()
-    asked = "" if run.from_judge else " (all answered from the store)"
+    asked = " (all answered from the store)" if run.from_store and not run.from_judge else ""
     console.print(
         f"{run.scorecards} scorecards, {run.unscored} unscored; judgments: {run.from_judge} asked, "
         f"{run.from_store} from the store{asked}; pages: {run.pages_read} read, {run.pages_from_store} from the store; "

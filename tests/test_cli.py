@@ -171,6 +171,13 @@ def test_output_that_nobody_reads_on_is_no_failure(tmp_path, capsys, form):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_run_that_asks_nothing_does_not_say_that_it_was_answered(tmp_path, capsys):
+    config = world(tmp_path, systems=1, tasks=1)
+    lines(tmp_path / "reports" / "system0.jsonl", [{"task_id": "0", "system": "system0", "text": ""}])
+    code, out, _ = run(capsys, "evaluate", config)
+    assert code == 0 and "0 asked, 0 from the store;" in out
+
+
 def test_usage_errors_are_two(capsys):
     assert run(capsys)[0] == 2
     assert run(capsys, "judge")[0] == 2
