@@ -354,7 +354,7 @@ def _serve(options: argparse.Namespace) -> int:
     config = RunConfig.load(
         options.config, store=options.store, judge=options.judge, cluster=_address(options)
     )
-    serve(config, options.host, options.port)
+    serve(config, options.host, options.port, options.json)
     return DONE
 
 

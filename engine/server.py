@@ -35,22 +35,24 @@ _log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def serve(config: RunConfig, host: str, port: int) -> None:
+def serve(config: RunConfig, host: str, port: int, json: bool = False) -> None:
     """Serve until SIGTERM or SIGINT; then refuse what is new and finish what was admitted.
+
+    The URL is printed first, as a JSON document {"url": ...} if `json`.
 
     Raises ConfigError for an address that everybody can reach without a token, or that cannot be bound.
     """
-    asyncio.run(_serve(config, host, port, Access.from_environment("serve", host)))
+    asyncio.run(_serve(config, host, port, Access.from_environment("serve", host), json))
 
 
-async def _serve(config: RunConfig, host: str, port: int, access: Access) -> None:
+async def _serve(config: RunConfig, host: str, port: int, access: Access, json: bool) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_rewards(config) as scorer:
         server = RewardServer(scorer, access)
         url = await server.start(host, port)
-        sys.stdout.write(f"{url}\n")
+        sys.stdout.write(f"{msgspec.json.encode({'url': url}).decode() if json else url}\n")
         sys.stdout.flush()
         await stop.wait()
         await server.stop()

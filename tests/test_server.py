@@ -177,6 +177,15 @@ class TestDoor:
         assert done.returncode == 2
         assert len(done.stderr.strip().splitlines()) == 1 and "ADJUDGE_TOKEN" in done.stderr
 
+    def test_the_url_as_json_is_one_document(self, tmp_path):
+        command = [*SERVE, str(world(tmp_path)), "--port", "0", "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            process.terminate()
+            assert process.stdout.read() == ""
+        assert json.loads(said)["url"].startswith("http://127.0.0.1:") and process.returncode == 0
+
     def test_an_address_in_use_is_one_line(self, tmp_path):
         with reward_server(world(tmp_path)) as (url, _):
             command = [*SERVE, str(tmp_path / "adjudge.yaml"), "--port", url.rpartition(":")[2]]
