@@ -28,6 +28,12 @@ _MENDS = {
     "openai": "start the server, or correct judge: url and model, and the key in OPENAI_API_KEY",
     "vllm": "correct judge: model and engine; what vLLM itself says is on stderr",
 }
+_MENDS_OF_REPLIES = {
+    "answer_truncated": "set judge: thinking: true if its model thinks before it answers",
+    "judge_unparseable": "correct judge: url, or have the server keep to a JSON schema (response_format)",
+    "judge_unsupported": "the server is there but refuses the question; its log says why",
+    "judge_refused": "the server is there but filters the question; use another server or model",
+}
 
 
 def examine(config: RunConfig | None = None) -> list[Finding]:
@@ -158,6 +164,7 @@ async def _judge(settings: JudgeConfig, book: PromptBook) -> Finding:
     except JudgeError as error:
         return Finding(what="judge", good=False, found=str(error), mend=mend)
     if reply.answer is None:
+        mend = _MENDS_OF_REPLIES.get(str(reply.reason), mend)
         return Finding(what="judge", good=False, found=f"{where}: {reply.reason}", mend=mend)
     return Finding(what="judge", good=True, found=f"{where} answered in {reply.seconds:.2f} s")
 

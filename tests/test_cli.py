@@ -1,5 +1,6 @@
 """The command line: exit codes, and one clear line for everything that is wrong."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -13,7 +14,9 @@ import pytest
 import yaml
 from adjudge.engine.cli import main
 from adjudge.scoring.protocol import installed_protocols
+from aiohttp import web
 
+from tests.mock_openai import Call, MockOpenAI, completion
 from tests.wheel import ROOT
 from tests.worlds import ADJUDGE, lines, text, world
 
@@ -371,6 +374,16 @@ def test_doctor_looks_at_the_configuration(tmp_path, capsys):
     judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
     code, out, _ = run(capsys, "doctor", changed(world(tmp_path), judge=judge))
     assert code == 1 and "judge_unavailable" in out
+
+
+async def test_doctor_does_not_have_a_server_started_that_answers(tmp_path, capsys):
+    async def thinks(mock: MockOpenAI, call: Call) -> web.Response:
+        return completion("<think>Hm", finish_reason="length")
+
+    async with MockOpenAI(fault=thinks) as mock:
+        config = world(tmp_path, judge={"backend": "openai", "url": mock.url, "model": "m"})
+        code, out, _ = await asyncio.to_thread(run, capsys, "doctor", config)
+    assert code == 1 and "answer_truncated  -> set judge: thinking: true" in out
 
 
 def test_doctor_asks_every_member_of_a_panel_and_every_server(tmp_path, capsys):
