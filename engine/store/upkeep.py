@@ -71,10 +71,7 @@ def existing(uri: str) -> Place:
     """The store at `uri`, whatever it holds. Raises ConfigError if there is none, and StoreError."""
     place = Place.of(uri)
     if not any((place / kind.name).is_folder() for kind in TABLES):
-        names = ", ".join(kind.name for kind in TABLES)
-        raise ConfigError(
-            f"store: {uri} is no store: a folder or URI with {names}, as a run's store: names it"
-        )
+        raise ConfigError(f"store: {uri} is no store; name the folder or URI that store: of a run names")
     return place
 
 
