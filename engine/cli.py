@@ -24,7 +24,7 @@ from adjudge.engine.leaderboard import build_leaderboard
 from adjudge.engine.leaderboard_files import write_leaderboard
 from adjudge.engine.logs import begin, form, is_json
 from adjudge.engine.markdown import leaderboard_markdown, rich_markdown
-from adjudge.engine.options import port, positive
+from adjudge.engine.options import cluster_section, port, positive, run_config
 from adjudge.engine.plan import plan
 from adjudge.engine.progress import progress_on
 from adjudge.engine.published import read_published
@@ -245,39 +245,16 @@ def _run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--serial", action="store_true", help="one case at a time, for debugging")
 
 
-def _config(options: argparse.Namespace) -> RunConfig:
-    return RunConfig.load(
-        options.config,
-        out=options.out,
-        store=options.store,
-        judge=options.judge,
-        prompts=options.prompts,
-        format=options.format,
-        protocols=options.protocol,
-        fetch=None if options.fetch is None else {"mode": options.fetch},
-        cluster=_address(options),
-        repeats=options.repeats,
-        retry_unscored=options.retry_unscored or None,
-        serial=options.serial or None,
-        until_resolved=getattr(options, "until_resolved", None),
-    )
-
-
-def _address(options: argparse.Namespace) -> dict[str, str] | None:
-    """What `--cluster` changes of the section `cluster:`."""
-    return None if options.cluster is None else {"address": options.cluster}
-
-
 def _evaluate(options: argparse.Namespace) -> int:
     with progress_on(Console(stderr=True)) as on_start:
-        result = evaluate(_config(options), on_start)
+        result = evaluate(run_config(options), on_start)
     show.rejected(result.rejected)
     _print(options, result, show.result)
     return DONE if result.complete else INCOMPLETE
 
 
 def _plan(options: argparse.Namespace) -> int:
-    found = plan(_config(options))
+    found = plan(run_config(options))
     show.rejected(found.rejected)
     _print(options, found, show.plan)
     return INCOMPLETE if found.rejected or found.unscored else DONE
@@ -352,7 +329,7 @@ def _agreement(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     config = RunConfig.load(
-        options.config, store=options.store, judge=options.judge, cluster=_address(options)
+        options.config, store=options.store, judge=options.judge, cluster=cluster_section(options)
     )
     serve(config, options.host, options.port, options.json)
     return DONE

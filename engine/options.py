@@ -1,9 +1,14 @@
-"""Kinds of values on the command line; what is none of them is a usage error that says what is expected."""
+"""Options of the command line: kinds of values, and the configuration under what was given.
+
+What is no value of its kind is a usage error that says what is expected.
+"""
 
 import math
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, Namespace
 
-__all__ = ["port", "positive"]
+from adjudge.engine.config import RunConfig
+
+__all__ = ["cluster_section", "port", "positive", "run_config"]
 
 
 def port(text: str) -> int:
@@ -22,3 +27,27 @@ def positive(text: str) -> float:
     if not 0 < number < math.inf:
         raise ArgumentTypeError(f"{text!r} is no number above 0")
     return number
+
+
+def run_config(options: Namespace) -> RunConfig:
+    """The configuration of `evaluate` and `plan`. Raises ConfigError."""
+    return RunConfig.load(
+        options.config,
+        out=options.out,
+        store=options.store,
+        judge=options.judge,
+        prompts=options.prompts,
+        format=options.format,
+        protocols=options.protocol,
+        fetch=None if options.fetch is None else {"mode": options.fetch},
+        cluster=cluster_section(options),
+        repeats=options.repeats,
+        retry_unscored=options.retry_unscored or None,
+        serial=options.serial or None,
+        until_resolved=getattr(options, "until_resolved", None),
+    )
+
+
+def cluster_section(options: Namespace) -> dict[str, str] | None:
+    """What `--cluster` changes of the section `cluster:`."""
+    return None if options.cluster is None else {"address": options.cluster}
