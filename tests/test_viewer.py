@@ -360,10 +360,10 @@ async def test_every_response_says_what_a_browser_may_do(run):
             assert headers["Referrer-Policy"] == "no-referrer"
 
 
-async def test_links_to_negative_samples_long_names_and_the_longest_urls_lead_there(tmp_path):
+async def test_links_to_large_samples_long_names_and_the_longest_urls_lead_there(tmp_path):
     url = "https://long.example/?q=" + "%20" * 2700
     text = f"The tower is 42 metres high in all seasons of the year [1].\n\n## References\n1. One, {url}\n"
-    report = {"task_id": "1", "system": "名" * 2000, "sample": -1, "text": text}
+    report = {"task_id": "1", "system": "名" * 2000, "sample": 2**31 - 1, "text": text}
     lines(tmp_path / "reports" / "one.jsonl", [report])
     lines(tmp_path / "pages" / "index.jsonl", [{"url": url, "file": "a.html", "status_code": 200}])
     page = "<html><body><article><p>The tower is 42 metres high.</p></article></body></html>"
@@ -377,7 +377,7 @@ async def test_links_to_negative_samples_long_names_and_the_longest_urls_lead_th
     await evaluate_async(RunConfig.load(config))
     async with viewing(tmp_path / "run") as reader:
         long = [path async for path, _, _ in reader.crawl() if len(path) > 18_000]
-        about = {path.partition("?")[0] for path in long if "sample=-1" in path}
+        about = {path.partition("?")[0] for path in long if "sample=2147483647" in path}
         assert about == {"report", "evidence", "questions", "question"}
         _, found, _ = await reader.get("search?where=pages&q=tower")
         (path,) = (path for path in links("", found) if path.startswith("page?"))
