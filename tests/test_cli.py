@@ -155,6 +155,7 @@ class Interrupting:
         if name.split(".")[0] == "msgspec" or name == "adjudge.engine.cli":
             os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a script runs in the background
 sys.meta_path.insert(0, Interrupting())
 from {script.replace(":", " import ")}
 main()
