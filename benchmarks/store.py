@@ -32,7 +32,7 @@ from benchmarks.orchestration import Check, Verdict
 from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main
 
 SIZES, QUICK_SIZES = (1_000_000, 10_000_000), (100_000,)
-A_PART = 50_000  # rows
+A_PART = 50_000  # rows: what 32 MB of the engine's own parts hold, about
 A_CONTEXT = 10
 AT_RANDOM = 500
 IN_ORDER = 50_000

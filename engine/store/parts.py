@@ -1,6 +1,6 @@
 """Immutable Parquet parts with a key index: how judgments, pages and scores are kept.
 
-One writer a process: rows are buffered and written as a part every `flush_seconds` or 8 MB, whole. Nothing is edited
+One writer a process: rows are buffered and written as a part every `flush_seconds` or 32 MB, whole. Nothing is edited
 in place. A kill loses at most what was not yet written. Of rows with equal keys that answer, the earliest
 (written_at, part, row) wins, in every process that opens the same parts.
 """
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 2  # 2: pages have a size
-FLUSH_BYTES = 8 << 20  # as rows in memory twice that; more of them no longer fit a processor's cache
+FLUSH_BYTES = 32 << 20
 FLUSH_SECONDS = 2.0
 CACHED_GROUPS = 64
 _VERSION_KEY = b"adjudge.schema"
