@@ -154,8 +154,7 @@ def _canonical(value: object) -> object:
 
 def _shown(value: object) -> str:
     if isinstance(value, tuple):
-        items = (
-            "\n    ".join(str(item).splitlines()) for item in value
-        )  # a line of an item is no further item
+        # Indented, a line of an item is no further item.
+        items = ("\n    ".join(str(item).splitlines()) for item in value)
         return "\n".join(f"{key}: {item}" for key, item in zip(numbered(len(value)), items, strict=True))
     return str(value)
