@@ -20,6 +20,7 @@ Kind = Literal[
     "noise",
     "published",
     "left out",
+    "samples",
 ]
 
 

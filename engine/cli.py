@@ -26,6 +26,7 @@ from adjudge.engine.logs import begin, form, is_json
 from adjudge.engine.markdown import leaderboard_markdown, rich_markdown
 from adjudge.engine.options import cluster_section, port, positive, run_config
 from adjudge.engine.plan import plan
+from adjudge.engine.preferences import with_preferences
 from adjudge.engine.progress import progress_on
 from adjudge.engine.published import read_published
 from adjudge.engine.run import evaluate
@@ -170,6 +171,11 @@ def _parser() -> argparse.ArgumentParser:
         help="CSV or JSONL: task_id, system, rater, metric, value (0 to 1 where tables show 0 to 100)",
     )
     other.add_argument("--other", metavar="RUN", help="folder of a run by another judge")
+    other.add_argument(
+        "--preferences",
+        metavar="FILE",
+        help="JSONL: task_id, chosen and rejected (lists of systems, or of {system, sample}), subset",
+    )
 
     command = _add(commands, "serve", _serve, "give trainers rewards over HTTP")
     command.add_argument("config", metavar="CONFIG", help="configuration file (YAML)")
@@ -319,11 +325,12 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _agreement(options: argparse.Namespace) -> int:
-    if options.human is not None:
-        found = with_humans(options.run_folder, options.human)
+    if options.preferences is not None:
+        _print_table(options, with_preferences(options.run_folder, options.preferences), show.preferences)
+    elif options.human is not None:
+        _print_table(options, with_humans(options.run_folder, options.human), show.agreement)
     else:
-        found = with_run(options.run_folder, options.other)
-    _print_table(options, found, show.agreement)
+        _print_table(options, with_run(options.run_folder, options.other), show.agreement)
     return DONE
 
 

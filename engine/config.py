@@ -101,6 +101,11 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         Guard(self.allow)  # raises ValueError for an entry that is no address
 
+    @property
+    def reachable(self) -> list[str]:
+        """The addresses that the guard lets reports lead to."""
+        return self.allow if self.mode == "live" else []
+
 
 class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where evaluators run: `none` (this process), `local` (a small Ray on this machine), or a Ray head's address.

@@ -16,6 +16,7 @@ from adjudge.engine.fetch import FetchSummary
 from adjudge.engine.formats import Rejected
 from adjudge.engine.logs import event, is_json
 from adjudge.engine.plan import ASSUMED_PAGE_CHARS, Plan
+from adjudge.engine.preferences import MetricPreference
 from adjudge.engine.run import RunResult
 from adjudge.engine.store.upkeep import Rewritten, TableContent
 from rich.console import Console
@@ -32,6 +33,7 @@ __all__ = [
     "findings",
     "leaderboard",
     "plan",
+    "preferences",
     "rejected",
     "result",
     "rewritten",
@@ -225,6 +227,27 @@ def agreement(found: Iterable[MetricAgreement]) -> Table:
         table.add_row(escape(f"{row.protocol}.{row.metric}"), *figures, str(row.n_systems), str(row.n_cases))
         if row.left_out:
             table.caption = escape(f"left out, for the run has not what was rated: {row.left_out}")
+    return table
+
+
+def preferences(found: Iterable[MetricPreference]) -> Table:
+    """Agreement with what people preferred, a line a metric and subset."""
+    table = Table()
+    for name in ("metric", "subset", "best of set", "by chance", "of pairs", "ties test", "sets", "unscored"):
+        table.add_column(name, justify="left" if name in ("metric", "subset") else "right")
+    for row in found:
+        interval = None if row.low is None or row.high is None else (row.low, row.high)
+        for subset, one in {"": row.overall, **row.subsets}.items():
+            table.add_row(
+                "" if subset else escape(f"{row.protocol}.{row.metric}"),
+                escape(subset) or "all",
+                _with_interval(one.best_of, None if subset else interval),
+                "" if subset else f"{row.chance:.3f}",
+                _number(one.pairwise, 1.0),
+                "" if subset or row.ties is None else _number(row.ties.overall, 1.0),
+                str(one.n_scored),
+                str(one.n_unscored),
+            )
     return table
 
 

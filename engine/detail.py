@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from adjudge.engine.record import TaskRecord
+from adjudge.engine.samples import BestOf
 from adjudge.engine.scores import ScoreMatrix
 from adjudge.engine.spending import Spent
 from adjudge.scoring.kernels.bootstrap import Bootstrap
@@ -18,6 +19,7 @@ from adjudge.scoring.kernels.rank_stability import leave_one_out
 from adjudge.scoring.kernels.variance import variance_components
 
 __all__ = [
+    "AXES",
     "Detail",
     "Frontier",
     "Group",
@@ -32,7 +34,7 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 
-AXES = ("seconds", "cost", "tokens")
+AXES = ("seconds", "cost", "tokens", "written")
 KINDS = ("language", "domain")
 
 
@@ -81,7 +83,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Frontier(msgspec.Struct, frozen=True, kw_only=True):
-    """Score against what a report took. `axis` is seconds, cost or tokens, a mean over reports that state it."""
+    """Score against what a report took. `axis` is one of AXES (`Spent`), a mean over reports that state it."""
 
     axis: str
     systems: tuple[str, ...]
@@ -116,7 +118,10 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it, for one metric. Pairs are in order of rank; `noise` is None unless the judge repeated itself."""
+    """All of it, for one metric. Pairs are in order of rank; `noise` is None unless the judge repeated itself.
+
+    `best_of` is empty unless agents gave several samples.
+    """
 
     ranks: tuple[RankShare, ...]
     pairs: tuple[Pair, ...]
@@ -124,6 +129,7 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     frontiers: tuple[Frontier, ...]
     noise: Noise | None
     left_out: LeftOut | None = None
+    best_of: tuple[BestOf, ...] = ()
 
 
 def detail_of(
@@ -134,6 +140,7 @@ def detail_of(
     tasks: Mapping[str, TaskRecord],
     spent: Mapping[str, Spent],
     noise: Noise | None,
+    best_of: tuple[BestOf, ...],
 ) -> Detail:
     """The detail of `matrix`, whose `common` tasks gave `paired`, by scores times `sign` so that higher is better."""
     order = [int(row) for row in np.argsort(paired.rank, kind="stable") if not np.isnan(paired.rank[row])]
@@ -144,6 +151,7 @@ def detail_of(
         frontiers=tuple(_frontiers(matrix, sign, spent)),
         noise=noise,
         left_out=_left_out(matrix, common, sign, order),
+        best_of=best_of,
     )
 
 

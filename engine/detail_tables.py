@@ -16,7 +16,7 @@ def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
     if detail is None:
         return []
     tables = [_ranks(detail), _pairs(detail, head.scale), *_left_out(detail), *_groups(head, detail)]
-    tables += _cost(head, board, detail)
+    tables += [*_best_of(head, detail), *_cost(head, board, detail)]
     tables.append(_unscored(head))
     tables += [_noise(detail, head.scale, board)]
     return [table for table in tables if table.rows or table.note]
@@ -110,6 +110,31 @@ def _groups(head: MetricBoard, detail: Detail) -> list[Table]:
     return tables
 
 
+def _best_of(head: MetricBoard, detail: Detail) -> list[Table]:
+    if not detail.best_of:
+        return []
+    ks = sorted({one.k for one in detail.best_of})
+    found = {(one.system, one.k): one for one in detail.best_of}
+    rows = []
+    for row in head.standings:
+        cells = [Cell(row.system), score(row, head)]
+        for k in ks:
+            one = found[row.system, k]
+            some = "" if one.n_scored == one.n_tasks else f" ({one.n_scored} of {one.n_tasks} tasks)"
+            cells.append(Cell(f"{number(one.value, head.scale)}{some}", one.value))
+        rows.append(tuple(cells))
+    return [
+        Table(
+            kind="samples",
+            title=f"{head.metric} of the best of several samples",
+            note="What the mean would be if the best of so many of an agent's reports for a task were kept: over all "
+            "ways to choose them, on the tasks that have as many scored.",
+            columns=("system", head.metric, *(f"best of {k}" for k in ks)),
+            rows=tuple(rows),
+        )
+    ]
+
+
 def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
     axes = [frontier.axis for frontier in detail.frontiers]
     if not axes:
@@ -124,7 +149,7 @@ def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
     for row in head.standings:
         spent = board.spent.get(row.system)
         figures: list[float | None] = [None if spent is None else getattr(spent, axis) for axis in axes]
-        best = ", ".join(axis for axis in axes if (axis, row.system) in on)
+        best = ", ".join(_spent(axis) for axis in axes if (axis, row.system) in on)
         cells = [Cell("-" if value is None else f"{value:,.6g}", value) for value in figures]
         rows.append((Cell(row.system), score(row, head), *cells, Cell(best or "-")))
     return [
@@ -132,10 +157,14 @@ def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
             kind="cost",
             title="Score against what a report took",
             note="Means a report, as systems state them. On the frontier: none scores as much for less.",
-            columns=("system", head.metric, *axes, "on the frontier of"),
+            columns=("system", head.metric, *map(_spent, axes), "on the frontier of"),
             rows=tuple(rows),
         )
     ]
+
+
+def _spent(axis: str) -> str:
+    return "tokens written" if axis == "written" else axis
 
 
 def _unscored(head: MetricBoard) -> Table:

@@ -56,7 +56,7 @@ async def open_evaluator(
     pages = PageStore(
         place,
         source,
-        allow=config.fetch.allow if config.fetch.mode == "live" else (),
+        allow=config.fetch.reachable,
         retry_unscored=config.retry_unscored,
         flush_seconds=flush_seconds,
     )

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from adjudge.engine.board import FLAGGED_BELOW, Leaderboard, MetricBoard, RankStability, Standing
 from adjudge.engine.config import ConfigError
 from adjudge.engine.correction import Correction, corrections
@@ -19,6 +20,7 @@ from adjudge.engine.notes import notes_on
 from adjudge.engine.provenance import Provenance
 from adjudge.engine.published import Published, agreement_with
 from adjudge.engine.record import RunRecord, TaskRecord
+from adjudge.engine.samples import BestOf, best_of_samples
 from adjudge.engine.scores import ScoreMatrix, figure, read_matrices, read_scores, values_of
 from adjudge.engine.spending import Spent
 from adjudge.scoring.kernels.bootstrap import Bootstrap, bootstrap
@@ -54,6 +56,7 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
     judges: str
     seed: int
     noise: dict[tuple[str, str], Noise | None]
+    best_of: dict[tuple[str, str], tuple[BestOf, ...]]
 
     @classmethod
     def of(cls, records: list[RunRecord], scores: pa.Table) -> "_Known":
@@ -63,7 +66,9 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
             for protocol, found in record.metrics.items()
             for metric in found
         }
+        headlines = {name: metric for name, metric in metrics.items() if metric.headline}
         repeated = any(record.config.repeats > 1 for record in records)
+        sampled = len(pc.unique(scores["sample"])) > 1
         return cls(
             metrics=metrics,
             tasks={name: task for record in records for name, task in record.tasks.items()},
@@ -71,9 +76,12 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
             judges=" + ".join(dict.fromkeys(record.judge.name for record in records)),
             seed=records[0].config.seed,
             noise={
-                (protocol, name): noise_of(scores, protocol, name)
-                for (protocol, name), metric in metrics.items()
-                if metric.headline and repeated
+                (protocol, name): noise_of(scores, protocol, name) for protocol, name in headlines if repeated
+            },
+            best_of={
+                (protocol, name): best_of_samples(scores, protocol, name, metric.lower_is_better)
+                for (protocol, name), metric in headlines.items()
+                if sampled
             },
         )
 
@@ -131,7 +139,7 @@ def _board(matrix: ScoreMatrix, known: _Known, statistics: Statistics) -> Metric
         if common.all()
         else statistics.resample(sign * matrix.values[:, common], _columns(matrix, common), known.seed)
     )
-    noise = known.noise.get((matrix.protocol, matrix.metric))
+    name = (matrix.protocol, matrix.metric)
     return MetricBoard(
         protocol=matrix.protocol,
         metric=metric.name,
@@ -145,7 +153,16 @@ def _board(matrix: ScoreMatrix, known: _Known, statistics: Statistics) -> Metric
         tau=RankStability.of(paired.tau),
         rho=RankStability.of(paired.rho),
         standings=tuple(_standings(matrix, own, paired, sign)),
-        detail=detail_of(matrix, common, paired, sign, known.tasks, known.spent, noise)
+        detail=detail_of(
+            matrix,
+            common,
+            paired,
+            sign,
+            known.tasks,
+            known.spent,
+            known.noise.get(name),
+            known.best_of.get(name, ()),
+        )
         if metric.headline
         else None,
     )

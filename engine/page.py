@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from adjudge.engine.board import Leaderboard, MetricBoard
 from adjudge.engine.cells import Cell, Table
-from adjudge.engine.detail import Detail
+from adjudge.engine.detail import AXES, Detail
 from adjudge.engine.markup import Markup, join, tag
 from adjudge.engine.provenance import Provenance
 from adjudge.engine.tables import Section, sections_of
@@ -33,6 +33,7 @@ _FIGURES = (
     ("seconds", "Score against seconds"),
     ("cost", "Score against cost"),
     ("tokens", "Score against tokens"),
+    ("written", "Score against tokens written"),
 )
 
 
@@ -151,7 +152,7 @@ def _has(detail: Detail | None, kind: str) -> bool:
         return kind == "scores"
     if kind in ("language", "domain"):
         return any(group.kind == kind for group in detail.groups)
-    if kind in ("seconds", "cost", "tokens"):
+    if kind in AXES:
         return any(frontier.axis == kind for frontier in detail.frontiers)
     return kind == "scores" or bool(detail.pairs)
 

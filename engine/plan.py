@@ -69,7 +69,7 @@ async def _plan(config: RunConfig) -> Plan:
     notes = NoteTaker(judge, book)
     fetcher, source = make_fetcher(config.fetch, network=False)
     judgments = ReadOnlyJudgments(place, retry_unscored=config.retry_unscored)
-    pages = ReadOnlyPages(place, source, retry_unscored=config.retry_unscored)
+    pages = ReadOnlyPages(place, source, allow=config.fetch.reachable, retry_unscored=config.retry_unscored)
     await judgments.parts.open()
     await pages.parts.open()
     reader = AssumingReader(pages, fetcher, assume=config.fetch.mode == "live")

@@ -51,7 +51,8 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
     """
     path = Path(file)
     try:
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+        with path.open(encoding="utf-8-sig", newline="") as file_:
+            rows = list(csv.DictReader(file_))
     except (OSError, UnicodeError, csv.Error) as error:
         raise ConfigError(f"published: {path} cannot be read: {error}") from error
     columns = [name for name in (rows[0] if rows else {}) if name]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from adjudge.engine.config import ConfigError
 
-__all__ = ["ScoreMatrix", "figure", "read_matrices", "read_scores", "values_of"]
+__all__ = ["ScoreMatrix", "codes", "figure", "read_matrices", "read_scores", "values_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,10 +47,10 @@ def read_scores(runs: list[Path]) -> pa.Table:
 
 def read_matrices(scores: pa.Table) -> list[ScoreMatrix]:
     """Every metric of `scores`, in order of protocol and first appearance."""
-    systems, system = _codes(scores["system"])
-    tasks, task = _codes(scores["task_id"])
-    kinds, kind = _codes(pc.binary_join_element_wise(scores["protocol"], scores["metric"], "\n"))
-    reasons, reason = _codes(pc.fill_null(scores["reason"], ""))
+    systems, system = codes(scores["system"])
+    tasks, task = codes(scores["task_id"])
+    kinds, kind = codes(pc.binary_join_element_wise(scores["protocol"], scores["metric"], "\n"))
+    reasons, reason = codes(pc.fill_null(scores["reason"], ""))
     values = scores["value"].to_numpy()
     order = np.argsort(kind, kind="stable")
     ends = np.searchsorted(kind[order], np.arange(len(kinds) + 1))
@@ -82,6 +82,18 @@ def values_of(matrix: ScoreMatrix, systems: Sequence[str], tasks: Sequence[str])
     column = np.array([columns.get(name, -1) for name in tasks], np.int64)
     known = (row >= 0)[:, None] & (column >= 0)
     return np.where(known, matrix.values[np.ix_(row, column)], np.nan)
+
+
+def codes(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Sorted distinct values, and each row's place among them."""
+    encoded = pc.dictionary_encode(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    names = encoded.dictionary.to_pylist()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), np.int64)
+    place[order] = np.arange(len(names))
+    return [names[i] for i in order], place[encoded.indices.to_numpy()]
 
 
 def figure(value: float) -> float | None:
@@ -122,15 +134,3 @@ def _matrix(
         scored=np.bincount(system[scored], minlength=shape[0])[present],
         unscored=tuple({reasons[r]: int(missing[s, r]) for r in np.flatnonzero(missing[s])} for s in present),
     )
-
-
-def _codes(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Sorted distinct values, and each row's place among them."""
-    encoded = pc.dictionary_encode(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    names = encoded.dictionary.to_pylist()
-    order = sorted(range(len(names)), key=names.__getitem__)
-    place = np.empty(len(names), np.int64)
-    place[order] = np.arange(len(names))
-    return [names[i] for i in order], place[encoded.indices.to_numpy()]

@@ -50,6 +50,13 @@ class ReportUsage(msgspec.Struct, frozen=True, kw_only=True):
     retrieved: int | None = None
     cost: float | None = None
 
+    @property
+    def written(self) -> int | None:
+        """Tokens that the system itself generated; None where that is not stated, or nothing."""
+        if self.total_tokens is None or self.input_tokens is None or self.total_tokens <= self.input_tokens:
+            return None
+        return self.total_tokens - self.input_tokens
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A system's report. Its identity is (system, task_id, sample); `sample` numbers the agent's own runs.

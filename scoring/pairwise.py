@@ -21,6 +21,7 @@ __all__ = [
     "candidate_scores",
     "pair_credit",
     "preference_accuracy",
+    "scored_sides",
     "ties_score",
 ]
 
@@ -45,7 +46,7 @@ class Preference(msgspec.Struct, frozen=True, kw_only=True):
     chosen: Annotated[tuple[Candidate, ...], msgspec.Meta(min_length=1)]
     rejected: Annotated[tuple[Candidate, ...], msgspec.Meta(min_length=1)]
     subset: str = ""
-    pair: str = ""
+    pair: Annotated[str, msgspec.Meta(pattern=r"^((ref|tied):.+)?$")] = ""
 
 
 class ScoreRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +114,16 @@ def candidate_scores(
     return scores
 
 
+def scored_sides(
+    preference: Preference, scores: Mapping[tuple[str, Candidate], float]
+) -> tuple[list[float], list[float]] | None:
+    """Scores of the chosen and of the rejected reports, or None if one is missing."""
+    chosen = [scores.get((preference.task_id, candidate)) for candidate in preference.chosen]
+    rejected = [scores.get((preference.task_id, candidate)) for candidate in preference.rejected]
+    good, bad = [s for s in chosen if s is not None], [s for s in rejected if s is not None]
+    return (good, bad) if len(good) == len(chosen) and len(bad) == len(rejected) else None
+
+
 def best_of(chosen: Sequence[float], rejected: Sequence[float]) -> float:
     """The credit of a set: 0 if a rejected report scores highest, else the chosen share of those that do."""
     top = max(*chosen, *rejected)
@@ -144,7 +155,7 @@ def ties_score(sets: Iterable[Preference], scores: Mapping[tuple[str, Candidate]
     unscored = 0
     for preference in sets:
         kind, _, pair = preference.pair.partition(":")
-        known = _scored(preference, scores)
+        known = scored_sides(preference, scores)
         if kind not in found:
             continue
         if known is None:
@@ -177,7 +188,7 @@ def ties_score(sets: Iterable[Preference], scores: Mapping[tuple[str, Candidate]
 def _accuracy(
     sets: Sequence[Preference], scores: Mapping[tuple[str, Candidate], float]
 ) -> PreferenceAccuracy:
-    scored = [known for preference in sets if (known := _scored(preference, scores)) is not None]
+    scored = [known for preference in sets if (known := scored_sides(preference, scores)) is not None]
     credits = [best_of(good, bad) for good, bad in scored]
     pairs = sum(len(good) * len(bad) for good, bad in scored)
     right = sum(pair_credit(good, bad) * len(good) * len(bad) for good, bad in scored)
@@ -189,16 +200,6 @@ def _accuracy(
         n_scored=len(scored),
         n_unscored=len(sets) - len(scored),
     )
-
-
-def _scored(
-    preference: Preference, scores: Mapping[tuple[str, Candidate], float]
-) -> tuple[list[float], list[float]] | None:
-    """Scores of the chosen and of the rejected reports, or None if one is missing."""
-    chosen = [scores.get((preference.task_id, candidate)) for candidate in preference.chosen]
-    rejected = [scores.get((preference.task_id, candidate)) for candidate in preference.rejected]
-    good, bad = [s for s in chosen if s is not None], [s for s in rejected if s is not None]
-    return (good, bad) if len(good) == len(chosen) and len(bad) == len(rejected) else None
 
 
 def _margin(gap: float, spread: float) -> float:

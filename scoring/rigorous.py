@@ -88,9 +88,9 @@ def integrated_score(quality: float, drift: float, boost: float) -> float:
     return quality * (1 - drift) * boost * 100
 
 
-def contribution_per_token(integrated: float, total_tokens: int, input_tokens: int) -> float:
+def contribution_per_token(integrated: float, written: int) -> float:
     """Integrated score a token that the system itself generated. ZeroDivisionError if it generated none."""
-    return integrated / (total_tokens - input_tokens)
+    return integrated / written
 
 
 def retrieval_index(annotated: int, retrieved: int) -> float:
@@ -182,7 +182,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """`metrics` without those that need token or retrieval counts that the report lacks. Raises GoldError."""
         self._gold(case)
-        known = {"contribution_per_token": _own_tokens(case), "retrieval_index": _retrieved(case)}
+        known = {"contribution_per_token": _written(case), "retrieval_index": _retrieved(case)}
         unknown = tuple(name for name, value in known.items() if value is None)
         return tuple(metric for metric in self.metrics if not metric.name.startswith(unknown))
 
@@ -247,11 +247,11 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ) -> Iterator[tuple[str, tuple[str, ...], Measure[Item]]]:
         """Every metric that needs answers: its name, the parts whose answers it needs, its arithmetic."""
         everything = ("qsr", "grr", "fak", "fdk")
-        tokens = _own_tokens(case)
+        written = _written(case)
         for form, factor in (("", boost), ("_alg1", boost_alg1)):
             yield f"integrated{form}", everything, partial(self._integrated, factor)
-            if tokens:
-                yield f"contribution_per_token{form}", everything, partial(self._per_token, factor, *tokens)
+            if written is not None:
+                yield f"contribution_per_token{form}", everything, partial(self._per_token, factor, written)
         yield "quality", ("qsr", "grr"), _quality
         yield "qsr", ("qsr",), _points_share
         yield "grr", ("grr",), _points_share
@@ -263,11 +263,9 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         good, drift = _quality(pairs), self._drift(pairs)
         return None if good is None or drift is None else integrated_score(good, drift, boost)
 
-    def _per_token(
-        self, boost: float, total: int, read: int, pairs: Sequence[tuple[Item, float]]
-    ) -> float | None:
+    def _per_token(self, boost: float, written: int, pairs: Sequence[tuple[Item, float]]) -> float | None:
         integrated = self._integrated(boost, pairs)
-        return None if integrated is None else contribution_per_token(integrated, total, read)
+        return None if integrated is None else contribution_per_token(integrated, written)
 
     def _drift(self, pairs: Sequence[tuple[Item, float]]) -> float | None:
         away = self._fak_drift(pairs)
@@ -321,12 +319,9 @@ def _link_evidence(links: LinkMatch) -> Evidence:
     return Evidence(what="trustworthy sources", outcome=found)
 
 
-def _own_tokens(case: Case) -> tuple[int, int] | None:
-    """Total and input tokens of a report that says both and generated some itself."""
+def _written(case: Case) -> int | None:
     usage = case.report.usage
-    if usage is None or usage.total_tokens is None or usage.input_tokens is None:
-        return None
-    return (usage.total_tokens, usage.input_tokens) if usage.total_tokens > usage.input_tokens else None
+    return None if usage is None else usage.written
 
 
 def _retrieved(case: Case) -> int | None:

@@ -313,6 +313,21 @@ def test_plan_counts_what_a_run_then_asks_and_writes_nothing(tmp_path, capsys):
     assert json.loads(out)["stored"] == 200 and json.loads(out)["prompt_tokens"] == 0
 
 
+def test_plan_reads_again_what_was_blocked_and_is_allowed_now(tmp_path, capsys):
+    config = world(tmp_path, systems=1, tasks=1, protocols=["fact"], fetch={"mode": "live"})
+    text = "The bridge is 300 metres long [1].\n\n## References\n[1] http://127.0.0.1:1/bridge\n"
+    lines(tmp_path / "reports" / "system0.jsonl", [{"task_id": "0", "system": "system0", "text": text}])
+    run(capsys, "evaluate", config)
+
+    def unread(fetch):
+        _, out, _ = run(capsys, "plan", changed(config, fetch=fetch), "--json")
+        planned = json.loads(out)
+        return planned["pages"], planned["pages_unread"]
+
+    assert unread({"mode": "live"}) == (1, 0)
+    assert unread({"mode": "live", "allow": ["127.0.0.1:1"]}) == (1, 1)
+
+
 def test_plan_says_what_cannot_be_judged(tmp_path, capsys):
     config = world(tmp_path, systems=1, tasks=2)
     tasks = [json.loads(line) for line in (tmp_path / "tasks.jsonl").read_text().splitlines()]

@@ -79,6 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines(made / "reports" / f"{system.lower()}.jsonl", rows)
     rated = [f"{n},{system},r,overall,{n}" for n in range(1, 5) for system in "AB"]
     (made / "ratings.csv").write_text("\n".join(["task_id,system,rater,metric,value", *rated]))
+    lines(made / "chosen.jsonl", [{"task_id": "1", "chosen": ["A"], "rejected": ["B"]}])
     return made
 
 
@@ -89,10 +90,19 @@ def test_the_commands_do_what_they_say(folder: Path) -> None:
         (folder / "adjudge.yaml").write_text(config, encoding="utf-8")
         adjudge(folder, "evaluate", "adjudge.yaml", "--out", "runs/second", "--repeats", "2")
         for arguments in COMMANDS:
-            said[arguments[0]] = (
-                viewed(folder, arguments) if arguments[0] == "view" else adjudge(folder, *arguments)
-            )
-    assert set(said) == {"plan", "evaluate", "show", "view", "compare", "agreement", "leaderboard"}
+            said[
+                " ".join(part for part in arguments if part in ("--human", "--preferences")) or arguments[0]
+            ] = viewed(folder, arguments) if arguments[0] == "view" else adjudge(folder, *arguments)
+    assert set(said) == {
+        "plan",
+        "evaluate",
+        "show",
+        "view",
+        "compare",
+        "--human",
+        "--preferences",
+        "leaderboard",
+    }
     assert "http://127.0.0.1:" in said["view"]
     assert all(said.values())
 

@@ -238,6 +238,7 @@
     },
 
     spent(plot, data, axis) {
+      const unit = axis === "written" ? "tokens written" : axis;
       const rows = data.frontiers[axis]
         .map(([system, spent, score, on]) => ({ name: data.systems[system][0], spent, score: score * data.scale, on }))
         .filter(({ name }) => shown(name));
@@ -247,8 +248,8 @@
       return Plot.plot({
         width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44,
         style: FONT,
-        ariaLabel: `${data.metric} against ${axis} a report; ${line.length} systems on the frontier`,
-        x: { label: `${axis} a report${wide ? " (log)" : ""} →`, type: wide ? "log" : "linear", grid: true, nice: true, inset: 36, tickFormat: { cost: ".3~g", tokens: "~s" }[axis] ?? ",.4~g" },
+        ariaLabel: `${data.metric} against ${unit} a report; ${line.length} systems on the frontier`,
+        x: { label: `${unit} a report${wide ? " (log)" : ""} →`, type: wide ? "log" : "linear", grid: true, nice: true, inset: 36, tickFormat: { cost: ".3~g", tokens: "~s", written: "~s" }[axis] ?? ",.4~g" },
         y: { label: `↑ ${data.metric}`, grid: true, nice: true, inset: 12 },
         marks: [
           Plot.line(line, { x: "spent", y: "score", stroke: "var(--second)", strokeDasharray: "5 4", curve: "step-after" }),
@@ -259,7 +260,7 @@
           }),
           Plot.tip(rows, Plot.pointer({
             x: "spent", y: "score", fill: "var(--paper)",
-            title: (row) => `${row.name}: ${row.score.toFixed(2)} for ${d3.format(",.4~g")(row.spent)} ${axis}${row.on ? ", on the frontier" : ""}`,
+            title: (row) => `${row.name}: ${row.score.toFixed(2)} for ${d3.format(",.4~g")(row.spent)} ${unit}${row.on ? ", on the frontier" : ""}`,
           })),
         ],
         symbol: { type: "identity" }, color: { type: "identity" },

@@ -36,7 +36,7 @@ def _formulas(given: dict[str, Any], params: dict[str, float]) -> dict[str, Any]
     for name, variant in (("formula_4_3", "formula"), ("algorithm_1", "algorithm")):
         boost = rigorous.trustworthy_boost(links, variant, params["eta"], params["theta"], params["kappa"])
         integrated = rigorous.integrated_score(good, drift, boost)
-        per_token = rigorous.contribution_per_token(integrated, given["token_total"], given["token_input"])
+        per_token = rigorous.contribution_per_token(integrated, given["token_total"] - given["token_input"])
         found[name] = {"boost": boost, "integrated": integrated, "contribution_per_token": per_token}
     return found
 
