@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak coverage check test-vllm bench bench-vllm peers debian lock licences audit scan dist format clean
+.PHONY: demo test shuffled soak coverage check test-vllm bench bench-vllm peers debian lock licences audit scan dist format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -34,6 +34,12 @@ debian:
 
 test: .venv/dev.stamp debian
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not vllm and not soak'
+
+# No test depends on another: files, and tests within them, in the order that SEED draws.
+SEED ?= 1
+shuffled: .venv/dev.stamp debian
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --random-order-bucket=module --random-order-seed=$(SEED) \
+	-m 'not vllm and not soak'
 
 # What takes minutes: processes killed at random, a server under load, ten thousand data sets.
 soak: .venv/dev.stamp debian
