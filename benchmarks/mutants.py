@@ -35,8 +35,8 @@ from benchmarks.timing import Row, alone, main
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = (
-    "attack citations conformance documents dr3 drmi fact livedr pairwise published race real_reports rewards "
-    "rigorous rubrics scoring_expected"
+    "attack citations conformance documents dr3 drmi fact livedr pairwise protocols published race real_reports "
+    "rewards rigorous rubrics scoring_expected"
 ).split()
 # What the tests need of others is imported once; each process is a fork of one that has it.
 PRELOADED = (

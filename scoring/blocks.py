@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-__all__ = ["Entry", "Line", "entry", "lines"]
+__all__ = ["Entry", "Line", "entry", "lines", "unquoted"]
 
 Kind = Literal["blank", "heading", "item", "row", "ruler", "prose", "code", "reference"]
 
@@ -84,7 +84,7 @@ def lines(text: str) -> Iterator[Line]:
         if line.kind == "code":
             yield line
             continue
-        following = next((_unquoted(raw) for raw in raws[number + 1 : number + 4] if raw.strip()), "")
+        following = next(filter(str.strip, map(unquoted, raws[number + 1 : number + 4])), "")
         yield line._replace(kind="reference") if lists.holds(line, following) else line
 
 
@@ -98,14 +98,14 @@ def entry(raw: str) -> Entry | None:
 
 
 def _line(raw: str) -> Line:
-    if not raw.strip():
+    text = unquoted(raw)
+    if not text.strip():
         return Line("blank", "", raw)
-    heading = _HEADING.fullmatch(raw)
+    heading = _HEADING.fullmatch(text)
     if heading:
         return Line("heading", heading[2].rstrip(" \t#"), raw, len(heading[1]))
     if _RULER.fullmatch(raw):
         return Line("ruler", "", raw)
-    text = _unquoted(raw)
     if "|" in text and (text.lstrip().startswith("|") or text.count("|") > 1):
         return Line("ruler" if _ROW_RULE.issuperset(text) and "-" in text else "row", text.strip(), raw)
     item = _ITEM.match(text)
@@ -114,7 +114,8 @@ def _line(raw: str) -> Line:
     return Line("prose", text, raw)
 
 
-def _unquoted(raw: str) -> str:
+def unquoted(raw: str) -> str:
+    """A line without the marks of a block quote."""
     quote = _QUOTE.match(raw)
     return raw[quote.end() :] if quote else raw
 
@@ -162,7 +163,7 @@ class _ReferenceLists:
         if line.kind in ("blank", "ruler"):
             self._gap = self._gap or line.kind == "blank"
             return True
-        listed = _entry_like(line.raw)
+        listed = _entry_like(unquoted(line.raw))
         prose = not listed and self._gap and (self._entries or self._level == _LABEL_LEVEL)
         if prose:
             self._level = 0
@@ -199,13 +200,14 @@ def _entry_like(raw: str) -> bool:
 
 def _definition(line: Line) -> bool:
     """A labelled address wherever it stands: `[1] Title: https://...`, `[^1]: ...`, `[1]: https://...`."""
-    start = line.raw.lstrip()
+    raw = unquoted(line.raw)
+    start = raw.lstrip()
     if start.startswith("[^"):
         label, colon, _ = start[:60].partition("]:")
         return bool(colon) and " " not in label
     if not start.startswith(("[", "【", "［", "\\[")):
         return False
-    found = _ENTRY.match(line.raw)
+    found = _ENTRY.match(raw)
     return found is not None and not found["rest"].startswith("(") and _leads_to_address(found["rest"])
 
 

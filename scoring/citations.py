@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import msgspec
 from adjudge.fetchers.urls import MalformedURL, normalise_url
-from adjudge.scoring.blocks import Line, entry, lines
+from adjudge.scoring.blocks import Line, entry, lines, unquoted
 from adjudge.scoring.case import Citation
 from adjudge.scoring.marks import Mark, clean_url, label, pieces
 from adjudge.scoring.sentences import MARKS, Marked, marked
@@ -104,8 +104,9 @@ def references_in(found: Sequence[Line]) -> Iterator[Reference]:
         if line.kind != "reference" or line.level:
             place = 0 if line.kind == "heading" or line.level else place
             continue
-        item = entry(line.raw)
-        title, url = _address(item.rest if item else line.raw)
+        raw = unquoted(line.raw)
+        item = entry(raw)
+        title, url = _address(item.rest if item else raw)
         if pending and (item is None or not item.label) and url:
             yield msgspec.structs.replace(pending, url=url)
             pending = None

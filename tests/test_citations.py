@@ -108,10 +108,21 @@ def test_lists_that_restart_their_numbers_belong_to_the_text_above_them() -> Non
         ("## References\n| # | Title |\n|---|---|\n| 1 | Smith https://a.example/t |", "https://a.example/t"),
         ("[1]: https://a.example/t", "https://a.example/t"),
         ("## Sources\n- Smith, https://a.example/t", "https://a.example/t"),
+        ("## Sources\n> 1. Smith, https://a.example/t", "https://a.example/t"),
+        ("> ## Sources\n>\n> - [1] Smith, https://a.example/t", "https://a.example/t"),
+        ("> [1]: https://a.example/t", "https://a.example/t"),
+        ("## References\n\nAll were read.\n\n[1] Smith, https://a.example/t", "https://a.example/t"),
     ],
 )
 def test_reference_lists_in_their_many_shapes(listed: str, url: str) -> None:
     assert triplets(f"Alpha has grown [1].\n\n{listed}") == [("Alpha has grown.", 1, url)]
+
+
+def test_a_numbered_link_to_a_place_in_the_report_is_a_mark() -> None:
+    assert triplets("Alpha has grown [[1]](#one).\n\n## Sources\n[1] Smith, https://a.example/t") == [
+        ("Alpha has grown.", 1, "https://a.example/t")
+    ]
+    assert triplets("Alpha [has](#one) grown.") == []
 
 
 def test_footnotes_with_words_as_labels() -> None:

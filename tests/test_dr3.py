@@ -291,6 +291,7 @@ class TestScore:
         about = [q for q in tools.questions if not isinstance(q, Grounded)]
         assert {type(q) for q in about} == {Recall, WhichClaim, ChecklistMet, DepthQuality}
         assert len({q.context.digest for q in about}) == 1
+        assert [q.task for q in about if isinstance(q, DepthQuality)] == [case().task.prompt]
 
     async def test_without_gold_insights_and_checklist_the_judge_finds_them(self):
         gold = GOLD | {"insights": {}, "checklist": []}

@@ -140,6 +140,8 @@ def test_what_gold_lacks_leaves_that_module_unscored() -> None:
     card, _ = score(case_of(gold), labelling({"water is wet": "true"}))
     assert {name for name, value in card.scores.items() if value is not None} == set(REASONING)
     assert set(card.reasons.values()) == {"gold_missing"}
+    card, _ = score(case_of(msgspec.structs.replace(GOLD, statements=())), labelling({}))
+    assert {name: card.reasons[name] for name in REASONING} == dict.fromkeys(REASONING, "gold_missing")
 
 
 def test_an_empty_report_takes_the_minimum_of_what_gold_holds() -> None:

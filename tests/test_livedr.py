@@ -234,6 +234,13 @@ def test_weights_lift_precision_above_one() -> None:
     assert figures(card, "_eq1") == (3, 3, 3)
 
 
+def test_a_claims_weight_is_the_product_of_what_it_is_known_by() -> None:
+    info = {"main_claims": ["id", "day", "gate"], "weights": {"id": 2.0, "day": 3.0}}
+    row = {"id": "x", "day": "y", "gate": "z"}
+    card, _ = score(case_of("flights", [row], [row], info=info))
+    assert figures(card, "_eq1")[1] == 6
+
+
 def test_nested_claims_recurse_into_what_matches() -> None:
     truth = [
         {"claim": "A", "claims": [{"claim": "a1", "claims": [{"claim": "deep"}]}, {"claim": "a2"}]},

@@ -271,6 +271,23 @@ async def test_what_the_report_itself_breaks_costs_it_the_minimum(reason: str) -
         assert set(card.scores.values()) == {0.0}
 
 
+async def test_what_the_report_breaks_is_told_with_the_marks_it_had() -> None:
+    card, _ = await run(Race(), judge=lambda _: "answer_truncated")
+    assert {line.reason for line in card.evidence} == {"answer_truncated"}
+    assert len(card.evidence) == sum(map(len, CRITERIA.values()))
+
+
+@pytest.mark.parametrize("target_first", [True, False])
+async def test_one_order_without_answer_leaves_both_unscored(target_first: bool) -> None:
+    def half(question: Question[Any]) -> Any:
+        first = question.context["article_a"].startswith("# Target")
+        return "judge_timeout" if first == target_first else opinion(question)
+
+    card, _ = await run(Race(both_orders=True), judge=half)
+    assert card.scores["overall"] is None
+    assert set(card.reasons.values()) == {"judge_timeout"}
+
+
 async def test_a_missing_run_of_criteria_leaves_the_other_dimensions_scored() -> None:
     many = {name: [{"criterion": f"{name} {i}", "weight": 0.1} for i in range(10)] for name in DIMENSIONS}
 
@@ -293,6 +310,7 @@ async def test_criteria_that_cannot_be_made_leave_the_task_unscored(kind: type) 
 
     card, _ = await run(Race(), case({"reference": REFERENCE}), judge)
     assert set(card.reasons.values()) == {"judge_refused"}
+    assert card.protocol == "race"
 
 
 @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])

@@ -94,6 +94,13 @@ class TestCriteria:
         with pytest.raises(CriteriaError, match=r"own\.yaml:1"):
             load_criteria(str(file))
 
+    def test_a_file_too_large_is_refused_unread(self, tmp_path):
+        file = tmp_path / "own.jsonl"
+        with file.open("wb") as sparse:
+            sparse.truncate(20_000_001)
+        with pytest.raises(CriteriaError, match=r"own\.jsonl: larger than 20000000 bytes"):
+            load_criteria(str(file))
+
     def test_both_file_forms_say_the_same(self, tmp_path):
         lines, yaml = tmp_path / "own.jsonl", tmp_path / "own.yaml"
         lines.write_text(

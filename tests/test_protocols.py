@@ -1,0 +1,137 @@
+"""What holds of every protocol: how its metrics are shown, and in what words and language it asks."""
+
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import msgspec
+import pytest
+from adjudge.engine.config import RunConfig
+from adjudge.engine.formats import load_dataset
+from adjudge.judges import Context, LexicalJudge
+from adjudge.scoring.backing import Repeats
+from adjudge.scoring.checklist import ChecklistOf
+from adjudge.scoring.cleaning import cut
+from adjudge.scoring.general_criteria import GENERAL_CRITERIA
+from adjudge.scoring.insights import Recall
+from adjudge.scoring.protocol import ScoringProtocol, score_case
+from adjudge.scoring.yardstick import average_weights
+
+from tests.tools import DirectTools
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+# What a leaderboard ranks by, and what stands beside it in units of its own; all else is a share, shown in per cent
+# where the papers' tables do.
+HEADLINES = {
+    "dr3": ["average"],
+    "drmi": ["plan_f1", "retrieval_accuracy", "reasoning_accuracy"],
+    "fact": ["c_acc"],
+    "livedr": ["f1"],
+    "race": ["overall"],
+    "rigorous": ["integrated"],
+    "rubrics": ["score"],
+}
+IN_PER_CENT = {"dr3", "drmi", "fact", "race"}
+COUNTS = {
+    "dr3": ("cited", "cited:", "pairs:", "supported:"),
+    "fact": (
+        "e_cit",
+        *("pairs", "supported", "unsupported", "unknown", "unreachable", "unscored", "judged", "cited"),
+    ),
+    "race": ("total",),
+}
+
+
+def protocol_named(name: str) -> ScoringProtocol:
+    (found,) = entry_points(group="adjudge.protocols", name=name)
+    made: ScoringProtocol = found.load()()
+    return made
+
+
+@pytest.mark.parametrize("name", HEADLINES)
+def test_metrics_are_shown_as_the_papers_show_them(name: str) -> None:
+    metrics = protocol_named(name).metrics
+    assert [metric.name for metric in metrics if metric.headline] == HEADLINES[name]
+    for metric in metrics:
+        counts = metric.name.startswith(COUNTS.get(name, ("no such name",)))
+        assert metric.scale == (100 if name in IN_PER_CENT and not counts else 1), metric.name
+
+
+def test_what_fact_counts_is_not_shown_beside_its_rates() -> None:
+    shown = [metric.name for metric in protocol_named("fact").metrics if metric.shown]
+    assert shown == ["c_acc", "c_acc_strict", "e_cit", "c_acc_code", "c_acc_code_strict", "e_cit_code"]
+
+
+@pytest.mark.parametrize("example", ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"])
+async def test_every_question_is_asked_in_the_language_of_its_task(
+    example: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLES / example)
+    config = RunConfig.load("adjudge.yaml")
+    dataset = load_dataset(config.format, config.tasks, config.reports)
+    tools = DirectTools(LexicalJudge())
+    for case in dataset.cases():
+        chinese = msgspec.structs.replace(case, task=msgspec.structs.replace(case.task, language="zh"))
+        for protocol in config.scoring_protocols():
+            card = await score_case(protocol, chinese, tools)
+            assert card.protocol == protocol.name
+    assert tools.questions
+    assert {(type(question).__name__, question.language) for question in tools.questions} == {
+        (type(question).__name__, "zh") for question in tools.questions
+    }
+
+
+@pytest.mark.parametrize("language", GENERAL_CRITERIA)
+def test_general_criteria_weigh_one_in_all(language: str) -> None:
+    for criteria in GENERAL_CRITERIA[language].values():
+        assert sum(weight for *_, weight in criteria) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("draws", "weights"),
+    [
+        ([(40, 30, 20, 10)], (0.4, 0.3, 0.2, 0.1)),
+        ([(1, 1, 1, 0), (3, 1, 1, 4)], (0.33, 0.17, 0.17, 0.33)),
+        ([(2, 2, 2, 1)], (0.29, 0.29, 0.29, 0.13)),
+    ],
+)
+def test_dimension_weights_are_averaged_and_the_last_takes_what_rounding_leaves(
+    draws: Sequence[tuple[float, ...]], weights: tuple[float, ...]
+) -> None:
+    names = ("comprehensiveness", "insight", "instruction_following", "readability")
+    found = average_weights([dict(zip(names, draw, strict=True)) for draw in draws])
+    assert tuple(found[name] for name in names) == pytest.approx(weights)
+
+
+# What the lexical judge says
+
+
+def test_a_statement_is_a_repeat_of_one_before_it() -> None:
+    first, second = Repeats.about(["Trams grew.", "Buses fell.", "trams  grew", "Buses rose."], "en", size=2)
+    assert list(first.lexical().items.values()) == ["new", "new"]
+    assert list(second.lexical().items.values()) == ["repeat", "new"]
+
+
+def test_an_insight_is_recalled_wholly_in_part_or_not() -> None:
+    question = Recall(
+        context=Context.of(report="Tram ridership grew by 12 per cent after the new line opened in Lyon."),
+        language="en",
+        insights=(
+            "Tram ridership grew by 12 per cent in Lyon.",
+            "Tram ridership grew after a costly fuel reform.",
+            "Cheese exports fell.",
+        ),
+    )
+    assert list(question.lexical().recalled.values()) == [1.0, 0.5, 0.0]
+
+
+def test_requirements_read_out_of_a_task_are_short() -> None:
+    question = ChecklistOf(context=Context.of(task="x" * 1_000), language="en")
+    assert question.lexical().requirements == ("x" * 300,)
+
+
+def test_a_text_that_fits_is_not_cut() -> None:
+    assert cut("aaaaaaa\nbb", 10) == ["aaaaaaa\nbb"]
+    assert "".join(cut("aaaaaaa\nbbb", 10)) == "aaaaaaa\nbbb"
+    assert cut("aaaaaaa\nbbb", 10)[0] in ("aaaaaaa", "aaaaaaa\n")
