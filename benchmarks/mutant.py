@@ -39,18 +39,17 @@ class Mutant(msgspec.Struct, frozen=True):
         changed = difflib.unified_diff(old, new, n=0, lineterm="")
         return "\n".join(line for line in changed if not line.startswith(("---", "+++", "@@")))
 
-    def reach(self) -> range:
-        """The lines that run what is changed: the body of the function around it, or else the whole module."""
-        text = self.path.read_text(encoding="utf-8")
+    def body(self) -> range | None:
+        """The lines of the body of the function around what is changed; None outside of all functions."""
         first, last = self.lines
         around = [
             range(node.body[0].lineno, (node.end_lineno or 0) + 1)
-            for node in ast.walk(ast.parse(text))
+            for node in ast.walk(ast.parse(self.path.read_text(encoding="utf-8")))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and node.lineno <= first
             and last <= (node.end_lineno or 0)
         ]
-        return min(around, key=len, default=range(1, len(text.splitlines()) + 1))
+        return min(around, key=len, default=None)
 
     def is_importable(self) -> bool:
         """Whether the module can be run at all."""

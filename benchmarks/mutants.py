@@ -3,24 +3,25 @@
     python -m benchmarks.mutants [--quick] [--json]
 
 Of all mutants that mutmut's operators make of the modules (strings aside: most are words for people), 300 are drawn
-with a fixed seed (quick: 5 of `rubrics`, which meet only its tests). Each is imported in place of its
-module by a process of its own, where the tests that run the function it is in are run until one fails, the shortest
-first; no file is changed. What cannot be imported at all is not drawn, so that it flatters nobody. A mutant whose tests
-take ten times as long as without it counts as killed, since the run's own limit would end it. Mutants that no test
-could tell from the original are not taken out.
+with a fixed seed (quick: 5 of `rubrics`, which meet only its tests). Each is imported in place of its module by a
+process of its own, where the tests that run the function it is in (outside of functions: that run the module, or are
+in a file that names it) are run until one fails, the shortest first; no file is changed. What cannot be imported at all
+is not drawn, so that it flatters nobody. A mutant whose tests take ten times as long as without it counts as killed,
+since the run's own limit would end it. Mutants that no test could tell from the original are not taken out.
 """
 
 import importlib.machinery
 import itertools
 import multiprocessing
 import os
+import re
 import resource
 import signal
 import sys
 import tempfile
 import types
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -62,15 +63,21 @@ _forks = multiprocessing.get_context("forkserver")
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """The seconds that each test takes, and which tests run a line of a file."""
+    """The seconds that each test takes, which tests run a line of a file, and which are in files that name a module.
+
+    What runs at import, no test runs as far as the lines tell: who uses a module's tables is told by its name.
+    """
 
     seconds: dict[str, float]
     running: dict[str, dict[int, set[str]]]
+    naming: dict[str, set[str]]
 
     def reaching(self, mutant: Mutant) -> dict[str, float]:
         """The tests that run what is changed in the mutant, with their seconds, the shortest first."""
-        lines = self.running.get(str(mutant.path), {})
-        found = {test for line in mutant.reach() for test in lines.get(line, ())}
+        lines, body = self.running.get(str(mutant.path), {}), mutant.body()
+        found = {test for line in lines if body is None or line in body for test in lines[line]}
+        if body is None:
+            found |= self.naming.get(mutant.module, set())
         return {test: self.seconds[test] for test in sorted(found, key=self.seconds.__getitem__)}
 
 
@@ -90,7 +97,17 @@ def trace(tests: Sequence[str]) -> Trace:
             }
             for file in traced.measured_files()
         }
-        return Trace(msgspec.json.decode(seconds.read_bytes(), type=dict[str, float]), running)
+        taken = msgspec.json.decode(seconds.read_bytes(), type=dict[str, float])
+        return Trace(taken, running, _naming(taken))
+
+
+def _naming(tests: Iterable[str]) -> dict[str, set[str]]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for file, of_file in itertools.groupby(sorted(tests), lambda test: test.partition("::")[0]):
+        own = set(of_file)
+        for module in re.findall(r"adjudge\.scoring\.(\w+)", (ROOT / file).read_text(encoding="utf-8")):
+            found[module] |= own
+    return found
 
 
 class _Seconds:

@@ -125,6 +125,22 @@ def test_a_numbered_link_to_a_place_in_the_report_is_a_mark() -> None:
     assert triplets("Alpha [has](#one) grown.") == []
 
 
+def test_a_link_to_what_the_list_has_bears_its_number() -> None:
+    assert triplets("The [tower](https://five.example/a) has grown." + LIST) == [
+        ("The [tower] has grown.", 5, "https://five.example/a")
+    ]
+
+
+def test_numbers_are_the_same_with_and_without_leading_zeros() -> None:
+    assert triplets("Alpha has grown [05]." + LIST) == [("Alpha has grown.", 5, "https://five.example/a")]
+
+
+def test_a_row_of_figures_is_named_by_its_first_cell() -> None:
+    assert triplets("| Year | Price |\n|---|---|\n| 2019 | 12 [5] |" + LIST) == [
+        ("2019, Price: 12", 5, "https://five.example/a")
+    ]
+
+
 def test_footnotes_with_words_as_labels() -> None:
     assert triplets("Alpha has grown.[^smith]\n\n[^smith]: Smith, https://a.example") == [
         ("Alpha has grown.", 1, "https://a.example")

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -119,6 +120,7 @@ class TestCitations:
             ("(https://a.org/costs?x=1)", 2),
             ("[here](https://A.org/costs?x=1#part)", 2),
             ("[A Study of Costs](https://elsewhere.org/x)", 2),
+            ('[Doc: "plan.pdf"]', 0),
             ("[RAG-7]", 3),
             ("[Web: https://c.org/cakes]", 4),
         ],
@@ -362,6 +364,37 @@ class TestScore:
         assert [len(q.claims) for q in asked] == [2, 1, 1]
         assert all("42 tons" in q.context["source"] for q in asked)
         assert (card.scores["fa"], card.reason) == (0.5, None)
+
+    async def test_only_the_question_that_does_not_fit_is_asked_by_chunks(self):
+        text = "\n\n".join(f"Item number {n} costs {n} euros [Doc: plan.pdf]." for n in range(25))
+
+        def grounded(question):
+            whole = len(question.claims) == 5
+            verdict = "supported" if len(question.claims) == 20 else "unsupported"
+            return "context_overflow" if whole else Verdicts(verdicts=keyed([verdict] * question.count))
+
+        tools = DirectTools(judge(Grounded=grounded))
+        card = await score_case(DR3(), case(text=text), tools)
+        assert sorted(len(q.claims) for q in tools.questions if isinstance(q, Grounded)) == [1] * 5 + [5, 20]
+        assert card.scores["fa"] == 20 / 25
+
+    async def test_the_evidence_says_what_was_met_and_backed(self):
+        card = await score_case(DR3(), case(), DirectTools(judge()))
+        found = Counter(line.outcome for line in card.evidence)
+        assert (found["met"], found["not met"]) == (2, 1)
+        assert (found["supported"], found["unsupported"]) == (2, 2)
+
+    async def test_titles_are_those_of_the_list_and_of_what_was_handed_over(self):
+        cited = Sandbox(SOURCES).cited(
+            Report(
+                task_id="1",
+                system="A",
+                text="Costs fell [1].\n\n## References\n[1] A Study of Costs. https://elsewhere.org/x",
+                citations=(Citation(url="https://other.org/y", title="Cakes of the world"),),
+            )
+        )
+        assert {"Cakes of the world"} < set(cited.names)
+        assert any("A Study of Costs" in name for name in cited.names)
 
     async def test_forty_five_claims_of_one_source_are_three_questions(self):
         text = "\n\n".join(f"Item number {n} costs {n} euros [Doc: plan.pdf]." for n in range(45))

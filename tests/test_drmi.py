@@ -304,6 +304,22 @@ def test_the_rules_differ_as_they_say(rule: Rule, both: int) -> None:
     assert find_references(predicted, gold, rule).both == (both if rule != "title20" else 2)
 
 
+def test_works_are_told_apart_by_what_the_rule_looks_at() -> None:
+    predicted = [
+        Reference("Alpha", "10.1000/a"),
+        Reference("Alpha", "10.1000/b"),
+        Reference("Beta", "10.1000/a"),
+    ]
+    counts = {rule: find_references(predicted, [], rule).predicted for rule in ("doi", "title20", "combined")}
+    assert counts == {"doi": 2, "title20": 2, "combined": 2}
+    assert (
+        find_references([Reference("Alpha", "10.1000/a"), Reference("Alpha")], [], "title20").predicted == 1
+    )
+    assert (
+        find_references([Reference("Alpha", "10.1000/a"), Reference("Alpha")], [], "combined").predicted == 2
+    )
+
+
 def test_a_work_counts_once_and_what_cannot_be_told_stays_in_the_count() -> None:
     gold = [Reference("Alpha", "10.1000/a"), Reference("Beta")]
     predicted = [

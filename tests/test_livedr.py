@@ -19,7 +19,7 @@ from adjudge.scoring.canary import CanaryError, decrypt, encrypt
 from adjudge.scoring.case import Case, Report, Task
 from adjudge.scoring.claims import MAX_CLAIMS
 from adjudge.scoring.livedr import CATEGORIES, LiveDR, averages
-from adjudge.scoring.prediction import ReadAnswer, Structured
+from adjudge.scoring.prediction import ReadAnswer, Structured, slots
 from adjudge.scoring.protocol import score_case
 from adjudge.scoring.reasons import CAUSES
 from adjudge.scoring.sameness import SameAs, Sameness, same_text
@@ -218,6 +218,27 @@ def test_rows_are_matched_by_primary_keys_then_graded() -> None:
     graded = [question.predicted for question in tools.questions if isinstance(question, GradeFields)]
     assert sorted(graded) == [("flight: X1",), ("name: B", "k: 2")]
     assert figures(card, "_eq1") == pytest.approx((2 / 4, 2 / 3, 4 / 7))
+
+
+def test_rows_without_primary_keys_are_matched_by_all_they_say() -> None:
+    truth = [{"flight": "X1"}, [{"name": "A", "k": 1}]]
+    answer = [{"flight": "X1"}, [{"name": "A", "k": 2}]]
+    _, tools = score(case_of("novel-datasets-peer", truth, answer))
+    matched = [question.references for question in tools.questions if isinstance(question, SameAs)]
+    assert matched == [("name: A\nk: 1",)]
+
+
+def test_an_answer_of_one_object_needs_no_list_around_it() -> None:
+    assert slots(raw({"a": 1}), [dict]) == [raw({"a": 1})]
+    assert slots(raw({"a": 1}), [dict, dict]) == []
+    assert slots(raw([[1], [2]]), [list]) == [raw([1])]
+
+
+def test_evidence_names_the_question_that_found_it() -> None:
+    card, tools = score(case_of("entities", [["Ann"]], [["ann"]]))
+    assert [line.judgment for line in card.evidence] == [
+        question.identity()[:16].hex() for question in tools.questions
+    ]
 
 
 def test_more_than_twenty_references_are_split_and_stay_in_order() -> None:

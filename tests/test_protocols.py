@@ -8,16 +8,18 @@ import msgspec
 import pytest
 from adjudge.engine.config import RunConfig
 from adjudge.engine.formats import load_dataset
+from adjudge.fetchers.page import Page
 from adjudge.judges import Context, LexicalJudge
 from adjudge.scoring.backing import Repeats
 from adjudge.scoring.checklist import ChecklistOf
 from adjudge.scoring.cleaning import cut
+from adjudge.scoring.expected import expected
 from adjudge.scoring.general_criteria import GENERAL_CRITERIA
 from adjudge.scoring.insights import Recall
 from adjudge.scoring.protocol import ScoringProtocol, score_case
 from adjudge.scoring.yardstick import average_weights
 
-from tests.tools import DirectTools
+from tests.tools import DirectTools, page
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -63,23 +65,42 @@ def test_what_fact_counts_is_not_shown_beside_its_rates() -> None:
     assert shown == ["c_acc", "c_acc_strict", "e_cit", "c_acc_code", "c_acc_code_strict", "e_cit_code"]
 
 
+class Everywhere(DirectTools):
+    """Every page can be read and says the same."""
+
+    async def read(self, url: str) -> Page:
+        return page(url, "The new line opened in 2021 and carried 4 million passengers. " * 10)
+
+
 @pytest.mark.parametrize("example", ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"])
-async def test_every_question_is_asked_in_the_language_of_its_task(
+async def test_every_question_is_in_the_language_of_its_task_and_evidence_names_questions(
     example: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(EXAMPLES / example)
     config = RunConfig.load("adjudge.yaml")
     dataset = load_dataset(config.format, config.tasks, config.reports)
-    tools = DirectTools(LexicalJudge())
+    tools = Everywhere(LexicalJudge())
+    told: set[str] = set()
     for case in dataset.cases():
         chinese = msgspec.structs.replace(case, task=msgspec.structs.replace(case.task, language="zh"))
         for protocol in config.scoring_protocols():
             card = await score_case(protocol, chinese, tools)
             assert card.protocol == protocol.name
-    assert tools.questions
+            asked = {question.identity()[:16].hex() for question in tools.questions}
+            assert {line.judgment for line in card.evidence} <= asked | {""}
+            told |= {line.judgment for line in card.evidence} - {""}
+    assert told
     assert {(type(question).__name__, question.language) for question in tools.questions} == {
         (type(question).__name__, "zh") for question in tools.questions
     }
+
+
+@pytest.mark.parametrize("name", HEADLINES)
+def test_ratios_by_expected_scores_are_pooled_from_expected_scores(name: str) -> None:
+    metrics = {metric.name: metric for metric in expected(protocol_named(name)).metrics}
+    pooled = [metric for metric in metrics.values() if metric.ratio is not None]
+    assert bool(pooled) == (name in ("dr3", "fact", "livedr"))
+    assert all(part in metrics for metric in pooled for part in metric.ratio or ())
 
 
 @pytest.mark.parametrize("language", GENERAL_CRITERIA)

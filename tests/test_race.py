@@ -145,6 +145,19 @@ def test_the_lexical_mark_adds_up(article: str, task: str, criterion: str, expec
     assert list(alone.items.values()) == [expected]
 
 
+def test_the_lexical_mark_is_the_same_whichever_article_stands_first() -> None:
+    criteria = ("Gives prices of trams", "Speaks of unicorns and volcanoes")
+
+    def marks(first: str, second: str) -> list[Pair]:
+        context = Context.of(task="Trams or buses?", article_a=first)
+        question = PairMarks(context=context, language="en", criteria=criteria, article_b=second)
+        return list(question.lexical().items.values())
+
+    found = marks(TARGET, REFERENCE)
+    assert [(one.b, one.a) for one in marks(REFERENCE, TARGET)] == [(one.a, one.b) for one in found]
+    assert found[0].a != found[1].a
+
+
 async def test_reversed_positions_and_both_orders() -> None:
     card, tools = await run(Race(variant="reversed_positions"))
     near(card, total=9, overall=9 / (9 + 5))
