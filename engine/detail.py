@@ -34,7 +34,7 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 
-AXES = ("seconds", "cost", "tokens", "written")
+AXES = ("seconds", "cost", "tokens", "tokens_written")
 KINDS = ("language", "domain")
 
 

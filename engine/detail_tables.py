@@ -164,7 +164,7 @@ def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
 
 
 def _spent(axis: str) -> str:
-    return "tokens written" if axis == "written" else axis
+    return axis.replace("_", " ")
 
 
 def _unscored(head: MetricBoard) -> Table:

@@ -33,7 +33,7 @@ _FIGURES = (
     ("seconds", "Score against seconds"),
     ("cost", "Score against cost"),
     ("tokens", "Score against tokens"),
-    ("written", "Score against tokens written"),
+    ("tokens_written", "Score against tokens written"),
 )
 
 

@@ -1,5 +1,6 @@
 """A run's scores against what people preferred: does a report they chose score above those they rejected?"""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def read_preferences(file: Path) -> list[Preference]:
     """The sets in `file`, one JSON object a line. Raises ConfigError.
 
     {"task_id": ..., "chosen": ["system", ...], "rejected": [{"system": ..., "sample": 1}, ...]}, and if wanted
-    "subset" and "pair". A report cannot be on both sides, and no two sets of a ties test have one name.
+    "subset" and "pair". A set names a report once, and no two sets of a ties test have one name.
     """
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
@@ -65,13 +66,11 @@ def read_preferences(file: Path) -> list[Preference]:
             one = msgspec.json.decode(line, type=_Line).preference()
         except (msgspec.MsgspecError, RecursionError) as error:
             raise ConfigError(f"preferences: {file}:{number}: {error}") from error
-        if both := {*one.chosen} & {*one.rejected}:
-            raise ConfigError(
-                f"preferences: {file}:{number}: {both.pop().system!r} is both chosen and rejected"
-            )
-        if one.pair and one.pair in named:
+        report, times = Counter((*one.chosen, *one.rejected)).most_common(1)[0]
+        if times > 1:
+            raise ConfigError(f"preferences: {file}:{number}: {report.system!r} is named {times} times")
+        if one.pair and named.setdefault(one.pair, number) != number:
             raise ConfigError(f"preferences: {file}:{number}: line {named[one.pair]} is {one.pair!r} already")
-        named[one.pair] = number
         found.append(one)
     if not found:
         raise ConfigError(f"preferences: {file} holds none")
@@ -96,10 +95,12 @@ def with_preferences(run: str | Path, file: str | Path) -> list[MetricPreference
         for name, metrics in record.metrics.items()
         for metric in metrics
     }
-    names = dict.fromkeys((row.protocol, row.metric) for row in rows)
+    by_metric: dict[tuple[str, str], list[ScoreRow]] = {}
+    for row in rows:
+        by_metric.setdefault((row.protocol, row.metric), []).append(row)
     return [
-        _metric(name, sets, candidate_scores(rows, *name, lower.get(name, False)), record.config.seed)
-        for name in names
+        _metric(name, sets, candidate_scores(own, *name, lower.get(name, False)), record.config.seed)
+        for name, own in by_metric.items()
     ]
 
 

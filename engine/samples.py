@@ -39,7 +39,11 @@ def best_of_samples(
     sample = rows["sample"].to_numpy().astype(np.int64)
     reports, report = np.unique(np.stack([system, task, sample]), axis=1, return_inverse=True)
     cases, first, case = np.unique(reports[:2], axis=1, return_index=True, return_inverse=True)
-    values = rows["value"].to_numpy()
+    report, case, values = (
+        report.reshape(-1),
+        case.reshape(-1),
+        rows["value"].to_numpy(),
+    )  # flat in every numpy 2
     scored = ~np.isnan(values)
     total = np.bincount(report[scored], weights=values[scored], minlength=reports.shape[1])
     with np.errstate(invalid="ignore"):

@@ -11,7 +11,7 @@ __all__ = ["Spending", "Spent"]
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
     """Means over a system's reports: wall `seconds`, `cost` in the user's currency, `tokens` in all.
 
-    `written` are the tokens less those of the input. Each is over the reports that state it, None where none does;
+    `tokens_written` are those less the input's. Each is over the reports that state it, None where none does;
     `reports` counts all of them.
     """
 
@@ -19,7 +19,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None
     cost: float | None
     tokens: float | None
-    written: float | None = None
+    tokens_written: float | None = None
 
 
 class Spending:
@@ -44,7 +44,7 @@ class Spending:
             "seconds": report.seconds,
             "cost": None if usage is None else usage.cost,
             "tokens": None if usage is None else usage.total_tokens,
-            "written": None if usage is None else usage.written,
+            "tokens_written": None if usage is None else usage.written,
         }
         for name, value in stated.items():
             if value is not None:
@@ -59,7 +59,7 @@ class Spending:
                 seconds=self._mean(system, "seconds"),
                 cost=self._mean(system, "cost"),
                 tokens=self._mean(system, "tokens"),
-                written=self._mean(system, "written"),
+                tokens_written=self._mean(system, "tokens_written"),
             )
             for system, count in sorted(self._reports.items())
         }

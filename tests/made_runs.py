@@ -73,7 +73,7 @@ def made_run(
                 seconds=float(rng.uniform(60, 1_800)),
                 cost=float(rng.lognormal(-1, 1)),
                 tokens=float(rng.uniform(1e4, 1e6)),
-                written=float(rng.uniform(1e3, 1e4)),
+                tokens_written=float(rng.uniform(1e3, 1e4)),
             )
             for name in systems
         },

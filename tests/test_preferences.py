@@ -97,8 +97,9 @@ def test_the_ties_test(made: Path, tmp_path: Path) -> None:
         ('{"task_id": "1", "chosen": ["a"], "rejected": ["b"], "chose": 1}', "chose"),
         (
             '{"task_id": "1", "chosen": ["a"], "rejected": [{"system": "a"}]}',
-            "'a' is both chosen and rejected",
+            "'a' is named 2 times",
         ),
+        ('{"task_id": "1", "chosen": ["a", "b"], "rejected": ["c", "c"]}', "'c' is named 2 times"),
         ('{"task_id": "1", "chosen": ["a"], "rejected": ["b"], "pair": "ref:1"}\n' * 2, "line 1 is 'ref:1'"),
     ],
 )

@@ -238,7 +238,7 @@
     },
 
     spent(plot, data, axis) {
-      const unit = axis === "written" ? "tokens written" : axis;
+      const unit = axis.replace("_", " ");
       const rows = data.frontiers[axis]
         .map(([system, spent, score, on]) => ({ name: data.systems[system][0], spent, score: score * data.scale, on }))
         .filter(({ name }) => shown(name));
@@ -249,7 +249,7 @@
         width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44,
         style: FONT,
         ariaLabel: `${data.metric} against ${unit} a report; ${line.length} systems on the frontier`,
-        x: { label: `${unit} a report${wide ? " (log)" : ""} →`, type: wide ? "log" : "linear", grid: true, nice: true, inset: 36, tickFormat: { cost: ".3~g", tokens: "~s", written: "~s" }[axis] ?? ",.4~g" },
+        x: { label: `${unit} a report${wide ? " (log)" : ""} →`, type: wide ? "log" : "linear", grid: true, nice: true, inset: 36, tickFormat: { cost: ".3~g", tokens: "~s", tokens_written: "~s" }[axis] ?? ",.4~g" },
         y: { label: `↑ ${data.metric}`, grid: true, nice: true, inset: 12 },
         marks: [
           Plot.line(line, { x: "spent", y: "score", stroke: "var(--second)", strokeDasharray: "5 4", curve: "step-after" }),
