@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from adjudge.engine.resolution import BATCHES
-from adjudge.scoring.kernels.confidence_sequences import confidence_sequence
-from adjudge.scoring.kernels.prediction_powered import powered_means
 from numpy.typing import NDArray
 
+from adjudge.engine.records.resolution import BATCHES
+from adjudge.scoring.kernels.comparison.confidence_sequences import confidence_sequence
+from adjudge.scoring.kernels.comparison.prediction_powered import powered_means
 from benchmarks.timing import Row, alone, main
 
 Floats = NDArray[np.float64]

@@ -9,8 +9,8 @@ known. 10,000 data sets a row, 1,000 resamples each (--quick: 1,000 data sets).
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from adjudge.scoring.kernels.bootstrap import bootstrap
 
+from adjudge.scoring.kernels.resampling.bootstrap import bootstrap
 from benchmarks.timing import Row, alone, main
 
 TOGETHER = 10  # data sets a call: their random scores differ, the tasks drawn are the same

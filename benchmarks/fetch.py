@@ -24,13 +24,13 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
-from adjudge.engine.garbage import rare_collections
+
+from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.fetchers.extract import extract
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.page import Page
-
 from benchmarks.page_server import page_server
 from benchmarks.pages import Document, documents
 from benchmarks.timing import Row, alone, compare, main

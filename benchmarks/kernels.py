@@ -16,10 +16,10 @@ from os import environ
 
 import numpy as np
 import pandas as pd
-from adjudge.scoring.kernels.bootstrap import Bootstrap, bootstrap
-from adjudge.scoring.kernels.correlations import Coefficient, correlations
 from numpy.typing import NDArray
 
+from adjudge.scoring.kernels.agreement.correlations import Coefficient, correlations
+from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
 from benchmarks import kernels_pairs
 from benchmarks.numpy_bootstrap import Summary, numpy_bootstrap
 from benchmarks.timing import Row, alone, compare, main
@@ -31,8 +31,8 @@ COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
 
 FIRST_CALLS = """
 import numpy as np
-from adjudge.scoring.kernels.bootstrap import bootstrap
-from adjudge.scoring.kernels.correlations import correlations
+from adjudge.scoring.kernels.resampling.bootstrap import bootstrap
+from adjudge.scoring.kernels.agreement.correlations import correlations
 scores = np.random.default_rng(0).normal(size=(5, 100))
 bootstrap(scores, resamples=200)
 correlations(scores)

@@ -6,9 +6,6 @@ Both sides get the same arrays and their results are compared before they are ti
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from adjudge.scoring.kernels.match_claims import ClaimPairs, match_cardinality, match_optimal
-from adjudge.scoring.kernels.paired_tests import holm, paired_t, sign_flip, wilcoxon
-from adjudge.scoring.kernels.rank_stability import leave_one_out
 from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
@@ -16,6 +13,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from statsmodels.stats.multitest import multipletests
 
+from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
+from adjudge.scoring.kernels.matching.match_claims import ClaimPairs, match_cardinality, match_optimal
+from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
 from benchmarks.timing import Row, compare
 
 Scores = NDArray[np.float64]

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from adjudge.engine.config import RunConfig
-from adjudge.engine.record import JudgeRecord, RunRecord, TaskRecord
-from adjudge.scoring.scorecard import Metric
 
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.records.record import JudgeRecord, RunRecord, TaskRecord
+from adjudge.scoring.contract.scorecard import Metric
 from benchmarks.timing import RUNS, Row, main
 
 AIM_SECONDS, AIM_BYTES = 10.0, 2e9  # for a million rows
@@ -72,7 +72,13 @@ def write_run(folder: Path, systems: int, tasks: int) -> None:
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Write the run, then time the command and take its peak memory."""
-    command = [sys.executable, "-c", "from adjudge.engine.cli import main; main()", "leaderboard", "--json"]
+    command = [
+        sys.executable,
+        "-c",
+        "from adjudge.engine.cli.main import main; main()",
+        "leaderboard",
+        "--json",
+    ]
     runs = 1 if quick else RUNS
     tasks = QUICK_TASKS if quick else TASKS
     with tempfile.TemporaryDirectory() as folder:

@@ -22,9 +22,10 @@ from typing import Any
 
 import msgspec
 import numpy as np
+
 from adjudge.fetchers.page import Page
 from adjudge.judges import Asked, LexicalJudge, Question, numbered
-from adjudge.scoring.backing import Backed, excerpt
+from adjudge.scoring.deepresearch_bench.fact_support import Backed, excerpt
 
 FILE = Path(__file__).parents[1] / "../shared/golden/fact/dls_validated.jsonl"
 CLASSES = ("supported", "unsupported", "unknown")

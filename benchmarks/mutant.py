@@ -30,7 +30,7 @@ class Mutant(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        return SCORING / f"{self.module}.py"
+        return SCORING / f"{self.module.replace('.', '/')}.py"
 
     @property
     def diff(self) -> str:
@@ -62,7 +62,11 @@ class Mutant(msgspec.Struct, frozen=True):
 
 def drawn(seed: int) -> Iterator[Mutant]:
     """All mutants that can be imported, in an order that the seed decides."""
-    modules = sorted(path.stem for path in SCORING.glob("[a-z]*.py"))
+    modules = sorted(
+        ".".join(path.relative_to(SCORING).with_suffix("").parts)
+        for path in SCORING.rglob("[a-z]*.py")
+        if "kernels" not in path.parts  # compiled code, which no line of a trace shows
+    )
     sites = [(module, number) for module in modules for number in range(len(_parsed(module)[1]))]
     random.Random(seed).shuffle(sites)
     for module, number in sites:
@@ -91,7 +95,7 @@ class _Sites(libcst.CSTVisitor):
 
 @functools.cache
 def _parsed(module: str) -> tuple[libcst.Module, list[Change]]:
-    text = (SCORING / f"{module}.py").read_text(encoding="utf-8")
+    text = (SCORING / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
     tree = MetadataWrapper(libcst.parse_module(text)).module  # which makes every node another
     sites = _Sites()
     tree.visit(sites)

@@ -1,4 +1,4 @@
-"""Mutation testing of the protocols: how many changes of one thing in scoring/*.py a test notices.
+"""Mutation testing of the protocols: how many changes of one thing in scoring/ (its kernels aside) a test notices.
 
     python -m benchmarks.mutants [--quick] [--json]
 
@@ -54,6 +54,7 @@ QUIET = (
 )
 SEED, SAMPLE = 20, 300
 QUICK, QUICK_SAMPLE = ("rubrics",), 5
+WHOLE = "rubrics.rubrics"
 AIM = 0.85
 MEMORY = 8 << 30  # bytes a process may have
 KILLED = {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.NO_TESTS_COLLECTED}
@@ -105,7 +106,7 @@ def _naming(tests: Iterable[str]) -> dict[str, set[str]]:
     found: defaultdict[str, set[str]] = defaultdict(set)
     for file, of_file in itertools.groupby(sorted(tests), lambda test: test.partition("::")[0]):
         own = set(of_file)
-        for module in re.findall(r"adjudge\.scoring\.(\w+)", (ROOT / file).read_text(encoding="utf-8")):
+        for module in re.findall(r"adjudge\.scoring\.([\w.]+)", (ROOT / file).read_text(encoding="utf-8")):
             found[module] |= own
     return found
 
@@ -201,9 +202,9 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Trace the tests, let the sample meet them, and count."""
     _forks.set_forkserver_preload(PRELOADED)
     tests = trace(QUICK if quick else TESTS)
-    sample = (mutant for mutant in drawn(SEED) if not quick or mutant.module in QUICK)
+    sample = (mutant for mutant in drawn(SEED) if not quick or mutant.module == WHOLE)
     mutants = list(itertools.islice(sample, QUICK_SAMPLE if quick else SAMPLE))
-    whole = Mutant("rubrics", (1, 1), (ROOT / "scoring" / "rubrics.py").read_text(encoding="utf-8"))
+    whole = Mutant(WHOLE, (1, 1), (ROOT / "scoring/rubrics/rubrics.py").read_text(encoding="utf-8"))
     if outcome(whole, tests.reaching(whole)) != "survived":
         raise RuntimeError("a module that is not changed is killed")
     found: Counter[Outcome] = Counter()

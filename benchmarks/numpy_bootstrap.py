@@ -1,4 +1,4 @@
-"""The bootstrap of `adjudge.scoring.kernels.bootstrap` as numpy does it best: what the kernels are compared with.
+"""The bootstrap of `kernels.resampling.bootstrap` as numpy does it best: what the kernels are compared with.
 
 Counts of the drawn tasks by `bincount`, sums and numbers scored by one float32 matrix product, order statistics by
 `partition`, ranks by `argsort`. Ties between resampled means are ignored, which the kernels are not spared.

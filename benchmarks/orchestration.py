@@ -18,14 +18,14 @@ from typing import Annotated, Any, Literal
 
 import aiohttp
 import msgspec
-from adjudge.engine.ask import Asker
-from adjudge.engine.garbage import rare_collections
+
+from adjudge.engine.evaluation.asker import Asker
+from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.judges import Answer, Context, Question
 from adjudge.judges.completions import Requests
 from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
 from adjudge.prompts import PromptBook
-
 from benchmarks.timing import Row, alone, compare, main
 
 LATENCY = 0.2

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from adjudge.scoring.kernels.agreement import icc_1_1
-from adjudge.scoring.kernels.paired_tests import paired_t, student
-from adjudge.scoring.kernels.variance import plan, variance_components
 from numpy.typing import NDArray
+
+from adjudge.scoring.kernels.agreement.human_consistency import icc_1_1
+from adjudge.scoring.kernels.agreement.variance import plan, variance_components
+from adjudge.scoring.kernels.comparison.paired_tests import paired_t, student
 
 METRICS = ("comprehensiveness", "insight", "instruction_following", "readability", "overall_score")
 RUNS = tuple(f"onyx_run_{run}" for run in range(1, 6))

@@ -30,11 +30,11 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-from adjudge.engine.garbage import rare_collections
+
+from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.fetchers.page import Page
 from adjudge.judges import Context
-from adjudge.scoring.backing import Backed
-
+from adjudge.scoring.deepresearch_bench.fact_support import Backed
 from benchmarks.fetch import IN_FLIGHT, PAGES, Ours
 from benchmarks.orchestration import bodies_of, questions, server, through_engine
 from benchmarks.page_server import page_server

@@ -9,8 +9,7 @@ such a model writes each of its lists of texts to the end, they do not fit the w
 
 from collections.abc import Callable, Iterator
 
-from adjudge.engine.garbage import rare_collections
-
+from adjudge.engine.evaluation.gc_tuning import rare_collections
 from benchmarks.peers import beside_judges
 from benchmarks.timing import QUICK_RUNS, RUNS, Row, main
 from tests.local_vllm import server

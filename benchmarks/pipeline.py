@@ -14,9 +14,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from adjudge.engine.config import RunConfig
-from adjudge.engine.run import RunResult, evaluate
-
+from adjudge.engine.commands.evaluate import RunResult, evaluate
+from adjudge.engine.config.run import RunConfig
 from benchmarks.orchestration import LATENCY, LIMIT, server
 from benchmarks.page_server import page_server
 from benchmarks.pages import documents

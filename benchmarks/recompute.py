@@ -23,15 +23,15 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from adjudge.engine.config import RunConfig
+
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.assembly import make_judge, open_evaluator
+from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.formats import load_dataset
-from adjudge.engine.garbage import rare_collections
-from adjudge.engine.house import make_judge, open_evaluator
-from adjudge.engine.record import RunRecord
+from adjudge.engine.records.record import RunRecord
 from adjudge.judges import Question, ScriptedJudge
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
-
 from benchmarks.orchestration import server
 from benchmarks.timing import Row, alone, main
 from tests.mock_openai import valid

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+
 from adjudge.judges import Asked, Context, Reply
 from adjudge.judges.vllm import Scoring, VLLMJudge
-from adjudge.scoring.criteria import Criterion
-from adjudge.scoring.rubrics import PointsGiven, RubricPoints, rubric_score
-
+from adjudge.scoring.rubrics.criteria import Criterion
+from adjudge.scoring.rubrics.rubrics import PointsGiven, RubricPoints, rubric_score
 from benchmarks.timing import Row, alone, main
 from tests import local_vllm
 

@@ -23,14 +23,14 @@ from typing import Any
 
 import aiohttp
 import msgspec
+
 from adjudge.engine import RewardModel, RunConfig
-from adjudge.engine.garbage import rare_collections
+from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.judges import Context
 from adjudge.judges.completions import Requests
 from adjudge.judges.render import secret_from_environment
 from adjudge.prompts import PromptBook
-from adjudge.scoring.rubrics import RubricPoints
-
+from adjudge.scoring.rubrics.rubrics import RubricPoints
 from benchmarks.timing import Row, alone, compare, main
 from tests.reward_server import judge_server
 

@@ -8,8 +8,7 @@ server of a tiny random model at most 16 questions at once; one by one asks a si
 
 from collections.abc import Callable, Iterator
 
-from adjudge.engine.garbage import rare_collections
-
+from adjudge.engine.evaluation.gc_tuning import rare_collections
 from benchmarks.rewards import ROLLOUTS, as_batch, naive_asyncio, one_by_one, working
 from benchmarks.timing import Row, compare, main
 from tests.local_vllm import server

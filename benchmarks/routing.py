@@ -15,7 +15,8 @@ from itertools import count
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from adjudge.engine.router import Warm, choose, name_hash
+
+from adjudge.engine.evaluation.router import Warm, choose, name_hash
 
 PREFILL = 10_000.0  # tokens a second
 DECODE_SECONDS = 2.0  # 100 tokens at 50 a second

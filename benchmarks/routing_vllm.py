@@ -16,11 +16,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from adjudge.engine.router import Router
+from adjudge.engine.evaluation.router import Router
 from adjudge.judges import Asked, Context, Judge, Reply
 from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
 from adjudge.prompts import PromptBook
-
 from benchmarks.prefix import WORDS, Points1
 from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main
 from tests.local_vllm import server

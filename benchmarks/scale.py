@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from adjudge.engine.cluster.driver import open_cluster
-from adjudge.engine.config import RunConfig
-from adjudge.engine.evaluator import Evaluator
-from adjudge.engine.garbage import rare_collections
-from adjudge.engine.house import open_evaluator
-from adjudge.scoring.case import Case, Report, Task
 
+from adjudge.engine.cluster.driver import open_cluster
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.assembly import open_evaluator
+from adjudge.engine.evaluation.evaluator import Evaluator
+from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.scoring.contract.case import Case, Report, Task
 from benchmarks.orchestration import LIMIT, server
 from benchmarks.routing import POLICIES, WORKLOADS, Outcome, simulate
 from benchmarks.scripted import scripted

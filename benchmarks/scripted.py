@@ -3,10 +3,10 @@
 from typing import Any
 
 import msgspec
+
 from adjudge.judges import Question, ScriptedJudge
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
-
 from tests.mock_openai import valid
 
 

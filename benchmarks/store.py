@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from adjudge.engine.garbage import rare_collections
+
+from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.judges import Context, Judgment, Usage
-
 from benchmarks.orchestration import Check, Verdict
 from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main
 

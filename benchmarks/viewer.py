@@ -24,26 +24,26 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from adjudge.engine.config import FetchConfig, RunConfig
-from adjudge.engine.leaderboard import build_leaderboard
-from adjudge.engine.leaderboard_files import write_leaderboard
-from adjudge.engine.record import JudgeRecord, RunRecord, TaskRecord
-from adjudge.engine.run import SCORE_GROUP
+from playwright.sync_api import Browser, sync_playwright
+
+from adjudge.engine.commands.evaluate import SCORE_GROUP
+from adjudge.engine.config.run import FetchConfig, RunConfig
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.records.record import JudgeRecord, RunRecord, TaskRecord
+from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.pages import PAGES
 from adjudge.engine.store.parts import TableKind, stamped
 from adjudge.engine.store.scorecards import SCORECARDS, score_table
-from adjudge.scoring.fact import Fact
-from adjudge.scoring.scorecard import Evidence, Scorecard
-from playwright.sync_api import Browser, sync_playwright
-
+from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.deepresearch_bench.fact import Fact
 from benchmarks.timing import RUNS, Row, alone, main
 
 AIM_SECONDS, AIM_BYTES = 1.0, 500e6
 SYSTEMS, TASKS, QUICK_TASKS, CITED, PAGES_READ = 20, 1_000, 100, 50, 5_000
 RUN, JUDGE, SOURCE = "benchmark", "made up", "live trafilatura"
-VIEW = [sys.executable, "-c", "from adjudge.engine.cli import main; main()", "view", "--port", "0"]
+VIEW = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()", "view", "--port", "0"]
 AT = 1_700_000_000_000_000
 
 

@@ -4,9 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from adjudge.engine.config import ConfigError, RunConfig
-    from adjudge.engine.rewards import Reward, RewardError, RewardItem, RewardModel
-    from adjudge.engine.run import RunResult, evaluate, evaluate_async
+    from adjudge.engine.commands.evaluate import RunResult, evaluate, evaluate_async
+    from adjudge.engine.config.errors import ConfigError
+    from adjudge.engine.config.run import RunConfig
+    from adjudge.engine.rewards.model import Reward, RewardError, RewardItem, RewardModel
 
 __all__ = [
     "ConfigError",
@@ -23,9 +24,10 @@ __all__ = [
 if not TYPE_CHECKING:
     # Imported when first asked for: it takes a second, in which the command must already mind an interrupt.
     _HOMES = {
-        "config": ("ConfigError", "RunConfig"),
-        "rewards": ("Reward", "RewardError", "RewardItem", "RewardModel"),
-        "run": ("RunResult", "evaluate", "evaluate_async"),
+        "config.errors": ("ConfigError",),
+        "config.run": ("RunConfig",),
+        "rewards.model": ("Reward", "RewardError", "RewardItem", "RewardModel"),
+        "commands.evaluate": ("RunResult", "evaluate", "evaluate_async"),
     }
 
     def __getattr__(name: str) -> object:

@@ -13,7 +13,7 @@ def main() -> None:
     minded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if minded:
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
-    from adjudge.engine.cli import main as run
+    from adjudge.engine.cli.main import main as run
 
     if minded:
         signal.signal(signal.SIGINT, signal.default_int_handler)

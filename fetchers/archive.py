@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from adjudge.fetchers.http import Fetched, HttpFetcher
 from adjudge.fetchers.media import media_type
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed

@@ -3,12 +3,13 @@
 import io
 import re
 
-from adjudge.fetchers.charset import decode
-from adjudge.fetchers.frames import Extraction, Extractor
-from adjudge.fetchers.media import kind_of
 from lxml import etree
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser
+
+from adjudge.fetchers.charset import decode
+from adjudge.fetchers.frames import Extraction, Extractor
+from adjudge.fetchers.media import kind_of
 
 __all__ = ["MAX_DESCRIPTION", "MAX_TITLE", "Unreadable", "extract"]
 

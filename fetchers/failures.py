@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import aiohttp
+
 from adjudge.fetchers.guard import NO_SUCH_NAME, Blocked
 from adjudge.fetchers.page import PageReason
 

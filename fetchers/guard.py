@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from adjudge.fetchers.urls import MalformedURL, Parts, split_url
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+from adjudge.fetchers.urls import MalformedURL, Parts, split_url
 
 __all__ = ["NO_SUCH_NAME", "WEB_PORTS", "Blocked", "Guard", "Resolve", "is_public"]
 

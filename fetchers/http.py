@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import aiohttp
+from yarl import URL
+
 from adjudge.fetchers.body import ACCEPT_ENCODING, Body, receive
 from adjudge.fetchers.budget import Budget
 from adjudge.fetchers.failures import Failure, boundary, status_failure
@@ -24,7 +26,6 @@ from adjudge.fetchers.pool import ExtractorPool, Unextracted
 from adjudge.fetchers.robots import Robots
 from adjudge.fetchers.turns import Turn, Turns, retry_after
 from adjudge.fetchers.urls import MalformedURL, join_url, normalise_url, printable, site_of
-from yarl import URL
 
 __all__ = ["Fetched", "HttpFetcher"]
 

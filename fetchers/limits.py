@@ -4,6 +4,7 @@ import os
 from math import inf
 
 import msgspec
+
 from adjudge.fetchers.frames import Extractor
 
 __all__ = ["DEFAULT_LIMITS", "DEFAULT_TIMEOUTS", "Limits", "Timeouts"]

@@ -7,6 +7,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from typing import cast
 
 import msgspec
+
 from adjudge.fetchers.frames import LENGTH, Extraction, Extractor, Job, Reply
 from adjudge.fetchers.page import PageReason
 

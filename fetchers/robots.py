@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
+from protego import Protego
+
 from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.flight import SingleFlight
-from protego import Protego
 
 __all__ = ["Robots"]
 

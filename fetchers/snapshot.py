@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 import msgspec
+
 from adjudge.fetchers.failures import Failure, status_failure
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.frames import Extractor

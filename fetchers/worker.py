@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import msgspec
+from lxml import etree
+
 from adjudge.fetchers.extract import Unreadable, extract
 from adjudge.fetchers.frames import LENGTH, Extractor, Job, Reply
-from lxml import etree
 
 __all__ = ["main"]
 

@@ -9,12 +9,13 @@ from email.utils import parsedate_to_datetime
 from typing import Annotated, TypeVar
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
 from adjudge.judges.judgment import Usage
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.render import Message, Part, content_parts, messages
 from adjudge.judges.schema import Schema, max_tokens, schema_of
 from adjudge.prompts import PromptBook
-from msgspec import UNSET, Meta, UnsetType
 
 __all__ = ["BrokenReply", "Completion", "Form", "Requests", "complaint", "completion", "retry_after"]
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 import numpy as np
+
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, decode
 

@@ -3,6 +3,7 @@
 from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
+
 from adjudge.judges.question import Answer, Question
 
 __all__ = ["Asked", "Judge", "JudgeReason", "Judgment", "Reply", "Status", "Usage"]

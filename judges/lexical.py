@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from typing import Literal, TypeVar
 
 import msgspec
+
 from adjudge.judges.judgment import Asked, Reply
 from adjudge.judges.question import Answer, Question
 

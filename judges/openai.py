@@ -28,6 +28,8 @@ from typing import TypeVar
 
 import aiohttp
 import msgspec
+from yarl import URL
+
 from adjudge.judges.completions import BrokenReply, Form, Requests, complaint, completion, retry_after
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import Asked, JudgeReason, Reply
@@ -35,7 +37,6 @@ from adjudge.judges.question import Answer, Question
 from adjudge.judges.reply import read_reply
 from adjudge.judges.slots import Slots
 from adjudge.prompts import PromptBook
-from yarl import URL
 
 __all__ = ["OpenAIConfig", "OpenAIJudge"]
 

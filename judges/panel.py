@@ -13,6 +13,7 @@ from statistics import fmean, median_low
 from typing import Any, Literal, TypeVar
 
 import msgspec
+
 from adjudge.judges.judgment import Asked, Judge, Reply, Usage
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, schema_of

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Generic, Literal, TypeVar, cast
 
 import msgspec
+
 from adjudge.prompts import SHIPPED
 
 __all__ = ["Answer", "Choice", "Context", "Media", "Question", "Section", "numbered"]

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
+
 from adjudge.judges.question import Answer, Choice, Question, numbered
 
 __all__ = ["AnswerTypeError", "UnparseableReply", "decode", "json_schema", "max_tokens", "schema_of", "shape"]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, get_args
 
 import msgspec
+
 from adjudge.judges.judgment import Asked, JudgeReason, Reply
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.reply import read_reply

@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
+
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.expected import Labels, distribution, expected_answer, labels_of
 from adjudge.judges.judgment import Asked, Reply, Usage

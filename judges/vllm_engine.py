@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 import msgspec
+
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import JudgeReason, Usage
 from adjudge.judges.render import Message

@@ -1,5 +1,32 @@
-"""How a report becomes a score: one file a protocol, its questions beside it; `kernels` for the numbers."""
+"""How a report becomes a score: one package a paper over shared parts; `kernels` for the numbers.
 
-from adjudge.scoring import dr3, drmi, fact, livedr, race, rigorous, rubrics
+What a protocol of your own needs is here: `ScoringProtocol` says what it must have, `score(case, tools)` asks a
+`Question` through `Tools` and returns a `Scorecard`.
+"""
 
-__all__ = ["dr3", "drmi", "fact", "livedr", "race", "rigorous", "rubrics"]
+from adjudge.judges import Answer, Context, Judgment, Question
+from adjudge.scoring.contract.case import Case, Citation, GoldError, Report, ReportUsage, Task
+from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol, Tools, score_case
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, first_missing
+
+__all__ = [
+    "Answer",
+    "Case",
+    "CaseMetrics",
+    "Citation",
+    "Context",
+    "Evidence",
+    "GoldError",
+    "Judgment",
+    "Metric",
+    "Missing",
+    "Question",
+    "Report",
+    "ReportUsage",
+    "Scorecard",
+    "ScoringProtocol",
+    "Task",
+    "Tools",
+    "first_missing",
+    "score_case",
+]

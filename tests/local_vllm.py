@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook
-
 from tests.processes import command, descendants, free_port
 from tests.tiny_model import TINY, Shape, tiny_model
 

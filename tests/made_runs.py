@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from adjudge.engine.config import RunConfig
-from adjudge.engine.record import JudgeRecord, RunRecord, TaskRecord
-from adjudge.engine.spending import Spent
-from adjudge.scoring.fact import Fact
-from adjudge.scoring.race import Race
+
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.records.record import JudgeRecord, RunRecord, TaskRecord
+from adjudge.engine.records.spending import Spent
+from adjudge.scoring.deepresearch_bench.fact import Fact
+from adjudge.scoring.deepresearch_bench.race import Race
 
 PROTOCOLS = (Race(), Fact())
 LANGUAGES = ("en", "zh")

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from adjudge.engine import ConfigError, RewardError, RewardModel
 from adjudge.engine.adapters import areal, nemo_gym, openrlhf, slime, source, trl, verl
-from adjudge.engine.client import RewardClient
-
+from adjudge.engine.serving.client import RewardClient
 from tests.mock_openai import MockOpenAI
 from tests.reward_server import reward_server
 from tests.worlds import world

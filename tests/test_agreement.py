@@ -7,7 +7,10 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
-from adjudge.scoring.kernels.agreement import (
+from scipy import stats
+from statsmodels.stats.inter_rater import cohens_kappa as statsmodels_kappa
+
+from adjudge.scoring.kernels.agreement.human_consistency import (
     cohens_kappa,
     human_consistency,
     icc_1_1,
@@ -15,10 +18,7 @@ from adjudge.scoring.kernels.agreement import (
     judge_agreement,
     krippendorffs_alpha,
 )
-from adjudge.scoring.kernels.errors import KernelError
-from scipy import stats
-from statsmodels.stats.inter_rater import cohens_kappa as statsmodels_kappa
-
+from adjudge.scoring.kernels.base.errors import KernelError
 from tests.golden import golden
 
 

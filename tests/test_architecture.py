@@ -1,6 +1,7 @@
 """The house keeps its floors: imports run downwards, modules and functions stay readable."""
 
 import ast
+import graphlib
 import importlib
 import inspect
 import pkgutil
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from adjudge import scoring
 from adjudge.judges import Answer, Question
 
 ROOT = Path(__file__).parent.parent
+# A folder may import itself and the folders named here.
 BELOW = {
     "prompts": (),
     "fetchers": (),
@@ -20,10 +23,40 @@ BELOW = {
     "scoring": ("judges", "fetchers"),
     "engine": ("prompts", "fetchers", "judges", "scoring"),
 }
+# The packages of a folder, from the ground up. A package imports only itself and packages on floors below its own;
+# those on one floor do not know each other. docs/architecture.md says what each is.
+FLOORS = {
+    "engine": (
+        ("errors",),
+        ("config", "formats"),
+        ("store",),
+        ("records", "telemetry"),
+        ("evaluation",),
+        ("cluster",),
+        ("rewards",),
+        ("leaderboard", "serving"),
+        ("rendering", "adapters"),
+        ("viewer.data",),
+        ("viewer.pages", "commands"),
+        ("viewer",),
+        ("cli",),
+    ),
+    "scoring": (
+        ("kernels.base",),
+        ("kernels.resampling", "kernels.agreement", "kernels.matching"),
+        ("kernels.comparison",),
+        ("kernels",),
+        ("contract",),
+        ("answers", "text"),
+        ("deepresearch_bench", "livedrbench", "dr3_eval", "drmi_bench", "rubrics"),
+    ),
+}
 MODULES = [path.relative_to(ROOT) for folder in BELOW for path in sorted((ROOT / folder).rglob("*.py"))]
 MODULE_LINES = 400
 FUNCTION_LINES = 60
-LONG_FUNCTIONS = {"engine/cli.py:_parser": "the list of commands and their options, read from top to bottom"}
+LONG_FUNCTIONS = {
+    "engine/cli/main.py:_parser": "the list of commands and their options, read from top to bottom"
+}
 # Started only where they are used: each takes seconds to import, and none of them is a dependency.
 OPTIONAL = ("ray", "vllm", "torch", "transformers", "trl", "docx", "openpyxl", "pptx")
 
@@ -57,6 +90,76 @@ def test_imports_run_downwards(folder: str) -> None:
             assert not bare, f"{module} imports {bare} by a bare name"
 
 
+def dotted(module: Path) -> str:
+    """The name that `module` is imported by."""
+    parts = module.with_suffix("").parts
+    return ".".join(("adjudge", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+IMPORTED_AS = {dotted(module): module for module in MODULES}
+
+
+def edges(module: Path) -> set[str]:
+    """The modules that `module` imports anywhere: at its top, in functions and for type checkers alone."""
+    found = set()
+    for name in imported(ast.walk(tree(module))):
+        while name and name not in IMPORTED_AS:
+            name = name.rpartition(".")[0]
+        found.add(name)
+    return found - {"", dotted(module)}
+
+
+def floor_of(name: str, folder: str) -> int | None:
+    """The floor of the package that a module is in, 0 at the ground; None for a folder's own front modules."""
+    inner = name.removeprefix(f"adjudge.{folder}").removeprefix(".")
+    while inner:
+        for floor, packages in enumerate(FLOORS[folder]):
+            if inner in packages:
+                return floor
+        inner = inner.rpartition(".")[0]
+    return None
+
+
+def package_of(name: str, folder: str) -> str:
+    inner = name.removeprefix(f"adjudge.{folder}.")
+    known = {package for packages in FLOORS[folder] for package in packages}
+    while inner and inner not in known:
+        inner = inner.rpartition(".")[0]
+    return inner
+
+
+@pytest.mark.parametrize("folder", FLOORS)
+def test_packages_import_only_packages_below(folder: str) -> None:
+    wrong = []
+    for name, module in IMPORTED_AS.items():
+        here = floor_of(name, folder)
+        if module.parts[0] != folder or here is None:
+            continue
+        for other in edges(module):
+            there = floor_of(other, folder) if other.startswith(f"adjudge.{folder}.") else -1
+            same = package_of(name, folder) == package_of(other, folder)
+            if there is None or (there >= here and not same):
+                wrong.append(f"{name} imports {other}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", FLOORS)
+def test_every_package_has_a_floor(folder: str) -> None:
+    packages = {
+        ".".join(path.parent.relative_to(ROOT / folder).parts)
+        for path in (ROOT / folder).rglob("__init__.py")
+    }
+    known = {package for packages in FLOORS[folder] for package in packages}
+    assert packages - {""} <= known
+    flat = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__", "__main__"}
+    assert flat <= known, "a module outside of all packages"
+
+
+def test_no_circle_between_files() -> None:
+    graph = {name: edges(module) for name, module in IMPORTED_AS.items()}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
 @pytest.mark.parametrize("folder", ["prompts", "fetchers", "judges", "scoring"])
 def test_what_is_heavy_and_optional_is_imported_where_it_is_used(folder: str) -> None:
     for module in MODULES:
@@ -75,14 +178,14 @@ def test_modules_and_functions_stay_readable() -> None:
             for node in ast.walk(tree(module))
             if isinstance(node, functions) and (node.end_lineno or 0) - node.lineno + 1 >= FUNCTION_LINES
         }
-    assert long == set(LONG_FUNCTIONS)
+    assert not long
 
 
 def test_what_scoring_passes_around_are_values() -> None:
     """Its structs are frozen, and questions and answers are made by the names of their fields alone."""
     found = {
         kind
-        for module in pkgutil.iter_modules(scoring.__path__, "adjudge.scoring.")
+        for module in pkgutil.walk_packages(scoring.__path__, "adjudge.scoring.")
         for kind in vars(importlib.import_module(module.name)).values()
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__module__ == module.name
     }

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 import pytest
-from adjudge.engine.ask import Asker
+from msgspec import Meta
+
+from adjudge.engine.evaluation.asker import Asker
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.judges import Answer, Context, Question, ScriptedJudge
 from adjudge.prompts import PromptBook
-from msgspec import Meta
 
 
 class Verdict(Answer, frozen=True, kw_only=True):

@@ -5,16 +5,16 @@ import json
 from collections import Counter
 
 import pytest
-from adjudge.engine.attack import Attack, attack, load_attacks, wilson
-from adjudge.engine.config import ConfigError
+from aiohttp import web
+
+from adjudge.engine.commands.attack import Attack, attack, load_attacks, wilson
+from adjudge.engine.config.errors import ConfigError
 from adjudge.judges import Context, LexicalJudge, Question, ScriptedJudge
 from adjudge.judges.render import messages
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
-from adjudge.scoring.backing import Backed, Verdicts
-from adjudge.scoring.rubrics import PointsGiven, RubricPoints
-from aiohttp import web
-
+from adjudge.scoring.deepresearch_bench.fact_support import Backed, Verdicts
+from adjudge.scoring.rubrics.rubrics import PointsGiven, RubricPoints
 from tests.mock_openai import Call, MockOpenAI, refused
 from tests.test_cli import run
 from tests.worlds import lines

@@ -4,14 +4,14 @@ import json
 
 import msgspec
 import pytest
-from adjudge.engine.config import RunConfig
 
+from adjudge.engine.config.run import RunConfig
 from tests.chaos import raylets
 from tests.mock_openai import MockOpenAI
 from tests.test_cli import run
 from tests.worlds import world
 
-checkup = pytest.importorskip("adjudge.engine.cluster.checkup")
+checkup = pytest.importorskip("adjudge.engine.commands.doctor_cluster")
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from adjudge.scoring.blocks import lines
-from adjudge.scoring.case import Citation
-from adjudge.scoring.citations import parse, url_key
-from adjudge.scoring.cleaning import clean_report
-from adjudge.scoring.marks import MAX_URL, Mark, clean_url, pieces
-from adjudge.scoring.protocol import MAX_REPORT_CHARS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from adjudge.scoring.contract.case import Citation
+from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
+from adjudge.scoring.text.blocks import lines
+from adjudge.scoring.text.citation_marks import MAX_URL, Mark, clean_url, pieces
+from adjudge.scoring.text.citations import parse, url_key
+from adjudge.scoring.text.cleaning import clean_report
 
 GOLDEN = Path(__file__).parents[1] / "../shared/golden"
 

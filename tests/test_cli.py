@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from adjudge.engine.cli import main
-from adjudge.scoring.protocol import installed_protocols
 from aiohttp import web
 
+from adjudge.engine.cli.main import main
+from adjudge.scoring.contract.protocol import installed_protocols
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.wheel import ROOT
 from tests.worlds import ADJUDGE, lines, text, world
@@ -152,7 +152,7 @@ import os, signal, sys
 
 class Interrupting:
     def find_spec(self, name, *_):
-        if name.split(".")[0] == "msgspec" or name == "adjudge.engine.cli":
+        if name.split(".")[0] == "msgspec" or name == "adjudge.engine.cli.main":
             os.kill(os.getpid(), signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a script runs in the background

@@ -14,19 +14,19 @@ from types import SimpleNamespace
 import msgspec
 import pyarrow.parquet as pq
 import pytest
+
 from adjudge.engine import RunConfig
 from adjudge.engine.cluster.driver import open_cluster
-from adjudge.engine.cluster.evaluators import UNWRITTEN
+from adjudge.engine.cluster.evaluator_actor import UNWRITTEN
 from adjudge.engine.cluster.remote import Remote
-from adjudge.engine.config import ConfigError
+from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.formats import load_dataset
-from adjudge.engine.house import open_evaluator
-from adjudge.engine.run import evaluate_async
 from adjudge.engine.store import StoreError
 from adjudge.judges import ScriptedJudge
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.schema import schema_of
-
 from tests.mock_openai import MockOpenAI, valid
 from tests.processes import ended
 from tests.small_ray import RAY_WARNINGS

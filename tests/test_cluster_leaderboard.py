@@ -5,11 +5,11 @@ import json
 import msgspec
 import numpy as np
 import pytest
-from adjudge.engine import RunConfig, evaluate
-from adjudge.engine.cluster.statistics import statistics_on
-from adjudge.engine.config import ConfigError
-from adjudge.engine.leaderboard import Statistics, build_leaderboard
 
+from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.leaderboard.build import Statistics, build_leaderboard
+from adjudge.engine.leaderboard.on_ray import statistics_on
 from tests.worlds import world
 
 ray = pytest.importorskip("ray")

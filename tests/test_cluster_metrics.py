@@ -4,8 +4,8 @@ import os
 import signal
 
 import pytest
-from adjudge.engine.run import evaluate_async
 
+from adjudge.engine.commands.evaluate import evaluate_async
 from tests.chaos import children, command
 from tests.mock_openai import Call, MockOpenAI
 from tests.small_ray import RAY_WARNINGS

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine import RunConfig
-from adjudge.engine.run import evaluate_async
 
+from adjudge.engine import RunConfig
+from adjudge.engine.commands.evaluate import evaluate_async
 from tests.small_ray import RAY_WARNINGS
 from tests.test_until_resolved import unequal
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from adjudge.scoring.kernels.confidence_sequences import LEAST, confidence_sequence
-from adjudge.scoring.kernels.errors import KernelError
 from scipy import stats
 
+from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.comparison.confidence_sequences import LEAST, confidence_sequence
 from benchmarks.calibration import (
     ERROR_RATE,
     RACE_OVERALL,

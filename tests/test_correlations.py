@@ -7,12 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from adjudge.scoring.kernels.correlations import Coefficient, Correlations, correlations
-from adjudge.scoring.kernels.errors import KernelError
-from adjudge.scoring.kernels.ranks import ABSENT, FEW, coded, sorted_items
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+
+from adjudge.scoring.kernels.agreement.correlations import Coefficient, Correlations, correlations
+from adjudge.scoring.kernels.agreement.ranks import ABSENT, FEW, coded, sorted_items
+from adjudge.scoring.kernels.base.errors import KernelError
 
 Floats = npt.NDArray[np.float64]
 COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")

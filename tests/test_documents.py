@@ -12,9 +12,10 @@ import docx
 import openpyxl
 import pptx
 import pytest
+
 from adjudge.engine.formats import FormatError, dr3, rigorous
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
-from adjudge.scoring.dr3 import Gold
+from adjudge.scoring.dr3_eval.dr3 import Gold
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

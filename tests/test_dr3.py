@@ -8,24 +8,24 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from adjudge.engine import RunConfig, evaluate
-from adjudge.engine.formula import Formula
-from adjudge.engine.reward_config import RewardConfig
-from adjudge.judges import Context, LexicalJudge, Media, Reply, ScriptedJudge
-from adjudge.judges.render import content_parts
-from adjudge.scoring import dr3
-from adjudge.scoring.case import Case, Citation, Report, Task
-from adjudge.scoring.checklist import Checklist, ChecklistMet, ChecklistOf, Met
-from adjudge.scoring.chunks import relevant_chunks
-from adjudge.scoring.dr3 import DR3, Depth, DepthQuality
-from adjudge.scoring.grounding import Grounded, Kinds, Verdicts, WhichClaim
-from adjudge.scoring.insights import Insights, InsightsOf, Recall, Recalled
-from adjudge.scoring.protocol import score_case
-from adjudge.scoring.reasons import CAUSES
-from adjudge.scoring.sandbox import Sandbox, Source, _Reader, leniently_equal
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.config.formula import Formula
+from adjudge.engine.config.reward import RewardConfig
+from adjudge.judges import Context, LexicalJudge, Media, Reply, ScriptedJudge
+from adjudge.judges.render import content_parts
+from adjudge.scoring.contract.case import Case, Citation, Report, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.dr3_eval import dr3
+from adjudge.scoring.dr3_eval.checklist import Checklist, ChecklistMet, ChecklistOf, Met
+from adjudge.scoring.dr3_eval.dr3 import DR3, Depth, DepthQuality
+from adjudge.scoring.dr3_eval.grounding import Grounded, Kinds, Verdicts, WhichClaim
+from adjudge.scoring.dr3_eval.insights import Insights, InsightsOf, Recall, Recalled
+from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source, _Reader, leniently_equal
+from adjudge.scoring.text.relevance import relevant_chunks
 from tests.tools import DirectTools
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "dr3"
@@ -608,7 +608,7 @@ class TestMissing:
 
 @pytest.mark.parametrize("judge", [LexicalJudge(), judge()], ids=["lexical", "scripted"])
 def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
-    monkeypatch.setattr("adjudge.engine.house.make_judge", lambda *parts: judge)
+    monkeypatch.setattr("adjudge.engine.evaluation.assembly.make_judge", lambda *parts: judge)
     folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
     config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)
     first, second = evaluate(config), evaluate(config)

@@ -9,13 +9,21 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
 from adjudge.engine import RunConfig, evaluate
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.drmi import read
 from adjudge.judges import Answer, Judge, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.prompts import PromptBook
-from adjudge.scoring.case import Case, Citation, Report, Task
-from adjudge.scoring.drmi import (
+from adjudge.scoring.answers.sameness import Sameness, same_text
+from adjudge.scoring.contract.case import Case, Citation, Report, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.drmi_bench.drmi import (
     MAX_SUBTASKS,
     DrMi,
     Gold,
@@ -29,15 +37,14 @@ from adjudge.scoring.drmi import (
     retrieval_scores,
     retrieved,
 )
-from adjudge.scoring.literature import MAX_PREDICTED, Reference, Rule, doi_of, find_references, title20
-from adjudge.scoring.protocol import score_case
-from adjudge.scoring.reasons import CAUSES
-from adjudge.scoring.sameness import Sameness, same_text
-from adjudge.scoring.scorecard import Scorecard
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.optimize import linear_sum_assignment
-
+from adjudge.scoring.drmi_bench.literature import (
+    MAX_PREDICTED,
+    Reference,
+    Rule,
+    doi_of,
+    find_references,
+    title20,
+)
 from tests.tools import DirectTools
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "drmi"
@@ -396,7 +403,7 @@ def test_the_example_scores_with_the_lexical_judge() -> None:
 
 @pytest.mark.parametrize("judge", [LexicalJudge(), ScriptedJudge(labelling({}))], ids=["lexical", "scripted"])
 def test_from_files_to_leaderboard(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adjudge.engine.house.make_judge", lambda *_: judge)
+    monkeypatch.setattr("adjudge.engine.evaluation.assembly.make_judge", lambda *_: judge)
     config = RunConfig.load(
         EXAMPLE / "adjudge.yaml", out=str(tmp_path / "run"), store=str(tmp_path / "store")
     )

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from adjudge.judges import Answer, Choice, Context, Question
 from adjudge.judges.expected import distribution, expected_answer, labels_of
 from adjudge.judges.schema import schema_of
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 class Points(Answer, frozen=True, kw_only=True):

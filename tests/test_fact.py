@@ -9,15 +9,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from adjudge.fetchers.page import Page
 from adjudge.judges import LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.judges.lexical import has_content, passages
 from adjudge.judges.schema import json_schema, max_tokens
-from adjudge.scoring.backing import PAGE_CHARS, Backed, Repeated, Repeats, Verdicts, excerpt
-from adjudge.scoring.case import Case, Citation, Report, Task
-from adjudge.scoring.citations import Triplet
-from adjudge.scoring.citing import SECTION_CHARS, CitedBy, Citing, Citings
-from adjudge.scoring.fact import (
+from adjudge.scoring.contract.case import Case, Citation, Report, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.deepresearch_bench.fact import (
     CodeScores,
     Fact,
     PaperScores,
@@ -27,11 +29,16 @@ from adjudge.scoring.fact import (
     kept_statements,
     paper_scores,
 )
-from adjudge.scoring.protocol import score_case
-from adjudge.scoring.scorecard import Scorecard
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
+from adjudge.scoring.deepresearch_bench.fact_extraction import SECTION_CHARS, CitedBy, Citing, Citings
+from adjudge.scoring.deepresearch_bench.fact_support import (
+    PAGE_CHARS,
+    Backed,
+    Repeated,
+    Repeats,
+    Verdicts,
+    excerpt,
+)
+from adjudge.scoring.text.citations import Triplet
 from tests.tools import DirectTools, page
 
 A, B, C = "https://a.example/", "https://b.example/", "https://c.example/"

@@ -8,12 +8,12 @@ import signal
 from pathlib import Path
 
 import pytest
+
 from adjudge.fetchers.charset import decode
 from adjudge.fetchers.extract import Unreadable, extract
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.media import kind_of, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool, Unextracted
-
 from benchmarks.pages import documents
 from tests.processes import worker_processes
 from tests.servers.hostile import ARTICLE, PROSE

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+
 from adjudge.fetchers.guard import Blocked, Guard, is_public
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts
 from adjudge.fetchers.urls import normalise_url, split_url
-
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import plain
 

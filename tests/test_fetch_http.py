@@ -7,10 +7,10 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
+
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts
 from adjudge.fetchers.page import MAX_DETAIL
-
 from tests.processes import worker_processes
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import ARTICLE, hostile_server, plain, self_signed_server

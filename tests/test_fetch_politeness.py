@@ -6,7 +6,6 @@ from itertools import pairwise
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.urls import worker_of
-
 from tests.servers.base import Exchange, Request, Server
 from tests.servers.hostile import ARTICLE, busy_for_an_hour, plain
 

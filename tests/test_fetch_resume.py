@@ -10,16 +10,16 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine.config import ConfigError
-from adjudge.engine.fetch import FetchRow, fetch_command, fetch_config
 
+from adjudge.engine.commands.fetch import FetchRow, fetch_command, fetch_config
+from adjudge.engine.config.errors import ConfigError
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import plain
 
 PAGES = 5_000
 COMMAND = """
 import asyncio, sys
-from adjudge.engine.fetch import fetch_command, fetch_config
+from adjudge.engine.commands.fetch import fetch_command, fetch_config
 file, store, allow = sys.argv[1:]
 config = fetch_config(allow=[allow], extractor="fast")
 asyncio.run(fetch_command(file, store, config, lambda row: None))

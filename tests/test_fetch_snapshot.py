@@ -5,14 +5,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from adjudge.fetchers.archive import FrozenPages, diff, export_folder, freeze, read_parquet, write_parquet
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.page import Page
 from adjudge.fetchers.snapshot import Entry, SnapshotError, SnapshotFetcher, render, unrender
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import ARTICLE, PROSE, hostile_server
 

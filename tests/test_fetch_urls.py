@@ -1,9 +1,10 @@
 """One spelling a URL, and nothing but MalformedURL for whatever else comes."""
 
 import pytest
-from adjudge.fetchers.urls import MAX_URL, MalformedURL, join_url, normalise_url, site_of, worker_of
 from hypothesis import given
 from hypothesis import strategies as st
+
+from adjudge.fetchers.urls import MAX_URL, MalformedURL, join_url, normalise_url, site_of, worker_of
 
 
 @pytest.mark.parametrize(

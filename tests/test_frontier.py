@@ -5,10 +5,11 @@ from math import comb
 
 import numpy as np
 import pytest
-from adjudge.scoring.kernels.errors import KernelError
-from adjudge.scoring.kernels.frontier import pareto_frontier, pass_at_k
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.comparison.frontier import pareto_frontier, pass_at_k
 
 VALUES = st.sampled_from([0.0, 1.0, 2.0, 2.5, 3.0, float("nan")])
 

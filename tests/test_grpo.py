@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
 from adjudge.engine import RunConfig, evaluate
 from adjudge.engine.adapters import trl as adapter
-
 from tests.reward_server import judge_server, reward_server
 from tests.tiny_model import tiny_model
 from tests.worlds import lines, world

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine.store.parts import FLUSH_SECONDS
 
+from adjudge.engine.store.parts import FLUSH_SECONDS
 from tests.mock_openai import MockOpenAI
 from tests.worlds import ADJUDGE, world
 

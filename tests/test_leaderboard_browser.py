@@ -3,10 +3,10 @@
 import random
 
 import pytest
-from adjudge.engine.leaderboard import build_leaderboard
-from adjudge.engine.leaderboard_files import write_leaderboard
-from adjudge.engine.published import Published
 
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.leaderboard.published import Published
+from adjudge.engine.rendering.files import write_leaderboard
 from tests.browser import overflow, picture, violations, visiting
 from tests.made_runs import made_run
 from tests.worlds import lines

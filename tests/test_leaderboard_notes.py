@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine.leaderboard import build_leaderboard
-from adjudge.engine.record import RunRecord, TaskRecord
-from adjudge.scoring.case import Task
 
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.scoring.contract.case import Task
 from tests.made_runs import made_run
 
 SYSTEMS = ("able", "baker", "charlie")

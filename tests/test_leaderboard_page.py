@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from adjudge.engine.leaderboard import build_leaderboard
-from adjudge.engine.leaderboard_files import write_leaderboard
 from selectolax.lexbor import LexborHTMLParser
 
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.rendering.files import write_leaderboard
 from tests.made_runs import made_run
 from tests.test_cli import run
 from tests.test_published import tables

@@ -4,10 +4,11 @@ import asyncio
 import random
 
 import pytest
-from adjudge.engine.cluster.leases import Leases, shares
-from adjudge.engine.limits import Limit, TokenRate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from adjudge.engine.cluster.leases import Leases, shares
+from adjudge.engine.evaluation.limit import Limit, TokenRate
 
 
 @given(st.integers(1, 500), st.integers(1, 60))
@@ -75,12 +76,12 @@ def test_all_of_it_goes_to_the_only_one_with_work():
 @pytest.mark.parametrize("size", [10, 100, 1000])
 def test_no_minute_holds_more_tokens_than_allowed(size, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("adjudge.engine.limits.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("adjudge.engine.evaluation.limit.time.monotonic", lambda: now[0])
 
     async def sleep(seconds):
         now[0] += seconds
 
-    monkeypatch.setattr("adjudge.engine.limits.asyncio.sleep", sleep)
+    monkeypatch.setattr("adjudge.engine.evaluation.limit.asyncio.sleep", sleep)
     rate = TokenRate(60_000)
     spent = []
 

@@ -10,26 +10,26 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from adjudge.engine import RunConfig, evaluate
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.livedrbench import read
 from adjudge.judges import Answer, Context, Judge, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.prompts import PromptBook
-from adjudge.scoring.canary import CanaryError, decrypt, encrypt
-from adjudge.scoring.case import Case, Report, Task
-from adjudge.scoring.claims import MAX_CLAIMS
-from adjudge.scoring.livedr import CATEGORIES, LiveDR, averages
-from adjudge.scoring.prediction import ReadAnswer, Structured, slots
-from adjudge.scoring.protocol import score_case
-from adjudge.scoring.reasons import CAUSES
-from adjudge.scoring.sameness import SameAs, Sameness, same_text
-from adjudge.scoring.scifacts import MATERIAL, TITLE, row_claims
-from adjudge.scoring.scorecard import Scorecard
-from adjudge.scoring.slots import FieldGrades, GradeFields, Rules
-from adjudge.scoring.traces import LabelSteps, StepLabels, sources
-from hypothesis import given
-from hypothesis import strategies as st
-
+from adjudge.scoring.answers.sameness import SameAs, Sameness, same_text
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.livedrbench.cipher import CanaryError, decrypt, encrypt
+from adjudge.scoring.livedrbench.claims import MAX_CLAIMS
+from adjudge.scoring.livedrbench.graded_slots import FieldGrades, GradeFields, Rules
+from adjudge.scoring.livedrbench.livedr import CATEGORIES, LiveDR, averages
+from adjudge.scoring.livedrbench.prediction import ReadAnswer, Structured, slots
+from adjudge.scoring.livedrbench.scifacts import MATERIAL, TITLE, row_claims
+from adjudge.scoring.livedrbench.traces import LabelSteps, StepLabels, sources
 from tests.tools import DirectTools
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "livedrbench"
@@ -617,7 +617,7 @@ def test_the_example_scores_with_the_lexical_judge() -> None:
 
 @pytest.mark.parametrize("judge", [LexicalJudge(), ScriptedJudge(label)], ids=["lexical", "scripted"])
 def test_from_files_to_leaderboard(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adjudge.engine.house.make_judge", lambda *_: judge)
+    monkeypatch.setattr("adjudge.engine.evaluation.assembly.make_judge", lambda *_: judge)
     config = RunConfig.load(
         EXAMPLE / "adjudge.yaml", out=str(tmp_path / "run"), store=str(tmp_path / "store")
     )

@@ -5,8 +5,8 @@ import logging
 from pathlib import Path
 
 import pytest
-from adjudge.engine.logs import about, begin, event
 
+from adjudge.engine.telemetry.logs import about, begin, event
 from tests.chaos import done, evaluate
 from tests.mock_openai import Call, MockOpenAI, refused
 from tests.test_cli import run

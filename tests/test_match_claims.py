@@ -4,8 +4,15 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from adjudge.scoring.kernels.errors import KernelError
-from adjudge.scoring.kernels.match_claims import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.matching.match_claims import (
     Claim,
     ClaimPairs,
     count_common,
@@ -16,12 +23,6 @@ from adjudge.scoring.kernels.match_claims import (
     nested_scores,
     overlap,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 SHAPES = [(50, 50), (1, 1), (1, 9), (9, 1), (30, 70), (70, 30), (3, 0), (0, 3), (0, 0), (130, 64), (64, 200)]
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine import RunConfig
-from adjudge.engine.config import ConfigError
-from adjudge.engine.metrics import Family, page
-from adjudge.engine.metrics_server import metrics_served
-from adjudge.engine.run import evaluate_async
 from prometheus_client.parser import text_string_to_metric_families
 
+from adjudge.engine import RunConfig
+from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.telemetry.endpoint import metrics_served
+from adjudge.engine.telemetry.families import Family, page
 from tests.chaos import Pages, cited_world, done, evaluate
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.processes import free_port

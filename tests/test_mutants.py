@@ -9,13 +9,13 @@ pytest.importorskip("mutmut", reason="needs the extra dev")
 from benchmarks.mutant import SCORING, Mutant, drawn
 from benchmarks.mutants import Trace
 
-LINES = (SCORING / "overlap.py").read_text(encoding="utf-8").splitlines()
+LINES = (SCORING / "answers/overlap.py").read_text(encoding="utf-8").splitlines()
 BODY = next(number for number, line in enumerate(LINES, 1) if line.startswith("    return"))
 
 
 def changed(line: int) -> Mutant:
     text = [*LINES[: line - 1], "    raise AssertionError", *LINES[line:]]
-    return Mutant("overlap", (line, line), "\n".join(text))
+    return Mutant("answers.overlap", (line, line), "\n".join(text))
 
 
 def test_a_seed_draws_the_same_mutants_each_with_one_change_that_can_be_imported() -> None:
@@ -30,14 +30,14 @@ def test_a_seed_draws_the_same_mutants_each_with_one_change_that_can_be_imported
 
 
 def test_what_cannot_be_imported_is_no_mutant() -> None:
-    assert not Mutant("overlap", (1, 1), "import nothing_of_that_name").is_importable()
-    assert not Mutant("overlap", (1, 1), "def").is_importable()
+    assert not Mutant("answers.overlap", (1, 1), "import nothing_of_that_name").is_importable()
+    assert not Mutant("answers.overlap", (1, 1), "def").is_importable()
 
 
 def test_a_change_in_a_function_is_met_by_the_tests_that_run_it_the_shortest_first() -> None:
-    running = {str(SCORING / "overlap.py"): {BODY: {"slow", "fast"}, 1: {"imports"}}}
+    running = {str(SCORING / "answers/overlap.py"): {BODY: {"slow", "fast"}, 1: {"imports"}}}
     seconds = {"slow": 2.0, "fast": 0.1, "imports": 1.0, "names": 0.5}
-    tests = Trace(seconds, running, {"overlap": {"names"}})
+    tests = Trace(seconds, running, {"answers.overlap": {"names"}})
     assert list(tests.reaching(changed(BODY))) == ["fast", "slow"]
     assert list(tests.reaching(changed(1))) == [
         "fast",
@@ -45,7 +45,7 @@ def test_a_change_in_a_function_is_met_by_the_tests_that_run_it_the_shortest_fir
         "imports",
         "slow",
     ]  # outside of all functions
-    assert tests.reaching(Mutant("race", (1, 1), "")) == {}
+    assert tests.reaching(Mutant("deepresearch_bench.race", (1, 1), "")) == {}
 
 
 def test_a_difference_is_shown_without_what_is_around_it() -> None:

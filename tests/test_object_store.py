@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine import RunConfig
-from adjudge.engine.run import evaluate_async
-from adjudge.engine.store import Place, StoreError
-from adjudge.engine.store.upkeep import compact, contents, prune
 from pyarrow import fs
 
+from adjudge.engine import RunConfig
+from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.store import Place, StoreError
+from adjudge.engine.store.upkeep import compact, contents, prune
 from tests.mock_openai import MockOpenAI
 from tests.processes import free_port
 from tests.worlds import world

@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal
 import aiohttp
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from adjudge.judges import Answer, Asked, Context, Media, Question, Reply
 from adjudge.judges.completions import BrokenReply, completion, retry_after
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.openai import MAX_BODY_BYTES, THINKING_TOKENS, OpenAIConfig, OpenAIJudge
 from adjudge.judges.schema import json_schema, max_tokens
 from adjudge.prompts import PromptBook
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests import mock_openai
 from tests.mock_openai import MockOpenAI, first, raw, refused, replying
 

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from adjudge.scoring.kernels.errors import KernelError
-from adjudge.scoring.kernels.paired_tests import holm, paired_t, sign_flip, student, wilcoxon
-from adjudge.scoring.kernels.signed_ranks import ZeroMethod
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
+
+from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, student, wilcoxon
+from adjudge.scoring.kernels.comparison.signed_ranks import ZeroMethod
 
 SHAPES = ["normal", "discrete", "heavy", "constant shift", "missing"]
 

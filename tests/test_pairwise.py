@@ -4,9 +4,13 @@ import json
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from adjudge.judges import ScriptedJudge
-from adjudge.scoring.case import Case, Report, Task
-from adjudge.scoring.pairwise import (
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.kernels.comparison.preference_accuracy import (
     Candidate,
     Preference,
     ScoreRow,
@@ -16,11 +20,7 @@ from adjudge.scoring.pairwise import (
     preference_accuracy,
     ties_score,
 )
-from adjudge.scoring.protocol import score_case
-from adjudge.scoring.rubrics import PointsGiven, Rubrics
-from hypothesis import given
-from hypothesis import strategies as st
-
+from adjudge.scoring.rubrics.rubrics import PointsGiven, Rubrics
 from tests.tools import DirectTools
 
 scores_1_to_10 = st.lists(st.integers(1, 10), min_size=1, max_size=4)

@@ -4,12 +4,13 @@ from typing import Annotated, Literal
 
 import msgspec
 import pytest
-from adjudge.engine.ask import Asker, Remembered
+from msgspec import Meta
+
+from adjudge.engine.evaluation.asker import Asker, Remembered
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.judges import Answer, Asked, Context, Question, ScriptedJudge
 from adjudge.judges.panel import PanelJudge, same_family
 from adjudge.prompts import PromptBook
-from msgspec import Meta
 
 
 class Opinion(Answer, frozen=True, kw_only=True):

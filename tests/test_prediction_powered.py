@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from adjudge.scoring.kernels.errors import KernelError
-from adjudge.scoring.kernels.prediction_powered import powered_differences, powered_means
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy import stats
 
+from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.comparison.prediction_powered import powered_differences, powered_means
 from benchmarks.calibration import powered_row
 
 

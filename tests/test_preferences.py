@@ -7,10 +7,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine.config import ConfigError
-from adjudge.engine.preferences import read_preferences, with_preferences
-from adjudge.engine.record import RunRecord
 
+from adjudge.engine.commands.preferences import read_preferences, with_preferences
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.records.record import RunRecord
 from tests.made_runs import made_run
 from tests.test_cli import run
 from tests.worlds import lines

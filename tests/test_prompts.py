@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from adjudge import judges, prompts, scoring
 from adjudge.judges import Question
 from adjudge.prompts import Prompt, PromptBook, PromptError
-from hypothesis import given
-from hypothesis import strategies as st
 
 SHIPPED = sorted(Path(prompts.__file__).parent.glob("*.md"))
 NAMES = sorted({file.name.split(".")[0] for file in SHIPPED})

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from adjudge.engine.config import RunConfig
+
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import load_dataset
 from adjudge.fetchers.page import Page
 from adjudge.judges import Context, LexicalJudge
-from adjudge.scoring.backing import Repeats
-from adjudge.scoring.checklist import ChecklistOf
-from adjudge.scoring.cleaning import cut
-from adjudge.scoring.expected import expected
-from adjudge.scoring.general_criteria import GENERAL_CRITERIA
-from adjudge.scoring.insights import Recall
-from adjudge.scoring.protocol import ScoringProtocol, score_case
-from adjudge.scoring.yardstick import average_weights
-
+from adjudge.scoring.contract.by_expectation import expected
+from adjudge.scoring.contract.protocol import ScoringProtocol, score_case
+from adjudge.scoring.deepresearch_bench.fact_support import Repeats
+from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
+from adjudge.scoring.deepresearch_bench.yardstick import average_weights
+from adjudge.scoring.dr3_eval.checklist import ChecklistOf
+from adjudge.scoring.dr3_eval.insights import Recall
+from adjudge.scoring.text.cleaning import cut
 from tests.tools import DirectTools, page
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from adjudge.engine.config import ConfigError
-from adjudge.engine.markdown import markdown_table, rich_markdown
-from adjudge.engine.published import agreement_with, read_published
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.markup import escape
 from rich.table import Table
 from scipy import stats
 
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.leaderboard.published import agreement_with, read_published
+from adjudge.engine.rendering.markdown import markdown_table, rich_markdown
 from tests.test_cli import one_line, run
 from tests.test_until_resolved import unequal
 from tests.worlds import lines

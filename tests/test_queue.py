@@ -9,10 +9,10 @@ from types import NoneType
 
 import msgspec
 import pytest
-from adjudge.judges.queue import ContextQueue, Turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adjudge.judges.queue import ContextQueue, Turn
 from tests.virtual_time import run
 
 

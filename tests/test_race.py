@@ -7,17 +7,21 @@ from typing import Any
 
 import msgspec
 import pytest
-from adjudge.engine.formula import Formula
-from adjudge.engine.reward_config import RewardConfig
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adjudge.engine.config.formula import Formula
+from adjudge.engine.config.reward import RewardConfig
 from adjudge.judges import Context, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.judges.render import messages
 from adjudge.judges.schema import json_schema, max_tokens
 from adjudge.prompts import PromptBook
-from adjudge.scoring.case import Case, Report, Task
-from adjudge.scoring.cleaning import Clean, CleanText
-from adjudge.scoring.general_criteria import GENERAL_CRITERIA
-from adjudge.scoring.protocol import score_case
-from adjudge.scoring.race import (
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
+from adjudge.scoring.deepresearch_bench.race import (
     DIMENSIONS,
     Criterion,
     Race,
@@ -28,7 +32,7 @@ from adjudge.scoring.race import (
     system_scores,
     total,
 )
-from adjudge.scoring.race_marks import (
+from adjudge.scoring.deepresearch_bench.race_marks import (
     ArticleMarks,
     MarkedArticle,
     MarkedPair,
@@ -38,12 +42,14 @@ from adjudge.scoring.race_marks import (
     PairMarks,
     chunks,
 )
-from adjudge.scoring.reasons import CAUSES
-from adjudge.scoring.scorecard import Scorecard
-from adjudge.scoring.yardstick import CriteriaDraft, DimensionCriteria, DimensionWeights, Draft, WeightDraw
-from hypothesis import given
-from hypothesis import strategies as st
-
+from adjudge.scoring.deepresearch_bench.yardstick import (
+    CriteriaDraft,
+    DimensionCriteria,
+    DimensionWeights,
+    Draft,
+    WeightDraw,
+)
+from adjudge.scoring.text.cleaning import Clean, CleanText
 from tests.tools import DirectTools
 
 WEIGHTS = {"comprehensiveness": 0.4, "insight": 0.3, "instruction_following": 0.2, "readability": 0.1}

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from adjudge.scoring.kernels.errors import KernelError
-from adjudge.scoring.kernels.rank_stability import leave_one_out, smallest_task_count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
+
+from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out, smallest_task_count
 
 
 def make_scores(kind: str, systems: int = 12, tasks: int = 300) -> np.ndarray:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from adjudge.engine.config import ConfigError
-from adjudge.engine.ratings import HumanRating, read_ratings
 
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.leaderboard.ratings import HumanRating, read_ratings
 from tests.worlds import lines
 
 FIRST = HumanRating(task_id="1", system="a", rater="ann", metric="score", value=3.0)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine import RunConfig, evaluate
-from adjudge.scoring.reasons import CAUSES
 
+from adjudge.engine import RunConfig, evaluate
+from adjudge.scoring.contract.reasons import CAUSES
 from tests.golden import golden
 from tests.test_cli import run
 

@@ -2,12 +2,13 @@ import hashlib
 from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from adjudge.judges import Answer, Context, Media, Question
 from adjudge.judges.render import content_parts, messages, secret_from_environment
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 class Yes(Answer, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from adjudge.engine import ConfigError, RewardModel, RunConfig
 
+from adjudge.engine import ConfigError, RewardModel, RunConfig
 from tests.mock_openai import MockOpenAI
 from tests.processes import command, descendants
 from tests.small_ray import RAY_WARNINGS

@@ -5,15 +5,15 @@ import os
 
 import aiohttp
 import pytest
-from adjudge.engine.config import ConfigError
 
+from adjudge.engine.config.errors import ConfigError
 from tests.processes import free_port
 from tests.worlds import world
 
 ray = pytest.importorskip("ray")
 serve = pytest.importorskip("ray.serve")
 
-from adjudge.engine.cluster.reward_service import RewardService, app  # noqa: E402 - needs ray[serve]
+from adjudge.engine.serving.ray_serve import RewardService, app  # noqa: E402 - needs ray[serve]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes

@@ -12,26 +12,26 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine import ConfigError, RewardError, RewardModel, RunConfig, evaluate
-from adjudge.engine.audit import Audit
-from adjudge.engine.canary import CanaryWatch, load_canaries
-from adjudge.engine.flags import FLAGS, flags_of
-from adjudge.engine.formula import Formula, FormulaError
-from adjudge.engine.house import open_evaluator
-from adjudge.engine.injection import injections
-from adjudge.engine.reward import Reward, RewardItem, settled
-from adjudge.engine.reward_config import AuditConfig, CanaryConfig, Constant, Length, RewardConfig
-from adjudge.engine.scorer import RewardScorer, open_rewards
-from adjudge.engine.store import StoreError
-from adjudge.fetchers.pool import PoolError
-from adjudge.judges import Reply, ScriptedJudge
-from adjudge.scoring.case import Case, Report, Task
-from adjudge.scoring.fact import Fact
-from adjudge.scoring.rubrics import PointsGiven, Rubrics
-from adjudge.scoring.scorecard import Missing, Scorecard
 from aiohttp import web
 from aiohttp.test_utils import TestServer as LocalServer
 
+from adjudge.engine import ConfigError, RewardError, RewardModel, RunConfig, evaluate
+from adjudge.engine.config.formula import Formula, FormulaError
+from adjudge.engine.config.reward import AuditConfig, CanaryConfig, Constant, Length, RewardConfig
+from adjudge.engine.evaluation.assembly import open_evaluator
+from adjudge.engine.rewards.audit import Audit
+from adjudge.engine.rewards.canaries import CanaryWatch, load_canaries
+from adjudge.engine.rewards.flags import FLAGS, flags_of
+from adjudge.engine.rewards.injection import injections
+from adjudge.engine.rewards.reward import Reward, RewardItem, settled
+from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
+from adjudge.engine.store import StoreError
+from adjudge.fetchers.pool import PoolError
+from adjudge.judges import Reply, ScriptedJudge
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.scorecard import Missing, Scorecard
+from adjudge.scoring.deepresearch_bench.fact import Fact
+from adjudge.scoring.rubrics.rubrics import PointsGiven, Rubrics
 from tests.mock_openai import MockOpenAI
 from tests.worlds import CRITERIA, lines, world
 

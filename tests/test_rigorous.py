@@ -5,20 +5,20 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from adjudge.engine import RunConfig, evaluate
-from adjudge.judges import LexicalJudge, Reply, ScriptedJudge
-from adjudge.scoring import rigorous
-from adjudge.scoring.case import Case, Citation, Report, ReportUsage, Task
-from adjudge.scoring.criteria import Criterion, load_criteria
-from adjudge.scoring.keywords import KeywordRelevance, Relevances, keyword_frequency
-from adjudge.scoring.links import LinkMatch, cited_urls, match_links
-from adjudge.scoring.protocol import score_case
-from adjudge.scoring.reasons import CAUSES
-from adjudge.scoring.rigorous import DIMENSIONS, Rigorous, general_rubrics
-from adjudge.scoring.rubrics import PointsGiven
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.engine import RunConfig, evaluate
+from adjudge.judges import LexicalJudge, Reply, ScriptedJudge
+from adjudge.scoring.contract.case import Case, Citation, Report, ReportUsage, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.rubrics import rigorous
+from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
+from adjudge.scoring.rubrics.keywords import KeywordRelevance, Relevances, keyword_frequency
+from adjudge.scoring.rubrics.rigorous import DIMENSIONS, Rigorous, general_rubrics
+from adjudge.scoring.rubrics.rubrics import PointsGiven
+from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links
 from tests.tools import DirectTools
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "rigorous"
@@ -349,7 +349,7 @@ def test_a_rubric_written_as_one_string_keeps_its_words(text, options):
 
 @pytest.mark.parametrize("judge", [LexicalJudge(), judge()], ids=["lexical", "scripted"])
 def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
-    monkeypatch.setattr("adjudge.engine.house.make_judge", lambda *parts: judge)
+    monkeypatch.setattr("adjudge.engine.evaluation.assembly.make_judge", lambda *parts: judge)
     folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
     config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)
     first, second = evaluate(config), evaluate(config)

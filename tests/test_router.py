@@ -6,12 +6,13 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from adjudge.engine.router import EPSILON, FLOOR, Router, choose, name_hash
-from adjudge.judges import Answer, Asked, Context, Question, ScriptedJudge
-from adjudge.judges.errors import JudgeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Meta
+
+from adjudge.engine.evaluation.router import EPSILON, FLOOR, Router, choose, name_hash
+from adjudge.judges import Answer, Asked, Context, Question, ScriptedJudge
+from adjudge.judges.errors import JudgeError
 
 
 class Verdict(Answer, frozen=True, kw_only=True):

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from adjudge.engine import RunConfig, evaluate
 from adjudge.judges import Context, LexicalJudge, Reply, ScriptedJudge
 from adjudge.judges.render import messages
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
-from adjudge.scoring.case import Case, Report, Task
-from adjudge.scoring.criteria import CriteriaError, Criterion, load_criteria
-from adjudge.scoring.protocol import score_case
-from adjudge.scoring.reasons import CAUSES
-from adjudge.scoring.rubrics import PointsGiven, RubricPoints, Rubrics, rubric_score, tag_score
-from hypothesis import given
-from hypothesis import strategies as st
-
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.rubrics.criteria import CriteriaError, Criterion, load_criteria
+from adjudge.scoring.rubrics.rubrics import PointsGiven, RubricPoints, Rubrics, rubric_score, tag_score
 from tests.tools import DirectTools
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "rubrics"
@@ -329,7 +329,7 @@ class TestMissing:
     ids=["lexical", "scripted"],
 )
 def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
-    monkeypatch.setattr("adjudge.engine.house.make_judge", lambda *parts: judge)
+    monkeypatch.setattr("adjudge.engine.evaluation.assembly.make_judge", lambda *parts: judge)
     folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
     config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)
     first, second = evaluate(config), evaluate(config)

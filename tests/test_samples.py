@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine.detail_tables import detail_tables
-from adjudge.engine.leaderboard import build_leaderboard
-from adjudge.engine.samples import best_of_samples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.engine.leaderboard.best_of import best_of_samples
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.rendering.detail_tables import detail_tables
 from tests.made_runs import made_run
 
 Row = tuple[str, str, int, float | None]

@@ -3,6 +3,10 @@ from typing import Annotated, Any, Literal
 import jsonschema
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec import Meta
+
 from adjudge.judges import Answer, Choice, Context, Question, numbered
 from adjudge.judges.reply import MAX_REPLY_CHARS, read_reply
 from adjudge.judges.schema import (
@@ -16,10 +20,6 @@ from adjudge.judges.schema import (
     schema_of,
     shape,
 )
-from hypothesis import example, given
-from hypothesis import strategies as st
-from msgspec import Meta
-
 from tests.mock_openai import valid
 
 Half = Annotated[float, Meta(ge=0, le=10, multiple_of=0.5)]

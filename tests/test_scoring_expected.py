@@ -5,16 +5,18 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from adjudge.engine.config import ConfigError, JudgeConfig, RunConfig
-from adjudge.engine.house import make_judge
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.judges import LexicalJudge
 from adjudge.prompts import PromptBook
-from adjudge.scoring.case import Case, Report, Task
-from adjudge.scoring.expected import expected
-from adjudge.scoring.protocol import CaseMetrics, score_case
-from adjudge.scoring.race import Race
-from adjudge.scoring.rubrics import Rubrics
-
+from adjudge.scoring.contract.by_expectation import expected
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import CaseMetrics, score_case
+from adjudge.scoring.deepresearch_bench.race import Race
+from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.tools import DirectTools
 from tests.worlds import CRITERIA
 

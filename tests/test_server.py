@@ -13,11 +13,11 @@ from pathlib import Path
 import aiohttp
 import msgspec
 import pytest
-from adjudge.engine import RunConfig
-from adjudge.engine.access import Access
-from adjudge.engine.scorer import open_rewards
-from adjudge.engine.server import RewardServer
 
+from adjudge.engine import RunConfig
+from adjudge.engine.config.access import Access
+from adjudge.engine.rewards.scorer import open_rewards
+from adjudge.engine.serving.server import RewardServer
 from tests.mock_openai import MockOpenAI
 from tests.reward_server import SERVE, reward_server
 from tests.worlds import world

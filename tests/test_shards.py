@@ -2,11 +2,12 @@
 
 import random
 
-from adjudge.engine.cluster.shards import DEATHS, Shards
-from adjudge.scoring.case import Case, Report, Task
-from adjudge.scoring.scorecard import Scorecard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from adjudge.engine.cluster.shards import DEATHS, Shards
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.scorecard import Scorecard
 
 
 def cases(tasks: int, systems: int) -> list[Case]:

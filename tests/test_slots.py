@@ -1,8 +1,9 @@
 import asyncio
 
-from adjudge.judges.slots import Slots
 from hypothesis import given
 from hypothesis import strategies as st
+
+from adjudge.judges.slots import Slots
 
 
 async def test_a_slot_handed_to_someone_cancelled_goes_on() -> None:

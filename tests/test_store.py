@@ -10,18 +10,18 @@ from typing import Annotated
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, StoreError
-from adjudge.engine.store.index import KeyIndex
-from adjudge.engine.store.parts import stamped
-from adjudge.engine.store.scorecards import find_cards, score_table
-from adjudge.judges import Answer, Context, Judgment, Question, Usage
-from adjudge.scoring.case import Case, Report, Task
-from adjudge.scoring.scorecard import Missing, Scorecard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Meta
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
+from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, StoreError
+from adjudge.engine.store.index import KeyIndex
+from adjudge.engine.store.parts import stamped
+from adjudge.engine.store.scorecards import find_cards, score_table
+from adjudge.judges import Answer, Context, Judgment, Question, Usage
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.scorecard import Missing, Scorecard
 from tests.tools import page
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from adjudge.engine import RunConfig, evaluate
 from selectolax.lexbor import LexborHTMLParser
 
+from adjudge.engine import RunConfig, evaluate
 from tests.browser import visiting
 from tests.viewing import QUICKSTART, viewing
 

@@ -3,10 +3,11 @@
 import msgspec
 import numpy as np
 import pytest
-from adjudge.scoring.kernels.errors import KernelError
-from adjudge.scoring.kernels.variance import COMPONENTS, Components, plan, variance_components
 from scipy import stats
 from statsmodels.stats.power import TTestPower
+
+from adjudge.scoring.kernels.agreement.variance import COMPONENTS, Components, plan, variance_components
+from adjudge.scoring.kernels.base.errors import KernelError
 
 TRUTH = {
     "system": 4.0,

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
+
 from adjudge.judges import Context, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.expected import labels_of
@@ -18,8 +19,7 @@ from adjudge.judges.queue import ContextQueue
 from adjudge.judges.render import messages
 from adjudge.judges.schema import schema_of
 from adjudge.judges.vllm import VLLMJudge
-from adjudge.scoring.prediction import ReadAnswer
-
+from adjudge.scoring.livedrbench.prediction import ReadAnswer
 from tests import local_vllm
 from tests.examples_of_questions import example, question_types
 from tests.shared_prefix import least_computed

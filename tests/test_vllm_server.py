@@ -14,13 +14,13 @@ import aiohttp
 import pyarrow.parquet as pq
 import pytest
 import pytest_asyncio
-from adjudge.judges import Question, Reply
-from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
-from adjudge.scoring.prediction import ReadAnswer
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from prometheus_client.parser import text_string_to_metric_families
 
+from adjudge.judges import Question, Reply
+from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.scoring.livedrbench.prediction import ReadAnswer
 from tests import local_vllm
 from tests.examples_of_questions import example, question_types
 from tests.local_vllm import Server

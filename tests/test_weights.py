@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.weights import identity_of
 

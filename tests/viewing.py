@@ -8,12 +8,12 @@ from pathlib import Path
 
 import aiohttp
 import msgspec
-from adjudge.engine import RunConfig
-from adjudge.engine.run import evaluate_async
-from adjudge.engine.viewer.app import Viewer
-from adjudge.engine.viewer.opened import OpenRun
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from adjudge.engine import RunConfig
+from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.viewer.app import Viewer
+from adjudge.engine.viewer.data.open_run import OpenRun
 from tests.mock_openai import MockOpenAI, completion
 from tests.worlds import lines
 

@@ -10,7 +10,7 @@ CRITERIA = [
     {"criterion": f"The report names fact number {number}.", "points": points, "tags": ["facts"]}
     for number, points in enumerate([1, 2, 3, 4, 5, 1, 2, 3, 4, -5])
 ]
-ADJUDGE = [sys.executable, "-c", "from adjudge.engine.cli import main; main()"]
+ADJUDGE = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()"]
 
 
 def lines(path: Path, rows: list[object]) -> Path:

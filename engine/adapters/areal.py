@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from adjudge.engine.adapters.source import Source, number, open_source
 from adjudge.engine.adapters.turns import task_name
-from adjudge.engine.reward import RewardItem
+from adjudge.engine.rewards.reward import RewardItem
 
 __all__ = ["reward_fn"]
 

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+
 from adjudge.engine.adapters.source import Source, number, open_source
-from adjudge.engine.dialects import Verification, verification_item, verified
-from adjudge.engine.reward_config import Constant
+from adjudge.engine.config.reward import Constant
+from adjudge.engine.serving.dialects import Verification, verification_item, verified
 
 __all__ = ["verify"]
 

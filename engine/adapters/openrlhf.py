@@ -12,8 +12,8 @@ from typing import Any
 
 from adjudge.engine.adapters.source import Source, number, open_source
 from adjudge.engine.adapters.turns import task_name
-from adjudge.engine.dialects import response_in
-from adjudge.engine.reward import RewardItem
+from adjudge.engine.rewards.reward import RewardItem
+from adjudge.engine.serving.dialects import response_in
 
 __all__ = ["reward_func"]
 

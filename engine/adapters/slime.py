@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from adjudge.engine.adapters.source import number, open_source
 from adjudge.engine.adapters.turns import Turns, task_name, text_in
-from adjudge.engine.reward import RewardItem
+from adjudge.engine.rewards.reward import RewardItem
 
 __all__ = ["Sample", "reward"]
 

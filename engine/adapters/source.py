@@ -3,11 +3,11 @@
 import os
 from functools import cache
 
-from adjudge.engine.client import RewardClient
-from adjudge.engine.config import ConfigError
-from adjudge.engine.reward import Reward, RewardError, settled
-from adjudge.engine.reward_config import Constant, OnFailure
-from adjudge.engine.rewards import RewardModel
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.reward import Constant, OnFailure
+from adjudge.engine.rewards.model import RewardModel
+from adjudge.engine.rewards.reward import Reward, RewardError, settled
+from adjudge.engine.serving.client import RewardClient
 
 __all__ = ["REWARDS", "Source", "number", "open_source"]
 

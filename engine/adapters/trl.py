@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from adjudge.engine.adapters.source import Source, open_source
 from adjudge.engine.adapters.turns import Turns, task_name, text_in
-from adjudge.engine.reward import RewardItem, settled
-from adjudge.engine.reward_config import OnFailure
+from adjudge.engine.config.reward import OnFailure
+from adjudge.engine.rewards.reward import RewardItem, settled
 
 __all__ = ["async_reward", "reward"]
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
-from adjudge.engine.dialects import Message, text_of
+
+from adjudge.engine.serving.dialects import Message, text_of
 
 __all__ = ["Turns", "task_name", "text_in"]
 

@@ -10,9 +10,10 @@ A reward that failed raises, as verifiers' own judges do, so that the sample can
 from typing import Any
 
 import verifiers.v1 as vf  # type: ignore[import-not-found]
+
 from adjudge.engine.adapters.source import number, open_source
 from adjudge.engine.adapters.turns import task_name
-from adjudge.engine.reward import RewardItem
+from adjudge.engine.rewards.reward import RewardItem
 
 __all__ = ["AdjudgeConfig", "AdjudgeJudge"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from adjudge.engine.adapters.source import Source, number, open_source
 from adjudge.engine.adapters.turns import task_name
-from adjudge.engine.reward import Reward, RewardItem
+from adjudge.engine.rewards.reward import Reward, RewardItem
 
 __all__ = ["compute_score", "compute_scores"]
 

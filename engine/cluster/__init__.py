@@ -3,7 +3,7 @@
 Importing this needs Ray, and raises ConfigError without it; a run that asks for no cluster does not import it.
 """
 
-from adjudge.engine.config import ConfigError
+from adjudge.engine.config.errors import ConfigError
 
 try:
     import ray as _ray  # noqa: F401

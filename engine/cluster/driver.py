@@ -13,24 +13,27 @@ from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from adjudge.engine.cluster.backing import Backing, cpus_of_cluster, patience_of
-from adjudge.engine.cluster.evaluators import EvaluatorActor
+from ray.exceptions import RayActorError
+
+from adjudge.engine.cluster.evaluator_actor import EvaluatorActor
 from adjudge.engine.cluster.leases import Leases, shares
+from adjudge.engine.cluster.messages import Delivery, MakeJudge, Opened, Setup, pack_cases
 from adjudge.engine.cluster.remote import Hung, Remote
-from adjudge.engine.cluster.services import DEATHS_AT_START, ClusterError
 from adjudge.engine.cluster.session import connected
 from adjudge.engine.cluster.shards import Shards
-from adjudge.engine.cluster.wire import Delivery, MakeJudge, Opened, Setup, pack_cases
-from adjudge.engine.config import ClusterConfig, JudgeConfig, RunConfig
-from adjudge.engine.evaluator import Counts
-from adjudge.engine.house import window_of
-from adjudge.engine.logs import current, event, form
-from adjudge.engine.metrics import Family, Metrics, added
-from adjudge.engine.record import JudgeRecord
-from adjudge.scoring.case import Case, GoldError
-from adjudge.scoring.protocol import CaseMetrics, ScoringProtocol
-from adjudge.scoring.scorecard import Missing, Scorecard
-from ray.exceptions import RayActorError
+from adjudge.engine.cluster.supervisor import DEATHS_AT_START, ClusterError
+from adjudge.engine.cluster.workers import Backing, cpus_of_cluster, patience_of
+from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.run import ClusterConfig, RunConfig
+from adjudge.engine.evaluation.assembly import window_of
+from adjudge.engine.evaluation.evaluator import Counts
+from adjudge.engine.records.record import JudgeRecord
+from adjudge.engine.telemetry.families import Family, added
+from adjudge.engine.telemetry.logs import current, event, form
+from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
+from adjudge.scoring.contract.scorecard import Missing, Scorecard
 
 __all__ = ["Cluster", "ClusterError", "open_cluster"]
 

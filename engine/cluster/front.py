@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from adjudge.engine.cluster.backing import Backing
-from adjudge.engine.cluster.fetchers import Fetchers
-from adjudge.engine.cluster.judges import Replicas
-from adjudge.engine.cluster.services import ClusterError
+from adjudge.engine.cluster.fetch_actor import Fetchers
+from adjudge.engine.cluster.judge_actor import Replicas
 from adjudge.engine.cluster.session import connected
-from adjudge.engine.config import RunConfig
-from adjudge.engine.evaluator import Evaluator
-from adjudge.engine.house import open_evaluator
-from adjudge.engine.metrics import Metrics
+from adjudge.engine.cluster.supervisor import ClusterError
+from adjudge.engine.cluster.workers import Backing
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.assembly import open_evaluator
+from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.store import Place
+from adjudge.engine.telemetry.metrics import Metrics
 
 __all__ = ["open_front"]
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from adjudge.engine.cluster.wire import Opened
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from adjudge.engine.cluster.messages import Opened
 
 __all__ = ["Hung", "Remote"]
 

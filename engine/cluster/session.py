@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import ray
-from adjudge.engine.config import ConfigError
 from ray.exceptions import RayError
+
+from adjudge.engine.config.errors import ConfigError
 
 __all__ = ["connected"]
 

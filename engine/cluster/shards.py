@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import groupby
 
-from adjudge.engine.cluster.wire import Numbered
-from adjudge.scoring.case import Case
-from adjudge.scoring.scorecard import Scorecard
+from adjudge.engine.cluster.messages import Numbered
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["DEATHS", "Shards"]
 

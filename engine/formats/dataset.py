@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from adjudge.scoring.case import Case, Report, Task
+
+from adjudge.scoring.contract.case import Case, Report, Task
 
 __all__ = ["Dataset", "FormatError", "Located", "Rejected", "load_dataset", "load_tasks", "rows"]
 

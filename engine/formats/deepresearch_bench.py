@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
-from adjudge.scoring.case import Report, Task
+from adjudge.scoring.contract.case import Report, Task
 
 __all__ = ["read"]
 

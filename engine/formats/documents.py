@@ -14,7 +14,7 @@ from pathlib import Path
 
 from adjudge.fetchers.extract import Unreadable, extract
 from adjudge.judges import Media
-from adjudge.scoring.sandbox import Source
+from adjudge.scoring.dr3_eval.sandbox import Source
 
 __all__ = ["DocumentError", "MissingReader", "read_source"]
 

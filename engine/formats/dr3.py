@@ -16,11 +16,12 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
-from adjudge.scoring.case import Citation, Report, Sample, Task
-from adjudge.scoring.dr3 import Gold, GoldInsights
-from adjudge.scoring.sandbox import Role, Source
+from adjudge.scoring.contract.case import Citation, Report, Sample, Task
+from adjudge.scoring.dr3_eval.dr3 import Gold, GoldInsights
+from adjudge.scoring.dr3_eval.sandbox import Role, Source
 
 __all__ = ["read"]
 

@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
-from adjudge.scoring.case import Citation, Report, ReportUsage, Sample, Task
-from adjudge.scoring.drmi import Gold
+from adjudge.scoring.contract.case import Citation, Report, ReportUsage, Sample, Task
+from adjudge.scoring.drmi_bench.drmi import Gold
 
 __all__ = ["END_TO_END", "read"]
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
-from adjudge.scoring.canary import CanaryError, decrypt
-from adjudge.scoring.case import NULL, Report, Task
+from adjudge.scoring.contract.case import NULL, Report, Task
+from adjudge.scoring.livedrbench.cipher import CanaryError, decrypt
 
 __all__ = ["read"]
 

@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
-from adjudge.scoring.case import Citation, Report, ReportUsage, Sample, Task
+from adjudge.scoring.contract.case import Citation, Report, ReportUsage, Sample, Task
 
 __all__ = ["read"]
 

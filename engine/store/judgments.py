@@ -6,10 +6,11 @@ from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
+
 from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore, Row, TableKind
 from adjudge.engine.store.place import Place
 from adjudge.judges import Answer, Judgment, Question, Usage
-from adjudge.scoring.reasons import is_transient
+from adjudge.scoring.contract.reasons import is_transient
 
 __all__ = ["JUDGMENTS", "JudgmentStore"]
 

@@ -4,12 +4,13 @@ import hashlib
 from collections.abc import Sequence
 
 import pyarrow as pa
+
 from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore, TableKind
 from adjudge.engine.store.place import Place
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.page import Page
 from adjudge.fetchers.urls import split_url
-from adjudge.scoring.reasons import is_transient
+from adjudge.scoring.contract.reasons import is_transient
 
 __all__ = ["PAGES", "PageStore"]
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
 from adjudge.engine.store.place import Place, StoreError
 

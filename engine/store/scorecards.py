@@ -3,9 +3,10 @@
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, TableKind, scan
 from adjudge.engine.store.place import Place
-from adjudge.scoring.scorecard import Scorecard
+from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["SCORECARDS", "SCORE_COLUMNS", "ScorecardStore", "find_cards", "score_table"]
 

@@ -13,13 +13,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from adjudge.engine.config import ConfigError
+
+from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.pages import PAGES
 from adjudge.engine.store.parts import SCHEMA_VERSION, TableKind, current, live_parts, stamped, version_of
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
-from adjudge.scoring.reasons import TRANSIENT
+from adjudge.scoring.contract.reasons import TRANSIENT
 
 __all__ = ["Rewritten", "TableContent", "compact", "contents", "existing", "prune"]
 

@@ -15,15 +15,14 @@ from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
-from adjudge.engine.config import ConfigError
-from adjudge.engine.markup import tag
-from adjudge.engine.page import asset, page_policy
-from adjudge.engine.viewer.differences import difference_page, differences_page
-from adjudge.engine.viewer.finds import search_page
-from adjudge.engine.viewer.frame import Frame
-from adjudge.engine.viewer.opened import OpenRun
-from adjudge.engine.viewer.overview import home, system_page, task_page, tasks_page
-from adjudge.engine.viewer.query import (
+from aiohttp import web
+from yarl import URL
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.rendering.leaderboard_page import asset, page_policy
+from adjudge.engine.rendering.markup import tag
+from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.query import (
     BadQuery,
     DifferencesQuery,
     EvidenceQuery,
@@ -38,10 +37,12 @@ from adjudge.engine.viewer.query import (
     TaskQuery,
     read,
 )
-from adjudge.engine.viewer.questions import page_page, question_page, questions_page
-from adjudge.engine.viewer.report import evidence_page, report_page
-from aiohttp import web
-from yarl import URL
+from adjudge.engine.viewer.pages.differences import difference_page, differences_page
+from adjudge.engine.viewer.pages.frame import Frame
+from adjudge.engine.viewer.pages.overview import home, system_page, task_page, tasks_page
+from adjudge.engine.viewer.pages.questions import page_page, question_page, questions_page
+from adjudge.engine.viewer.pages.report import evidence_page, report_page
+from adjudge.engine.viewer.pages.search import search_page
 
 __all__ = ["Viewer", "view"]
 

@@ -1,23 +1,27 @@
 """The numbers: statistics over arrays of scores. No judge, no files; missing scores are absent through a mask."""
 
-from adjudge.scoring.kernels import (
-    agreement,
-    bootstrap,
-    correlations,
-    frontier,
-    match_claims,
-    paired_tests,
-    rank_stability,
-    variance,
-)
+from adjudge.scoring.kernels.agreement.correlations import correlations
+from adjudge.scoring.kernels.agreement.human_consistency import human_consistency, icc_1_1
+from adjudge.scoring.kernels.agreement.variance import variance_components
+from adjudge.scoring.kernels.comparison.frontier import pareto_frontier, pass_at_k
+from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
+from adjudge.scoring.kernels.matching.match_claims import match_cardinality, match_greedy
+from adjudge.scoring.kernels.resampling.bootstrap import bootstrap
+from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
 
 __all__ = [
-    "agreement",
     "bootstrap",
     "correlations",
-    "frontier",
-    "match_claims",
-    "paired_tests",
-    "rank_stability",
-    "variance",
+    "holm",
+    "human_consistency",
+    "icc_1_1",
+    "leave_one_out",
+    "match_cardinality",
+    "match_greedy",
+    "paired_t",
+    "pareto_frontier",
+    "pass_at_k",
+    "sign_flip",
+    "variance_components",
+    "wilcoxon",
 ]

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.scoring import dr3
-from adjudge.scoring.insights import BATCH
-
+from adjudge.scoring.dr3_eval import dr3
+from adjudge.scoring.dr3_eval.insights import BATCH
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 _CODE = (

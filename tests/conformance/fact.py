@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.scoring.citations import Triplet, url_key
-from adjudge.scoring.fact import (
+from adjudge.scoring.deepresearch_bench.fact import (
     Tally,
     code_scores,
     group_by_url,
@@ -15,7 +14,7 @@ from adjudge.scoring.fact import (
     known_accuracy,
     paper_scores,
 )
-
+from adjudge.scoring.text.citations import Triplet, url_key
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 

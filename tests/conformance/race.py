@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from adjudge.scoring.case import Case, Report, Task
-from adjudge.scoring.race import (
+
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.deepresearch_bench.race import (
     DIMENSIONS,
     RaceGold,
     average_weights,
@@ -18,7 +19,6 @@ from adjudge.scoring.race import (
     system_scores,
     total,
 )
-
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 

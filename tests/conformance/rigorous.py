@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.scoring import rigorous
-from adjudge.scoring.links import match_links
-
+from adjudge.scoring.rubrics import rigorous
+from adjudge.scoring.rubrics.trusted_links import match_links
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from adjudge.scoring.kernels.agreement import human_consistency
-from adjudge.scoring.kernels.paired_tests import paired_t, student
 
+from adjudge.scoring.kernels.agreement.human_consistency import human_consistency
+from adjudge.scoring.kernels.comparison.paired_tests import paired_t, student
 from tests.conformance.case import TOLERANCE, Check, Checker, compare, read_lines
 
 GOLDEN_RACE = Path(__file__).resolve().parents[3] / "shared" / "golden" / "race"

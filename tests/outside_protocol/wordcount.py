@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import msgspec
+
 from adjudge.judges import Answer, Context, Question
-from adjudge.scoring.case import Case
-from adjudge.scoring.protocol import Tools
-from adjudge.scoring.scorecard import Evidence, Metric, Missing, Scorecard
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard
 
 
 class Opinion(Answer, frozen=True, kw_only=True):

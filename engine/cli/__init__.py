@@ -1,0 +1,1 @@
+"""Words on the command line, progress and exit codes."""

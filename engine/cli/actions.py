@@ -1,0 +1,218 @@
+"""What each command does with its options: one call, its result printed, an exit code."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from adjudge.engine.cli import console as show
+from adjudge.engine.cli.options import cluster_section, run_config
+from adjudge.engine.cli.progress import progress_on
+from adjudge.engine.commands.agreement import with_humans, with_run
+from adjudge.engine.commands.attack import AttackReport, attack, load_attacks
+from adjudge.engine.commands.compare import compare
+from adjudge.engine.commands.doctor import examine
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.commands.fetch import FetchRow, fetch_command, fetch_config
+from adjudge.engine.commands.plan import plan
+from adjudge.engine.commands.preferences import with_preferences
+from adjudge.engine.commands.show import find_evidence
+from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
+from adjudge.engine.evaluation.assembly import make_judge
+from adjudge.engine.leaderboard.board import Leaderboard
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.leaderboard.published import read_published
+from adjudge.engine.rendering.files import write_leaderboard
+from adjudge.engine.rendering.markdown import leaderboard_markdown, rich_markdown
+from adjudge.engine.serving.server import serve
+from adjudge.engine.store.upkeep import compact, contents, existing, prune
+from adjudge.engine.viewer import view
+from adjudge.prompts import PromptBook
+
+__all__ = [
+    "DONE",
+    "FAILED",
+    "INCOMPLETE",
+    "INTERRUPTED",
+    "USAGE",
+    "Command",
+    "on_agreement",
+    "on_attack",
+    "on_compare",
+    "on_doctor",
+    "on_evaluate",
+    "on_fetch",
+    "on_leaderboard",
+    "on_plan",
+    "on_serve",
+    "on_show",
+    "on_store",
+    "on_view",
+]
+
+
+DONE, FAILED, USAGE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+T = TypeVar("T")
+
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def on_evaluate(options: argparse.Namespace) -> int:
+    """Score reports and print the leaderboard."""
+    with progress_on(Console(stderr=True)) as on_start:
+        result = evaluate(run_config(options), on_start)
+    show.rejected(result.rejected)
+    _print(options, result, show.result)
+    return DONE if result.complete else INCOMPLETE
+
+
+def on_plan(options: argparse.Namespace) -> int:
+    """Print what a run would ask, read and cost."""
+    found = plan(run_config(options))
+    show.rejected(found.rejected)
+    _print(options, found, show.plan)
+    return INCOMPLETE if found.rejected or found.unscored else DONE
+
+
+def on_leaderboard(options: argparse.Namespace) -> int:
+    """Build, write and print the leaderboard of runs."""
+    board = _built(options)
+    written = write_leaderboard(board, options.out or options.runs[0])
+    if options.markdown:
+        sys.stdout.write(leaderboard_markdown(board))
+    else:
+        _print(options, board, lambda found: show.leaderboard(found, written))
+    return DONE
+
+
+def _built(options: argparse.Namespace) -> Leaderboard:
+    published = () if options.published is None else read_published(options.published)
+    if options.cluster == "none":
+        return build_leaderboard(options.runs, published=published, human=options.human)
+    from adjudge.engine.leaderboard.on_ray import statistics_on
+
+    with statistics_on(options.cluster) as statistics:
+        return build_leaderboard(options.runs, statistics, published, options.human)
+
+
+def on_show(options: argparse.Namespace) -> int:
+    """Print the evidence behind a score."""
+    _print(options, find_evidence(options.run_folder, options.task, options.system), show.evidence)
+    return DONE
+
+
+def on_view(options: argparse.Namespace) -> int:
+    """Serve the viewer until interrupted."""
+    view(options.run_folder, options.other, options.port, options.json)
+    return DONE
+
+
+def on_fetch(options: argparse.Namespace) -> int:
+    """Read URLs into a store."""
+    settings = fetch_config(
+        allow=options.allow, extractor=options.extractor, timeout=options.timeout, max_bytes=options.max_bytes
+    )
+    rows: list[FetchRow] = []
+    malformed = 0
+
+    def emit(row: FetchRow) -> None:
+        nonlocal malformed
+        malformed += row.reason == "citation_malformed"
+        if options.json:
+            rows.append(row)
+        else:
+            sys.stdout.write(msgspec.json.encode(row).decode() + "\n")
+            sys.stdout.flush()
+
+    summary = asyncio.run(fetch_command(options.file, options.store, settings, emit))
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(rows).decode() + "\n")
+    show.fetched(summary)
+    return INCOMPLETE if malformed else DONE
+
+
+def on_compare(options: argparse.Namespace) -> int:
+    """Test two systems against each other."""
+    _print_table(options, compare(options.run_folder, options.a, options.b), show.comparison)
+    return DONE
+
+
+def on_agreement(options: argparse.Namespace) -> int:
+    """Compare a judge with people, another judge or preferences."""
+    if options.preferences is not None:
+        _print_table(options, with_preferences(options.run_folder, options.preferences), show.preferences)
+    elif options.human is not None:
+        _print_table(options, with_humans(options.run_folder, options.human), show.agreement)
+    else:
+        _print_table(options, with_run(options.run_folder, options.other), show.agreement)
+    return DONE
+
+
+def on_serve(options: argparse.Namespace) -> int:
+    """Serve rewards until terminated."""
+    config = RunConfig.load(
+        options.config, store=options.store, judge=options.judge, cluster=cluster_section(options)
+    )
+    serve(config, options.host, options.port, options.json)
+    return DONE
+
+
+def on_store(options: argparse.Namespace) -> int:
+    """List, compact or prune a store."""
+    place = existing(options.uri)
+    if options.action == "ls":
+        _print(options, contents(place), show.contents)
+    elif options.action == "compact":
+        _print(options, compact(place), show.rewritten)
+    elif options.days is None and options.of is None:
+        raise UsageError("store prune: nothing chosen; pass --days N, --of JUDGE, or both")
+    else:
+        _print(options, prune(place, days=options.days, judge=options.of), show.rewritten)
+    return DONE
+
+
+def on_attack(options: argparse.Namespace) -> int:
+    """Try the injection suite on a judge."""
+    found = asyncio.run(_attacked(options))
+    _print_table(options, found, show.attacked)
+    return INCOMPLETE if found.overall.unscored else DONE
+
+
+async def _attacked(options: argparse.Namespace) -> AttackReport:
+    attacks = load_attacks(options.file)
+    judge = make_judge(JudgeConfig.from_spec(options.judge), PromptBook())
+    try:
+        return await attack(judge, attacks)
+    finally:
+        await judge.close()
+
+
+def on_doctor(options: argparse.Namespace) -> int:
+    """Check the installation."""
+    findings = examine(None if options.config is None else RunConfig.load(options.config))
+    _print(options, findings, show.findings)
+    return DONE if all(finding.good for finding in findings) else FAILED
+
+
+def _print(options: argparse.Namespace, result: object, people: Callable[..., None]) -> None:
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(result).decode() + "\n")
+    else:
+        people(result)
+
+
+def _print_table(options: argparse.Namespace, result: T, people: Callable[[T], Table]) -> None:
+    if options.markdown:
+        sys.stdout.write(rich_markdown(people(result)))
+    else:
+        _print(options, result, lambda found: show.table(people(found)))

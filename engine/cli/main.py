@@ -1,0 +1,49 @@
+"""The command line: arguments in, one call, results on stdout, everything else on stderr, and an exit code."""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from adjudge.engine.cli.actions import DONE, FAILED, INTERRUPTED, USAGE
+from adjudge.engine.cli.parser import parser
+from adjudge.engine.errors import UsageError
+from adjudge.engine.store import StoreError
+from adjudge.engine.telemetry.logs import begin, form, is_json
+from adjudge.fetchers.pool import PoolError
+from adjudge.judges.errors import JudgeError
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit with its code."""
+    try:
+        options = parser().parse_args(arguments)
+        begin(form())
+        code = options.run(options)
+        sys.stdout.flush()
+    except (UsageError, JudgeError) as error:
+        code = _ended(USAGE, str(error), "red")
+    except (StoreError, PoolError) as error:
+        code = _ended(FAILED, str(error), "red")
+    except KeyboardInterrupt:
+        said = "interrupted; what was answered is stored, the same command goes on from there"
+        code = _ended(INTERRUPTED, said, "")
+    except BrokenPipeError:  # nobody reads on, nor what is still in the buffer
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = DONE
+    sys.exit(code)
+
+
+def _ended(code: int, said: str, style: str) -> int:
+    """Say on stderr why the command ended; its exit code."""
+    if is_json():
+        logging.getLogger("adjudge").error("%s", said)
+    else:
+        Console(stderr=True, soft_wrap=True).print(
+            f"adjudge: {said}", style=style, markup=False, highlight=False
+        )
+    return code

@@ -1,0 +1,203 @@
+"""The commands and their options, one function a command."""
+
+import argparse
+from importlib.metadata import version
+from typing import TypeAlias
+
+from adjudge.engine.cli import actions
+from adjudge.engine.cli.actions import Command
+from adjudge.engine.cli.options import port, positive
+
+__all__ = ["parser"]
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+JUDGES = "lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands; each sets `run`, the function that the command calls."""
+    top = argparse.ArgumentParser(
+        prog="adjudge", description="Evaluate deep-research reports on judges you host yourself."
+    )
+    top.add_argument("--version", action="version", version=f"adjudge {version('adjudge')}")
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _evaluate(commands)
+    _plan(commands)
+    _leaderboard(commands)
+    _show(commands)
+    _view(commands)
+    _fetch(commands)
+    _compare(commands)
+    _agreement(commands)
+    _serve(commands)
+    _store(commands)
+    _attack(commands)
+    _doctor(commands)
+    return top
+
+
+def _evaluate(commands: Commands) -> None:
+    command = _add(commands, "evaluate", actions.on_evaluate, "score reports and print the leaderboard")
+    _add_run_options(command)
+    command.add_argument(
+        "--until-resolved",
+        metavar="METRIC[:A,B]",
+        help="stop when the full run's order of all pairs of systems, or of A and B, is known",
+    )
+
+
+def _plan(commands: Commands) -> None:
+    summary = "show what a run would ask, read and cost, without doing it"
+    _add_run_options(_add(commands, "plan", actions.on_plan, summary))
+
+
+def _leaderboard(commands: Commands) -> None:
+    summary = "print and write the leaderboard of one or more runs"
+    command = _add(commands, "leaderboard", actions.on_leaderboard, summary, tables=True)
+    command.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
+    command.add_argument(
+        "--out", metavar="DIR", help="where to write leaderboard.{json,csv,html}; by default, the first RUN"
+    )
+    command.add_argument(
+        "--cluster", default="none", metavar="WHERE", help="none, local, or the address of a Ray head"
+    )
+    command.add_argument(
+        "--human",
+        metavar="FILE",
+        help="correct means and differences by human scores: CSV or JSONL in the format of agreement",
+    )
+    command.add_argument(
+        "--published", metavar="FILE", help="show published figures too: CSV with system, metric, value"
+    )
+
+
+def _show(commands: Commands) -> None:
+    command = _add(commands, "show", actions.on_show, "show the evidence behind a system's scores for a task")
+    _add_run(command)
+    command.add_argument("--task", required=True, metavar="ID")
+    command.add_argument("--system", required=True, metavar="NAME")
+
+
+def _view(commands: Commands) -> None:
+    summary = "show a run in a local web page, down to every question and page"
+    command = _add(commands, "view", actions.on_view, summary)
+    _add_run(command)
+    command.add_argument("--other", metavar="RUN", help="another run or judge, to see where they differ")
+    command.add_argument("--port", type=port, default=8301, metavar="N", help="0 for any free port")
+
+
+def _fetch(commands: Commands) -> None:
+    command = _add(
+        commands, "fetch", actions.on_fetch, "read a file of URLs into a store, one JSON line each"
+    )
+    command.add_argument("file", metavar="FILE", help="one URL a line")
+    command.add_argument("--store", default=".adjudge/store", metavar="URI", help="where pages are kept")
+    command.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="an address to read although the guard refuses it; without a port, 80 and 443",
+    )
+    command.add_argument("--extractor", choices=["trafilatura", "fast"], default="trafilatura")
+    command.add_argument("--timeout", type=positive, metavar="SECONDS", help="for a whole page")
+    command.add_argument("--max-bytes", type=int, metavar="N", help="of a page")
+
+
+def _compare(commands: Commands) -> None:
+    summary = "test two systems of a run against each other, every metric"
+    command = _add(commands, "compare", actions.on_compare, summary, tables=True)
+    _add_run(command)
+    command.add_argument("a", metavar="A", help="a system")
+    command.add_argument("b", metavar="B", help="another system")
+
+
+def _agreement(commands: Commands) -> None:
+    summary = "measure how far a run's judge agrees with people or with another judge"
+    command = _add(commands, "agreement", actions.on_agreement, summary, tables=True)
+    _add_run(command)
+    other = command.add_mutually_exclusive_group(required=True)
+    other.add_argument(
+        "--human",
+        metavar="FILE",
+        help="CSV or JSONL: task_id, system, rater, metric, value (0 to 1 where tables show 0 to 100)",
+    )
+    other.add_argument("--other", metavar="RUN", help="folder of a run by another judge")
+    other.add_argument(
+        "--preferences",
+        metavar="FILE",
+        help="JSONL: task_id, chosen and rejected (lists of systems, or of {system, sample}), subset",
+    )
+
+
+def _serve(commands: Commands) -> None:
+    command = _add(commands, "serve", actions.on_serve, "give trainers rewards over HTTP")
+    command.add_argument("config", metavar="CONFIG", help="configuration file (YAML)")
+    command.add_argument("--host", default="127.0.0.1", help="beyond loopback only with ADJUDGE_TOKEN set")
+    command.add_argument("--port", type=port, default=8300, metavar="N", help="0 for any free port")
+    command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
+    command.add_argument("--judge", metavar="SPEC", help=JUDGES)
+    command.add_argument("--cluster", metavar="WHERE", help="none, local, or the address of a Ray head")
+
+
+def _store(commands: Commands) -> None:
+    summary = "list what a store holds, merge its small parts, or remove old rows"
+    command = _add(commands, "store", actions.on_store, summary)
+    command.add_argument("action", choices=["ls", "compact", "prune"])
+    command.add_argument("uri", metavar="URI", help="the store")
+    command.add_argument(
+        "--days", type=positive, metavar="N", help="prune: rows written more than N days ago"
+    )
+    command.add_argument(
+        "--of",
+        metavar="JUDGE",
+        help="prune: judgments with this judge fingerprint; with --days those of that age",
+    )
+
+
+def _attack(commands: Commands) -> None:
+    summary = "try to talk a judge round, and count how often that works"
+    command = _add(commands, "attack", actions.on_attack, summary, tables=True)
+    command.add_argument("--judge", default="lexical", metavar="SPEC", help=JUDGES)
+    command.add_argument("--file", metavar="ATTACKS.jsonl", help="attacks of your own: id, kind, where, text")
+
+
+def _doctor(commands: Commands) -> None:
+    summary = "check what is installed, reachable and missing, and how to fix it"
+    command = _add(commands, "doctor", actions.on_doctor, summary)
+    command.add_argument(
+        "config", nargs="?", metavar="CONFIG", help="also check this configuration's store and judge"
+    )
+
+
+def _add(
+    commands: Commands, name: str, run: Command, summary: str, tables: bool = False
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    how = command.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print one JSON document instead")
+    if tables:
+        how.add_argument("--markdown", action="store_true", help="print Markdown instead")
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run_folder", metavar="RUN", help="folder of a run")
+
+
+def _add_run_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("config", metavar="CONFIG", help="configuration file (YAML)")
+    command.add_argument("--out", metavar="DIR", help="the run's folder")
+    command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
+    command.add_argument("--judge", metavar="SPEC", help=JUDGES)
+    command.add_argument("--prompts", metavar="DIR", help="prompt files that override the shipped ones")
+    command.add_argument("--format", metavar="NAME", help="layout of tasks and reports")
+    command.add_argument("--protocol", nargs="+", metavar="NAME", help="only these protocols")
+    command.add_argument("--fetch", choices=["live", "snapshot", "off"], help="where pages come from")
+    command.add_argument("--cluster", metavar="WHERE", help="none, local, or the address of a Ray head")
+    command.add_argument("--repeats", type=int, metavar="N", help="how often the judge repeats everything")
+    command.add_argument(
+        "--retry-unscored", action="store_true", help="also ask again what was left unscored for good"
+    )
+    command.add_argument("--serial", action="store_true", help="one case at a time, for debugging")

@@ -1,0 +1,207 @@
+"""An evaluator in a process of its own: the same house as in one process, fed and emptied by the driver.
+
+Each evaluator writes its own parts to the store: one writer a process, not one a node. Part names are unique to their
+writer, so nothing is shared between them, an answer needs no further hop before it is kept, and a kill loses at most
+what one evaluator had not yet written. Scorecards are handed over only when all that they rest on is written.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import time
+from contextlib import AsyncExitStack, suppress
+
+import msgspec
+import ray
+
+from adjudge.engine.cluster.fetch_actor import Fetchers
+from adjudge.engine.cluster.judge_actor import Replicas
+from adjudge.engine.cluster.messages import Delivery, Done, Failure, Opened, Setup, unpack_cases
+from adjudge.engine.cluster.supervisor import Service
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.evaluation.assembly import open_evaluator, window_of
+from adjudge.engine.evaluation.evaluator import Evaluator
+from adjudge.engine.evaluation.gc_tuning import YOUNG
+from adjudge.engine.evaluation.limit import Limit
+from adjudge.engine.store import StoreError
+from adjudge.engine.telemetry.families import Family
+from adjudge.engine.telemetry.logs import about, begin, event
+from adjudge.judges.errors import JudgeError
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import ScoringProtocol
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = ["PULSE_SECONDS", "UNWRITTEN", "EvaluatorActor"]
+
+_log = logging.getLogger(__name__)
+
+UNWRITTEN = 2_000  # finished cases that wait to be written at most, however fast they come
+PULSE_SECONDS = 2.0
+_MEASURE_SECONDS = 1.0
+_GATHER_SECONDS = 0.01  # what is ready within that time goes in one delivery
+
+
+class EvaluatorActor:
+    """Runs as a Ray actor, on one event loop. `open` before anything else."""
+
+    def __init__(self, setup: Setup) -> None:
+        judge = setup.config.judge_config()
+        self._setup = setup
+        self._limit = Limit(judge.max_in_flight, judge.tokens_per_minute, share=0)
+        self._lease = 0
+        self._told = -1
+        self._replicas = None if setup.replicas is None else Replicas(setup.replicas)
+        self._fetchers = Fetchers(setup.fetchers) if setup.fetchers else None
+        self._stack = AsyncExitStack()
+        self._window = asyncio.Semaphore(window_of(setup.config, setup.slots))
+        self._running: set[asyncio.Task[None]] = set()
+        self._finished: list[int] = []
+        self._unwritten: list[Done] = []
+        self._written: list[Done] = []
+        self._scored = 0
+        self._failure: Failure | None = None
+        self._broken: BaseException | None = None
+        self._measured = 0.0
+        self._news = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    async def open(self) -> Opened:
+        """Open stores and judge."""
+        gc.set_threshold(YOUNG)
+        begin(self._setup.log)
+        seconds = self._setup.flush_seconds
+        replicas, fetchers = self._replicas, self._fetchers
+        try:
+            house = open_evaluator(
+                self._setup.config,
+                flush_seconds=seconds,
+                judge=self._setup.make_judge if replicas is None else lambda book: replicas,
+                fetcher=fetchers,
+                limit=self._limit,
+            )
+            self._evaluator: Evaluator = await self._stack.enter_async_context(house)
+        except (ConfigError, JudgeError, StoreError) as error:
+            return Opened(failure=Failure.of(error))
+        self._writing = asyncio.ensure_future(self._write_now_and_then())
+        node = ray.get_runtime_context().get_node_id()
+        with about(**self._setup.about):
+            event(_log, "evaluator opened", node=node)
+        found = self._evaluator
+        return Opened(judge=found.judge, pages=found.pages, process=os.getpid(), node=node)
+
+    async def use(self, number: int, judges: list[Service], fetchers: list[Service]) -> None:
+        """The workers that there are from now on; of messages that overtake each other the highest `number` counts."""
+        if number > self._told:
+            self._told = number
+            if self._replicas is not None:
+                self._replicas.update(judges)
+            if self._fetchers is not None:
+                self._fetchers.update(fetchers)
+
+    async def take(self, packed: bytes, refresh: bool) -> None:
+        """Begin the cases of `packed`, after a look at what others have written if `refresh`."""
+        if refresh:
+            try:
+                await self._evaluator.refresh()
+            except StoreError as error:
+                self._fail(error)
+        for number, case in unpack_cases(packed):
+            task = asyncio.ensure_future(self._score(number, case))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def deliveries(self) -> bytes:
+        """A `Delivery`, as soon as there is news, or after PULSE_SECONDS as a sign of life."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PULSE_SECONDS):
+                await self._news.wait()
+                await asyncio.sleep(_GATHER_SECONDS)
+        if self._broken is not None:
+            raise self._broken
+        self._news.clear()
+        finished, self._finished = self._finished, []
+        written, self._written = self._written, []
+        counts = self._evaluator.counts
+        progress = sum(msgspec.structs.astuple(counts)) + self._scored
+        return Delivery(
+            finished=finished,
+            done=written,
+            counts=counts,
+            measured=self._measure(),
+            progress=progress,
+            held=self._limit.held,
+            lease=self._lease,
+            failure=self._failure,
+        ).encode()
+
+    def _measure(self) -> list[Family]:
+        """All numbers, now and then while there is work, and always when all of it is written."""
+        now = time.monotonic()
+        if (self._running or self._unwritten) and now - self._measured < _MEASURE_SECONDS:
+            return []
+        self._measured = now
+        return self._evaluator.measured()
+
+    async def lease(self, number: int, share: int) -> None:
+        """Have `share` of the judge's requests in flight from now on, by the lease `number`; the latest counts."""
+        if number > self._lease:
+            self._lease = number
+            self._limit.lease(share)
+            self._news.set()
+
+    async def hurry(self) -> None:
+        """Write now what is finished."""
+        self._hurry.set()
+
+    async def stop(self) -> None:
+        """Drop what is at work, write all that was answered, and close."""
+        for task in (*self._running, self._writing):
+            task.cancel()
+        await asyncio.gather(*self._running, self._writing, return_exceptions=True)
+        with suppress(StoreError):  # it was said already, or nobody waits for it any more
+            await self._stack.aclose()
+
+    async def _score(self, number: int, case: Case) -> None:
+        try:
+            cards = await asyncio.gather(
+                *(self._card(case, protocol) for protocol in self._evaluator.protocols)
+            )
+        except (ConfigError, JudgeError, StoreError) as error:
+            self._fail(error)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, the driver raises it
+            self._broken = error
+            self._news.set()
+            return
+        self._scored += 1
+        self._finished.append(number)
+        self._unwritten.append(Done(number, tuple(cards)))
+        if len(self._unwritten) >= UNWRITTEN:
+            self._hurry.set()
+        self._news.set()
+
+    async def _card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
+        async with self._window:
+            with about(**self._setup.about):
+                return await self._evaluator.score(case, protocol)
+
+    async def _write_now_and_then(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._setup.flush_seconds):
+                    await self._hurry.wait()
+            self._hurry.clear()
+            done, self._unwritten = self._unwritten, []
+            try:
+                await self._evaluator.flush()
+            except StoreError as error:
+                self._fail(error)
+                return
+            if done:
+                self._written += done
+                self._news.set()
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = Failure.of(error)
+        self._news.set()

@@ -1,0 +1,92 @@
+"""Live pages read by a few processes: a URL's host decides which, so that politeness to a host holds for all.
+
+Where a redirect leads to another host, the process that follows it counts as a visitor of its own there.
+"""
+
+import asyncio
+import os
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError
+
+from adjudge.engine.cluster.messages import Failure, Opened, Pulse
+from adjudge.engine.cluster.supervisor import Service
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import FetchConfig
+from adjudge.engine.evaluation.assembly import make_fetcher
+from adjudge.fetchers.page import Page, failed
+from adjudge.fetchers.urls import worker_of
+
+__all__ = ["FetchActor", "Fetchers"]
+
+_LOSSES = 3
+
+
+class FetchActor:
+    """Reads pages, as a Ray actor on one event loop. `open` before anything else."""
+
+    def __init__(self, config: FetchConfig) -> None:
+        self._config = config
+        self._progress = 0
+        self._outstanding = 0
+
+    async def open(self) -> Opened:
+        """Make the fetcher."""
+        try:
+            self._fetcher, source = make_fetcher(self._config)
+        except ConfigError as error:
+            return Opened(failure=Failure.of(error))
+        node = ray.get_runtime_context().get_node_id()
+        return Opened(pages=source, process=os.getpid(), node=node)
+
+    async def read(self, url: str) -> Page:
+        """The page behind `url`."""
+        assert self._fetcher is not None
+        self._outstanding += 1
+        try:
+            return await self._fetcher.read(url)
+        finally:
+            self._outstanding -= 1
+            self._progress += 1
+
+    async def pulse(self) -> Pulse:
+        """How far it is."""
+        return Pulse(progress=self._progress, outstanding=self._outstanding)
+
+    async def stop(self) -> None:
+        """Close connections and end worker processes."""
+        if self._fetcher is not None:
+            await self._fetcher.close()
+
+
+class Fetchers:
+    """The fetch workers that there are, as one fetcher; a host whose worker is away waits for the next in its place."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._actors: dict[str, Any] = {}
+        self._changed = asyncio.Event()
+
+    def update(self, live: list[Service]) -> None:
+        """The workers that there are from now on."""
+        self._actors = {one.place: one.actor for one in live}
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def read(self, url: str) -> Page:
+        """The page behind `url`; page_server_error if it was with several workers that died."""
+        place = f"{FetchActor.__name__} {worker_of(url, self._count)}"
+        for _ in range(_LOSSES):
+            while (actor := self._actors.get(place)) is None:
+                await self._changed.wait()
+            try:
+                page: Page = await actor.read.remote(url)
+                return page
+            except RayActorError:
+                if self._actors.get(place) is actor:
+                    del self._actors[place]
+        return failed(url, "page_server_error", f"{_LOSSES} fetch workers died with it")
+
+    async def close(self) -> None:
+        """Nothing to release: the workers are the driver's."""

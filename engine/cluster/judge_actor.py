@@ -1,0 +1,265 @@
+"""Judges in processes of their own: replicas that take batches of questions and stream the answers back.
+
+A replica's place in the cluster is one node: a model that is split over several accelerators has them there.
+"""
+
+import asyncio
+import os
+import pickle
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import ray
+from ray.exceptions import RayActorError
+
+from adjudge.engine.cluster.messages import Failure, MakeJudge, Opened, Pulse
+from adjudge.engine.cluster.supervisor import Service
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.assembly import make_book
+from adjudge.engine.evaluation.router import Router
+from adjudge.engine.records.record import JudgeRecord
+from adjudge.judges import Answer, Asked, Judge, Question, Reply
+from adjudge.judges.errors import JudgeError
+
+__all__ = ["JudgeActor", "Replicas"]
+
+A = TypeVar("A", bound=Answer)
+
+_GATHER_SECONDS = 0.002  # questions and answers that come within it travel together
+_LOSSES_TOGETHER = 2  # of replicas, after which a question is asked with nothing beside it
+_RESERVED_SECONDS = 10.0
+_LOSSES_ALONE = 2  # after which it is set aside
+
+Packed = list[tuple[int, "Question[Any]", Asked]]
+
+
+class JudgeActor:
+    """One replica of a judge, as a Ray actor on one event loop. `open` before anything else."""
+
+    def __init__(self, config: RunConfig, make: MakeJudge) -> None:
+        self._config = config
+        self._make = make
+        self._progress = 0
+        self._outstanding = 0
+        self._alone = asyncio.Lock()
+        self._expiry: asyncio.TimerHandle | None = None
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    async def open(self) -> Opened:
+        """Load the judge."""
+        try:
+            self._judge: Judge = self._make(make_book(self._config))
+        except (ConfigError, JudgeError) as error:
+            return Opened(failure=Failure.of(error))
+        return Opened(
+            judge=JudgeRecord.of(self._judge),
+            analysis=self._judge.analysis,
+            process=os.getpid(),
+            node=ray.get_runtime_context().get_node_id(),
+        )
+
+    async def reserve(self) -> None:
+        """Wait until nothing else is at work here. The caller's next question is alone, if it comes soon."""
+        await self._alone.acquire()
+        await self._empty.wait()
+        self._expiry = asyncio.get_running_loop().call_later(_RESERVED_SECONDS, self._release)
+
+    def _release(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+            self._alone.release()
+
+    async def answers(self, packed: bytes, alone: bool) -> AsyncIterator[bytes]:
+        """Pairs of number and reply, pickled, as they come. `alone` is for a place that was reserved."""
+        asked: Packed = pickle.loads(packed)
+        tasks = {asyncio.ensure_future(self._answer(*one, alone)) for one in asked}
+        try:
+            while tasks:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.sleep(_GATHER_SECONDS)
+                done = {task for task in tasks if task.done()}
+                tasks -= done
+                yield pickle.dumps([task.result() for task in done], protocol=5)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _answer(
+        self, number: int, question: Question[A], asked: Asked, alone: bool
+    ) -> tuple[int, Reply[A] | Failure]:
+        if alone and self._expiry is not None:
+            self._expiry.cancel()
+        else:
+            alone = False
+            await self._alone.acquire()
+        self._outstanding += 1
+        self._empty.clear()
+        if not alone:
+            self._alone.release()
+        try:
+            return number, await self._ask(question, asked)
+        finally:
+            self._outstanding -= 1
+            if not self._outstanding:
+                self._empty.set()
+            if alone:
+                self._release()
+
+    async def _ask(self, question: Question[A], asked: Asked) -> Reply[A] | Failure:
+        try:
+            return await self._judge.answer(question, asked)
+        except JudgeError as error:
+            return Failure.of(error)
+        finally:
+            self._progress += 1
+
+    async def pulse(self) -> Pulse:
+        """How far it is."""
+        return Pulse(progress=self._progress, outstanding=self._outstanding)
+
+    async def stop(self) -> None:
+        """Close the judge."""
+        await self._judge.close()
+
+
+class _Lost(JudgeError):
+    """A replica died, or its engine did, with questions at work."""
+
+
+class _Replica:
+    """A judge that is an actor elsewhere. Raises _Lost when it dies."""
+
+    def __init__(self, opened: Opened, actor: Any, losses: Counter[bytes]) -> None:
+        self.name = opened.judge.name
+        self.fingerprint = opened.judge.fingerprint
+        self.sampling = opened.judge.sampling
+        self.analysis = opened.analysis
+        self._actor = actor
+        self._losses = losses
+        self._batch: dict[int, tuple[Question[Any], Asked, asyncio.Future[Any]]] = {}
+        self._number = 0
+        self._streams: set[asyncio.Task[None]] = set()
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The replica's reply; worker_died for a question that was alone at two that died."""
+        losses = self._losses[asked.key]
+        if losses >= _LOSSES_TOGETHER:
+            await self._reserve()
+        future: asyncio.Future[Reply[A]] = asyncio.get_running_loop().create_future()
+        if losses >= _LOSSES_TOGETHER:
+            self._send({0: (question, asked, future)}, alone=True)
+        else:
+            if not self._batch:
+                asyncio.get_running_loop().call_later(_GATHER_SECONDS, self._send_batch)
+            self._number += 1
+            self._batch[self._number] = question, asked, future
+        try:
+            reply = await future
+        except _Lost:
+            self._losses[asked.key] += 1
+            if losses + 1 == _LOSSES_TOGETHER + _LOSSES_ALONE:
+                return Reply(reason="worker_died")
+            raise
+        self._losses.pop(asked.key, None)
+        return reply
+
+    async def _reserve(self) -> None:
+        try:
+            await self._actor.reserve.remote()
+        except RayActorError as error:
+            raise _Lost(str(error)) from error
+
+    def _send_batch(self) -> None:
+        batch, self._batch = self._batch, {}
+        self._send(batch, alone=False)
+
+    def _send(
+        self, batch: dict[int, tuple[Question[Any], Asked, asyncio.Future[Any]]], *, alone: bool
+    ) -> None:
+        task = asyncio.ensure_future(self._stream(batch, alone))
+        self._streams.add(task)
+        task.add_done_callback(self._streams.discard)
+
+    async def _stream(
+        self, batch: dict[int, tuple[Question[Any], Asked, asyncio.Future[Any]]], alone: bool
+    ) -> None:
+        packed = pickle.dumps([(n, question, asked) for n, (question, asked, _) in batch.items()], protocol=5)
+        try:
+            answers = self._actor.answers.options(num_returns="streaming").remote(packed, alone)
+            async for reference in answers:
+                for number, reply in pickle.loads(await reference):
+                    future = batch.pop(number)[2]
+                    if future.done():
+                        continue
+                    if isinstance(reply, Failure):
+                        future.set_exception(_Lost(reply.message))
+                    else:
+                        future.set_result(reply)
+        except RayActorError as error:
+            for _, _, future in batch.values():
+                if not future.done():
+                    future.set_exception(_Lost(str(error)))
+
+    async def close(self) -> None:
+        """Stop waiting for answers."""
+        for task in self._streams:
+            task.cancel()
+
+
+class Replicas:
+    """Whatever replicas there are, as one judge: routed by context; without any, it waits for one."""
+
+    def __init__(self, opened: Opened) -> None:
+        self.name = opened.judge.name
+        self.fingerprint = opened.judge.fingerprint
+        self.sampling = opened.judge.sampling
+        self.analysis = opened.analysis
+        self._opened = opened
+        self._router: Router | None = None
+        self._known: set[str] = set()
+        self._there = asyncio.Event()
+        self._losses: Counter[bytes] = Counter()
+
+    @property
+    def loads(self) -> dict[str, int]:
+        """Questions outstanding at each replica, of those asked here."""
+        return {} if self._router is None else self._router.loads
+
+    def update(self, live: list[Service]) -> None:
+        """The replicas that there are from now on."""
+        names = {one.name for one in live}
+        for one in live:
+            if one.name in self._known:
+                continue
+            replica = _Replica(self._opened, one.actor, self._losses)
+            if self._router is None:
+                self._router = Router({one.name: replica})
+            else:
+                self._router.join(one.name, replica)
+        if self._router is not None:
+            for gone in self._known - names:
+                self._router.leave(gone)
+            if self._router.loads:
+                self._there.set()
+        self._known = names
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The reply of one of them."""
+        while True:
+            await self._there.wait()
+            assert self._router is not None
+            if self._router.loads:
+                with suppress(_Lost):
+                    return await self._router.answer(question, asked)
+            if not self._router.loads:
+                self._there.clear()
+
+    async def close(self) -> None:
+        """Stop waiting for answers."""
+        if self._router is not None:
+            await self._router.close()

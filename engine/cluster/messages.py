@@ -1,0 +1,134 @@
+"""What goes between driver and evaluators."""
+
+import pickle
+from collections.abc import Callable
+
+import msgspec
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.evaluator import Counts
+from adjudge.engine.records.record import JudgeRecord
+from adjudge.engine.store import StoreError
+from adjudge.engine.telemetry.families import Family
+from adjudge.judges import Judge
+from adjudge.judges.errors import JudgeError
+from adjudge.prompts import PromptBook
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = [
+    "Delivery",
+    "Done",
+    "Failure",
+    "MakeJudge",
+    "Numbered",
+    "Opened",
+    "Pulse",
+    "Setup",
+    "pack_cases",
+    "unpack_cases",
+]
+
+MakeJudge = Callable[[PromptBook], Judge]
+Numbered = tuple[int, Case]
+
+_FATAL: dict[str, type[Exception]] = {kind.__name__: kind for kind in (ConfigError, JudgeError, StoreError)}
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An engine-fatal error on its way to the user: its type's name and its message."""
+
+    kind: str
+    message: str
+
+    @classmethod
+    def of(cls, error: Exception) -> "Failure":
+        """`error`, one of ConfigError, JudgeError and StoreError."""
+        kind = next(name for name, kind in _FATAL.items() if isinstance(error, kind))
+        return cls(kind, str(error))
+
+    def error(self) -> Exception:
+        """The error again."""
+        return _FATAL[self.kind](self.message)
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """How opening went: who judges, the source of pages, process and node; or why not."""
+
+    judge: JudgeRecord = JudgeRecord("", "", "")
+    analysis: bool = True
+    pages: str = ""
+    process: int = 0
+    node: str = ""
+    failure: Failure | None = None
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """What an evaluator is made of. `slots` is what it may count on having of the judge's requests in flight.
+
+    `make_judge` makes another judge than the configured one. `replicas`: the judge is the cluster's replicas, which say
+    so of themselves. `fetchers`: how many of the cluster's workers read live pages; 0 for none. `log` is the form
+    of its log, and `about` what its events are about.
+    """
+
+    config: RunConfig
+    slots: int
+    flush_seconds: float
+    make_judge: MakeJudge | None = None
+    replicas: Opened | None = None
+    fetchers: int = 0
+    log: str = "human"
+    about: dict[str, str] = {}
+
+
+class Pulse(msgspec.Struct, frozen=True):
+    """How far a worker is: `progress` grows with everything done, `outstanding` is what it has to do."""
+
+    progress: int
+    outstanding: int
+
+
+class Done(msgspec.Struct, frozen=True, array_like=True):
+    """A case and its scorecards, all that they rest on written to the store."""
+
+    case: int
+    cards: tuple[Scorecard, ...]
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """What is new at an evaluator.
+
+    `finished` cases are scored but not written: they need no place in the window any more, and no suspicion falls
+    on them. `progress` grows with everything that is answered, read or scored. `held` is its share of the judge's
+    requests in flight under the lease number `lease`. `measured` is all its numbers, where there was time for them.
+    """
+
+    finished: list[int] = []
+    done: list[Done] = []
+    counts: Counts = Counts()
+    measured: list[Family] = []
+    progress: int = 0
+    held: int = 0
+    lease: int = 0
+    failure: Failure | None = None
+
+    def encode(self) -> bytes:
+        """As MessagePack."""
+        return msgspec.msgpack.encode(self)
+
+    @classmethod
+    def decode(cls, raw: bytes) -> "Delivery":
+        """From MessagePack."""
+        return msgspec.msgpack.decode(raw, type=cls)
+
+
+def pack_cases(cases: list[Numbered]) -> bytes:
+    """`cases` as bytes; what they share (a task, a report) once."""
+    return pickle.dumps(cases, protocol=5)
+
+
+def unpack_cases(raw: bytes) -> list[Numbered]:
+    """The cases again. Only what `pack_cases` of the same cluster made may be given."""
+    found: list[Numbered] = pickle.loads(raw)
+    return found

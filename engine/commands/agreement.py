@@ -1,0 +1,195 @@
+"""A run's judge against people, or against another run's judge."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.leaderboard.ratings import HumanRating, left_out, matrix_named, rating_array, read_ratings
+from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores, values_of
+from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.kernels.agreement.human_consistency import (
+    human_consistency,
+    icc_2_k,
+    judge_agreement,
+    krippendorffs_alpha,
+)
+
+__all__ = ["HumanRating", "MetricAgreement", "with_humans", "with_run"]
+
+RESAMPLES = 500
+CONFIDENCE = 0.95
+
+Floats = npt.NDArray[np.float64]
+Tasks = npt.NDArray[np.int64]
+Figures = dict[str, float | None]
+
+
+class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """How far two sets of scores of one metric agree; None where the data do not define a figure.
+
+    `par`, `par_dr3`, `opc`, `fap`, `fas`: semantics.md, human consistency. `icc_1_1`, `icc_2_k` and `alpha`
+    (Krippendorff's, interval) are the raters' own agreement where people are compared with, else that of the two
+    judges; `kappa` (Cohen's) and `kappa_quadratic` are of the two judges. Counts say what the figures are made of.
+    `intervals` holds the percentile interval at 95 % of each figure, from RESAMPLES resamples of the tasks; a figure
+    that fewer than half of them define has none. `left_out` are the reports that people rated and the run has not.
+    """
+
+    protocol: str
+    metric: str
+    par: float | None
+    par_dr3: float | None
+    opc: float | None
+    fap: float | None
+    fas: float | None
+    icc_1_1: float | None
+    icc_2_k: float | None
+    alpha: float | None
+    kappa: float | None = None
+    kappa_quadratic: float | None = None
+    n_systems: int
+    n_cases: int
+    n_pairs: int
+    n_tasks_kept: int
+    n_raters: int
+    left_out: str = ""
+    intervals: dict[str, tuple[float, float]] = {}
+
+
+def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
+    """The run's judge against the ratings in `file` (CSV or JSON Lines), for every metric that was rated.
+
+    Raises ConfigError for a file that cannot be read, a bad line, or a metric that the run does not have.
+    """
+    matrices = read_matrices(read_scores([Path(run)]))
+    seed = RunRecord.read(Path(run)).config.seed
+    ratings = list(read_ratings(Path(file)))
+    found = []
+    for name in dict.fromkeys(rating.metric for rating in ratings):
+        matrix = matrix_named(matrices, name)
+        named = [rating for rating in ratings if rating.metric == name]
+        humans = rating_array(matrix, named)
+        judge = matrix.values
+        consistency = human_consistency(humans, judge)
+        rated = np.flatnonzero(~np.isnan(humans).all(axis=(0, 2)))
+
+        def redrawn(tasks: Tasks, humans: Floats = humans, judge: Floats = judge) -> Figures:
+            return _of_humans(humans[:, tasks], judge[:, tasks])
+
+        found.append(
+            MetricAgreement(
+                protocol=matrix.protocol,
+                metric=matrix.metric,
+                **_of_humans(humans, judge),
+                n_systems=consistency.n_systems,
+                n_cases=consistency.n_cases,
+                n_pairs=consistency.n_pairs,
+                n_tasks_kept=consistency.n_kept,
+                n_raters=humans.shape[2],
+                left_out=left_out(matrix, named),
+                intervals=_intervals(redrawn, rated, seed),
+            )
+        )
+    return found
+
+
+def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
+    """The judges of two runs over the same reports, for every metric that both have. Raises ConfigError."""
+    seed = RunRecord.read(Path(run)).config.seed
+    mine, theirs = (read_matrices(read_scores([Path(folder)])) for folder in (run, other))
+    others = {(matrix.protocol, matrix.metric): matrix for matrix in theirs}
+    found = []
+    for matrix in mine:
+        if (matrix.protocol, matrix.metric) not in others:
+            continue
+        first, second = _aligned(matrix, others[matrix.protocol, matrix.metric])
+        agreement = judge_agreement(first, second)
+        shared = np.flatnonzero(~np.isnan(first + second).all(axis=0))
+
+        def redrawn(tasks: Tasks, first: Floats = first, second: Floats = second) -> Figures:
+            return _of_judges(first[:, tasks], second[:, tasks])
+
+        found.append(
+            MetricAgreement(
+                protocol=matrix.protocol,
+                metric=matrix.metric,
+                **_of_judges(first, second),
+                n_systems=agreement.n_systems,
+                n_cases=agreement.n_cases,
+                n_pairs=agreement.n_pairs,
+                n_tasks_kept=agreement.n_tasks,
+                n_raters=2,
+                left_out="",
+                intervals=_intervals(redrawn, shared, seed),
+            )
+        )
+    if not found:
+        raise ConfigError(f"{run} and {other} have no metric in common")
+    return found
+
+
+def _of_humans(humans: Floats, judge: Floats) -> Figures:
+    """The figures of `judge[S, T]` against `humans[S, T, R]`."""
+    consistency = human_consistency(humans, judge)
+    by_report = humans.reshape(-1, humans.shape[2])
+    rated = by_report[~np.isnan(by_report).all(axis=1)]
+    return {
+        "par": figure(consistency.par),
+        "par_dr3": figure(consistency.par_dr3),
+        "opc": figure(consistency.opc),
+        "fap": figure(consistency.fap),
+        "fas": figure(consistency.fas),
+        "icc_1_1": _mean(consistency.icc),
+        "icc_2_k": figure(float(icc_2_k(rated))),
+        "alpha": figure(krippendorffs_alpha(rated.T, level="interval")),
+    }
+
+
+def _of_judges(first: Floats, second: Floats) -> Figures:
+    """The figures of two judges' scores `[S, T]`."""
+    agreement = judge_agreement(first, second)
+    return {
+        "par": figure(agreement.par),
+        "par_dr3": figure(agreement.par_dr3),
+        "opc": figure(agreement.opc),
+        "fap": figure(agreement.pearson),
+        "fas": figure(agreement.spearman),
+        "icc_1_1": figure(agreement.icc_1_1),
+        "icc_2_k": figure(agreement.icc_2_k),
+        "alpha": figure(agreement.alpha),
+        "kappa": figure(agreement.kappa),
+        "kappa_quadratic": figure(agreement.kappa_quadratic),
+    }
+
+
+def _intervals(
+    redrawn: Callable[[Tasks], Figures], tasks: Tasks, seed: int
+) -> dict[str, tuple[float, float]]:
+    """Percentile intervals of the figures when `tasks` are drawn anew, with replacement; none from fewer than two."""
+    if tasks.size < 2:
+        return {}
+    rng = np.random.default_rng(seed)
+    draws = [redrawn(tasks[rng.integers(0, tasks.size, tasks.size)]) for _ in range(RESAMPLES)]
+    found = {}
+    for name in draws[0]:
+        values = [value for draw in draws if (value := draw[name]) is not None]
+        if 2 * len(values) >= RESAMPLES:
+            low, high = np.quantile(values, [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0])
+            found[name] = (float(low), float(high))
+    return found
+
+
+def _aligned(first: ScoreMatrix, second: ScoreMatrix) -> tuple[Floats, Floats]:
+    """Both on the systems and tasks that both have."""
+    systems = [name for name in first.systems if name in second.systems]
+    tasks = [name for name in first.tasks if name in second.tasks]
+
+    return values_of(first, systems, tasks), values_of(second, systems, tasks)
+
+
+def _mean(values: Floats) -> float | None:
+    present = values[~np.isnan(values)]
+    return float(present.mean()) if present.size else None

@@ -1,0 +1,106 @@
+"""Two systems side by side: paired tests on the tasks that are scored for both, every metric."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores
+from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
+
+__all__ = ["Comparison", "PairedMetric", "compare"]
+
+
+class PairedMetric(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric, `a` less `b`, over the `n_used` tasks scored for both; None where undefined.
+
+    `t_p`, `wilcoxon_p` (zeros dropped, ties share ranks) and `sign_flip_p` are two-sided; `holm_p` is `t_p` corrected
+    for the number of metrics compared here. `low` and `high` bound the difference at 95 % by Student's t; `cohens_d` =
+    t / sqrt(n). `n_only_a` and `n_only_b` count tasks scored for one of the two only.
+    """
+
+    protocol: str
+    metric: str
+    scale: float
+    mean_a: float | None
+    mean_b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    t: float | None
+    t_p: float | None
+    holm_p: float | None
+    wilcoxon_p: float | None
+    sign_flip_p: float | None
+    cohens_d: float | None
+    n_used: int
+    n_only_a: int
+    n_only_b: int
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """All metrics that both systems have."""
+
+    run: str
+    a: str
+    b: str
+    metrics: tuple[PairedMetric, ...]
+
+
+def compare(run: str | Path, a: str, b: str) -> Comparison:
+    """Compare systems `a` and `b` of the run folder `run`. Raises ConfigError for a run or system that is not there."""
+    record = RunRecord.read(Path(run))
+    for system in (a, b):
+        if system not in record.systems:
+            raise ConfigError(
+                f"system: {system!r} is not in this run; there are {', '.join(record.systems[:20])}"
+            )
+    if a == b:
+        raise ConfigError(f"system: {a!r} is named twice; name two systems")
+    scales = {
+        (name, metric.name): metric.scale for name, metrics in record.metrics.items() for metric in metrics
+    }
+    found = [
+        _paired(matrix, a, b, scales.get((matrix.protocol, matrix.metric), 1.0), record.config.seed)
+        for matrix in read_matrices(read_scores([Path(run)]))
+        if a in matrix.systems and b in matrix.systems
+    ]
+    corrected = holm(np.array([np.nan if metric.t_p is None else metric.t_p for metric in found]))
+    return Comparison(
+        run=record.run,
+        a=a,
+        b=b,
+        metrics=tuple(
+            msgspec.structs.replace(metric, holm_p=figure(p))
+            for metric, p in zip(found, corrected, strict=True)
+        ),
+    )
+
+
+def _paired(matrix: ScoreMatrix, a: str, b: str, scale: float, seed: int) -> PairedMetric:
+    both = matrix.values[[matrix.systems.index(a), matrix.systems.index(b)]]
+    scored = ~np.isnan(both)
+    common = both[:, scored.all(axis=0)]
+    t, ranks, flips = paired_t(common), wilcoxon(common), sign_flip(common, seed=seed)
+    means = common.mean(axis=1) if common.shape[1] else np.full(2, np.nan)
+    return PairedMetric(
+        protocol=matrix.protocol,
+        metric=matrix.metric,
+        scale=scale,
+        mean_a=figure(means[0]),
+        mean_b=figure(means[1]),
+        difference=figure(t.mean_difference[0]),
+        low=figure(t.low[0]),
+        high=figure(t.high[0]),
+        t=figure(t.t[0]),
+        t_p=figure(t.p[0]),
+        holm_p=None,
+        wilcoxon_p=figure(ranks.p[0]),
+        sign_flip_p=figure(flips.p[0]),
+        cohens_d=figure(t.cohens_d[0]),
+        n_used=int(t.n_used[0]),
+        n_only_a=int((scored[0] & ~scored[1]).sum()),
+        n_only_b=int((scored[1] & ~scored[0]).sum()),
+    )

@@ -1,0 +1,179 @@
+"""What is installed, reachable and missing, and how to mend it."""
+
+import asyncio
+import os
+import platform
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+
+import msgspec
+
+from adjudge.engine.commands.finding import Finding
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.assembly import make_book, make_judge
+from adjudge.engine.store import JudgmentStore, Place, StoreError
+from adjudge.judges import Asked
+from adjudge.judges.errors import JudgeError
+from adjudge.judges.probe import Probe
+from adjudge.prompts import PromptBook
+
+__all__ = ["Finding", "ask_judge", "examine"]
+
+_NEEDED = ("aiohttp", "msgspec", "numba", "numpy", "pyarrow", "trafilatura")
+_OPTIONAL = {"ray": "cluster", "vllm": "vllm"}
+_ANSWER_S = 30.0
+_LOADING_S = 900.0  # a large model, from a network disk
+_MENDS = {
+    "openai": "start the server, or correct judge: url and model, and the key in OPENAI_API_KEY",
+    "vllm": "correct judge: model and engine; what vLLM itself says is on stderr",
+}
+_MENDS_OF_REPLIES = {
+    "answer_truncated": "set judge: thinking: true if its model thinks before it answers",
+    "judge_unparseable": "correct judge: url, or have the server keep to a JSON schema (response_format)",
+    "judge_unsupported": "the server is there but refuses the question; its log says why",
+    "judge_refused": "the server is there but filters the question; use another server or model",
+}
+
+
+def examine(config: RunConfig | None = None) -> list[Finding]:
+    """Look at the installation, and at `config`'s store and judge when there is one."""
+    findings = [
+        _python(),
+        *map(_package, _NEEDED),
+        *(_extra(name, extra) for name, extra in _OPTIONAL.items()),
+        _temporary(),
+    ]
+    if config is not None:
+        findings += asyncio.run(_configured(config))
+        findings += _on_cluster(config)
+    return findings
+
+
+def _python() -> Finding:
+    found = platform.python_version()
+    return Finding(
+        what="Python",
+        good=tuple(map(int, platform.python_version_tuple()[:2])) >= (3, 11),
+        found=found,
+        mend="use 3.11 or newer",
+    )
+
+
+def _package(name: str) -> Finding:
+    try:
+        return Finding(what=name, good=True, found=version(name))
+    except PackageNotFoundError:
+        return Finding(what=name, good=False, found="not installed", mend="pip install adjudge")
+
+
+def _extra(name: str, extra: str) -> Finding:
+    what = f"{name} (optional)"
+    found = _version_of(name)
+    if found is not None:
+        return Finding(what=what, good=True, found=found)
+    return Finding(
+        what=what, good=True, found="not installed", mend=f"pip install 'adjudge[{extra}]' if you want it"
+    )
+
+
+def _version_of(module: str) -> str | None:
+    """The version of the distribution that brings `module`, None if none does; vLLM's go by several names."""
+    try:
+        return version(module)
+    except PackageNotFoundError:
+        return next((version(name) for name in packages_distributions().get(module, ())), None)
+
+
+def _temporary() -> Finding:
+    folder = tempfile.gettempdir()
+    good = os.access(folder, os.W_OK)
+    return Finding(
+        what="temporary folder", good=good, found=folder, mend="set TMPDIR to a folder you can write"
+    )
+
+
+async def _configured(config: RunConfig) -> list[Finding]:
+    elsewhere = config.cluster_config().address != "none" and config.judge_config().replicas
+    return [await _store(config), *([] if elsewhere else await _judges(config)), _out(config)]
+
+
+def _on_cluster(config: RunConfig) -> list[Finding]:
+    if config.cluster_config().address == "none":
+        return []
+    try:
+        from adjudge.engine.commands.doctor_cluster import check_up
+    except ImportError as error:
+        return [Finding(what="cluster", good=False, found=str(error), mend="pip install 'adjudge[cluster]'")]
+    try:
+        return check_up(config, ask_judge)
+    except ConfigError as error:
+        return [Finding(what="cluster", good=False, found=str(error), mend="start it, or correct cluster:")]
+
+
+def ask_judge(config: RunConfig) -> list[Finding]:
+    """Ask the judge of `config` something, each member and server of it, from this process."""
+    return asyncio.run(_judges(config))
+
+
+async def _store(config: RunConfig) -> Finding:
+    try:
+        store = JudgmentStore(Place.of(config.store))
+        await store.parts.open()
+    except StoreError as error:
+        return Finding(
+            what="store",
+            good=False,
+            found=str(error),
+            mend="set store: to a folder or URI that you can read and write",
+        )
+    return Finding(what="store", good=True, found=f"{config.store}: {len(store.parts)} judgments")
+
+
+async def _judges(config: RunConfig) -> list[Finding]:
+    try:
+        book = make_book(config)
+        return [await _judge(settings, book) for settings in _each(config.judge_config())]
+    except ConfigError as error:
+        return [Finding(what="judge", good=False, found=str(error), mend="mend judge: in the configuration")]
+
+
+def _each(settings: JudgeConfig) -> Iterator[JudgeConfig]:
+    """Every model that is to answer: a panel's members, and each server of several."""
+    if settings.backend == "panel":
+        for member in settings.panel():
+            yield from _each(member)
+    elif settings.urls:
+        for url in settings.urls:
+            yield msgspec.structs.replace(settings, url=url, urls=[])
+    else:
+        yield settings
+
+
+async def _judge(settings: JudgeConfig, book: PromptBook) -> Finding:
+    where = settings.url or settings.model or settings.backend
+    mend = _MENDS.get(settings.backend, "")
+    patience = _LOADING_S if settings.backend == "vllm" else _ANSWER_S
+    try:
+        judge = make_judge(settings, book)
+        try:
+            deadline = asyncio.get_running_loop().time() + patience
+            reply = await judge.answer(Probe.make(), Asked(key=bytes(16), deadline=deadline))
+        finally:
+            await judge.close()
+    except JudgeError as error:
+        return Finding(what="judge", good=False, found=str(error), mend=mend)
+    if reply.answer is None:
+        mend = _MENDS_OF_REPLIES.get(str(reply.reason), mend)
+        return Finding(what="judge", good=False, found=f"{where}: {reply.reason}", mend=mend)
+    return Finding(what="judge", good=True, found=f"{where} answered in {reply.seconds:.2f} s")
+
+
+def _out(config: RunConfig) -> Finding:
+    folder = Path(config.out)
+    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    good = os.access(existing, os.W_OK)
+    return Finding(what="out", good=good, found=str(folder), mend=f"make {existing} writable, or give --out")

@@ -1,0 +1,223 @@
+"""What the doctor asks of a cluster: every node answers for itself, from a process like those that will do the work."""
+
+import os
+import platform
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import msgspec
+import ray
+from pyarrow import fs
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from adjudge.engine.cluster.session import connected
+from adjudge.engine.cluster.workers import replica_options
+from adjudge.engine.commands.finding import Finding
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.store import Place, StoreError
+
+__all__ = ["Node", "check_up", "findings_of"]
+
+SKEW_SECONDS = 1.0
+_COMPARED = ("adjudge", "aiohttp", "msgspec", "numba", "numpy", "pyarrow", "ray", "trafilatura", "vllm")
+_WAIT_SECONDS = 120.0
+_LOADING_SECONDS = 960.0
+_CLOCKS = 3
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node says of itself. `skew` is its clock less the driver's, in seconds, known to within `doubt`."""
+
+    name: str
+    gpus: float
+    versions: dict[str, str]
+    store: str
+    judge: str
+    skew: float
+    doubt: float
+
+
+Judged = Callable[[RunConfig], list[Finding]]
+
+
+def check_up(config: RunConfig, judged: Judged) -> list[Finding]:
+    """Ask every node of the cluster of `config`; `judged` asks the judge. Raises ConfigError if there is no cluster.
+
+    A judge that has replicas in the cluster is asked in a place that has what a replica needs, else from every node.
+    """
+    settings, judge = config.cluster_config(), config.judge_config()
+    with connected(settings.address, 1):
+        marker = f".doctor-{secrets.token_hex(8)}"
+        place = Place.of(config.store)
+        problem = _mark(place, marker)
+        try:
+            alive: list[dict[str, Any]] = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+            asked = judged if judge.backend != "vllm" and not judge.replicas else None
+            nodes = [_asked(node, config, marker, asked) for node in alive]
+            replica = _replica(config, judged) if judge.replicas else []
+        finally:
+            _unmark(place, marker)
+        return [*findings_of(nodes, config, problem), *replica]
+
+
+def findings_of(nodes: list[Node | str], config: RunConfig, store: str = "") -> list[Finding]:
+    """What to make of `nodes`, each a Node or the name of one that did not answer; `store` is the driver's trouble."""
+    silent = [node for node in nodes if isinstance(node, str)]
+    there = [node for node in nodes if isinstance(node, Node)]
+    return [
+        Finding(
+            what="cluster nodes",
+            good=not silent and bool(there),
+            found=f"{len(there)} of {len(nodes)} answer" + (f"; not {', '.join(silent)}" if silent else ""),
+            mend="look at `ray status`, and restart what is stuck on those nodes",
+        ),
+        _gpus(there, config),
+        _versions(there),
+        _stores(there, store),
+        *([_judges(there)] if not config.judge_config().replicas else []),
+        _clocks(there),
+    ]
+
+
+def _gpus(nodes: list[Node], config: RunConfig) -> Finding:
+    wanted = config.cluster_config().judge_resources.get("GPU", 0.0) * (config.judge_config().replicas or 0)
+    total = sum(node.gpus for node in nodes)
+    return Finding(
+        what="cluster GPUs",
+        good=total >= wanted,
+        found=f"{total:g}, {wanted:g} wanted by the judge's replicas",
+        mend="add nodes, or lower judge: replicas",
+    )
+
+
+def _versions(nodes: list[Node]) -> Finding:
+    different = []
+    for name in ("Python", *_COMPARED):
+        where: dict[str, list[str]] = {}
+        for node in nodes:
+            where.setdefault(node.versions.get(name, "none"), []).append(node.name)
+        if len(where) > 1:
+            told = "; ".join(f"{found} on {', '.join(names)}" for found, names in sorted(where.items()))
+            different.append(f"{name}: {told}")
+    return Finding(
+        what="cluster versions",
+        good=not different,
+        found=" | ".join(different) or "equal on all nodes",
+        mend="install the same lock file everywhere (deploy/install.sh)",
+    )
+
+
+def _stores(nodes: list[Node], own: str) -> Finding:
+    troubled = [f"{node.name}: {node.store}" for node in nodes if node.store]
+    return Finding(
+        what="cluster store",
+        good=not own and not troubled,
+        found=own or "; ".join(troubled) or "every node sees what this one writes",
+        mend="set store: to an object store, or to a folder that all nodes mount",
+    )
+
+
+def _judges(nodes: list[Node]) -> Finding:
+    troubled = [f"{node.name}: {node.judge}" for node in nodes if node.judge]
+    return Finding(
+        what="cluster judge",
+        good=not troubled,
+        found="; ".join(troubled) or "answers every node",
+        mend="give judge: url: an address that all nodes reach, and the nodes its key",
+    )
+
+
+def _replica(config: RunConfig, judged: Judged) -> list[Finding]:
+    """What a judge says in a place that has what its replicas need."""
+    asked: Any = ray.remote(judged).options(**replica_options(config.cluster_config()), max_retries=0)
+    try:
+        found: list[Finding] = ray.get(asked.remote(config), timeout=_LOADING_SECONDS)
+    except ray.exceptions.RayError as error:
+        said = " ".join(str(error).split())[:300]
+        mend = "check cluster: judge_resources against `ray status`"
+        return [Finding(what="cluster judge", good=False, found=said, mend=mend)]
+    return [msgspec.structs.replace(one, what="cluster judge") for one in found]
+
+
+def _clocks(nodes: list[Node]) -> Finding:
+    late = [node for node in nodes if abs(node.skew) - node.doubt > SKEW_SECONDS]
+    worst = max((abs(node.skew) for node in nodes), default=0.0)
+    said = ", ".join(f"{node.name} {node.skew:+.1f} s" for node in late)
+    return Finding(
+        what="cluster clocks",
+        good=not late,
+        found=said or f"within {worst:.2f} s of this one's",
+        mend="run an NTP client there: of equal answers the earliest counts",
+    )
+
+
+def _asked(node: dict[str, Any], config: RunConfig, marker: str, judged: Judged | None) -> Node | str:
+    name = str(node.get("NodeManagerHostname") or node["NodeManagerAddress"])
+    there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+    options: dict[str, Any] = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": there}
+    look: Any = ray.remote(_look).options(**options)
+    clock: Any = ray.remote(_now).options(**options)
+    try:
+        versions, store, judge = ray.get(look.remote(config, marker, judged), timeout=_WAIT_SECONDS)
+        tried = []
+        for _ in range(_CLOCKS):
+            before = time.time()
+            said = ray.get(clock.remote(), timeout=_WAIT_SECONDS)
+            after = time.time()
+            tried.append((after - before, said - (before + after) / 2))
+    except ray.exceptions.RayError:
+        return name
+    took, skew = min(tried)
+    gpus = float(node["Resources"].get("GPU", 0.0))
+    return Node(name=name, gpus=gpus, versions=versions, store=store, judge=judge, skew=skew, doubt=took / 2)
+
+
+def _look(config: RunConfig, marker: str, judged: Judged | None) -> tuple[dict[str, str], str, str]:
+    """On a node: its versions, and what is wrong with the store and the judge there."""
+    found = {"Python": platform.python_version()}
+    for name in _COMPARED:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    judges = [] if judged is None else judged(config)
+    return found, _trouble(config.store, marker), "; ".join(one.found for one in judges if not one.good)
+
+
+def _now() -> float:
+    return time.time()
+
+
+def _trouble(store: str, marker: str) -> str:
+    """What keeps this process from reading what the driver wrote, and from writing beside it; empty if nothing does."""
+    try:
+        place = Place.of(store)
+        if place.filesystem.get_file_info(f"{place.path}/{marker}").type != fs.FileType.File:
+            return f"{store} is another folder there"
+    except OSError as error:
+        return f"{store}: {error}"
+    own = f"{marker}-{socket.gethostname()}-{os.getpid()}"
+    trouble = _mark(place, own)
+    _unmark(place, own)
+    return trouble
+
+
+def _mark(place: Place, name: str) -> str:
+    try:
+        place.filesystem.create_dir(place.path, recursive=True)
+        with place.filesystem.open_output_stream(f"{place.path}/{name}") as sink:
+            sink.write(b"adjudge doctor\n")
+    except OSError as error:
+        return f"{place.uri} cannot be written: {error}"
+    return ""
+
+
+def _unmark(place: Place, name: str) -> None:
+    try:
+        place.filesystem.delete_file(f"{place.path}/{name}")
+    except (OSError, StoreError):
+        return

@@ -1,0 +1,248 @@
+"""The main flow: report files in; scores, their evidence and a leaderboard out."""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow.parquet as pq
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.assembly import make_book, open_evaluator
+from adjudge.engine.evaluation.evaluator import Evaluator
+from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.formats import Dataset, FormatError, Rejected, load_dataset
+from adjudge.engine.leaderboard.board import Leaderboard
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.engine.records.resolution import Resolution, Resolver
+from adjudge.engine.records.spending import Spending
+from adjudge.engine.rendering.files import write_leaderboard
+from adjudge.engine.store import Place, ScorecardStore
+from adjudge.engine.store.scorecards import score_table
+from adjudge.engine.telemetry.endpoint import metrics_served
+from adjudge.engine.telemetry.families import page
+from adjudge.engine.telemetry.logs import about, case_name, event
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.scorecard import Scorecard
+
+if TYPE_CHECKING:
+    from adjudge.engine.cluster.driver import Cluster
+
+__all__ = ["Progress", "RunResult", "evaluate", "evaluate_async"]
+
+_log = logging.getLogger(__name__)
+
+SCORE_GROUP = 1 << 16  # rows: a reader of one system's scores opens few of them
+
+Progress = Callable[[Scorecard], None]
+OnStart = Callable[[int], Progress]
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run came to. `from_store` and `from_judge` count judgments, `pages_*` pages, `unscored` scorecards.
+
+    `stopped` says how a run ended that was to stop when its comparisons were resolved.
+    """
+
+    out: str
+    scorecards: int
+    unscored: int
+    rejected: tuple[Rejected, ...]
+    from_store: int
+    from_judge: int
+    pages_from_store: int
+    pages_read: int
+    seconds: float
+    leaderboard: Leaderboard
+    stopped: Resolution | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every line was taken and every scorecard scored."""
+        return not self.unscored and not self.rejected
+
+
+def evaluate(config: RunConfig, on_start: OnStart | None = None) -> RunResult:
+    """`evaluate_async`, in an event loop of its own."""
+    with rare_collections(), _terminable():
+        return asyncio.run(evaluate_async(config, on_start))
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the block like Ctrl-C: by KeyboardInterrupt, everything written."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as in what a script put into the background
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> RunResult:
+    """Evaluate what `config` names, and write its run folder.
+
+    `on_start` is told how many scorecards there will be and gives a function that is called with each. Whatever ends
+    the run early, all that was answered until then is in the store, and the same call goes on from there. Raises
+    ConfigError, StoreError and the judge's own engine-fatal errors.
+    """
+    started = time.time()
+    try:
+        dataset = load_dataset(config.format, config.tasks, config.reports)
+    except FormatError as error:
+        raise ConfigError(str(error)) from error
+    out = Path(config.out)
+    _make(out)
+    run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
+    protocols = config.scoring_protocols()
+    total = len(dataset.reports) * config.repeats * len(protocols)
+    steps = [on_start(total)] if on_start is not None else []
+    stop = config.stop_config()
+    resolver = None if stop is None else Resolver(stop, config, dataset)
+    if resolver is not None:
+        steps.append(resolver.take)
+    spending = Spending()
+    parts = [dataset] if resolver is None else resolver.batches()
+    batches = (spending.watch(part.cases(config.repeats)) for part in parts)
+    with about(run=run):
+        async with _open(config) as evaluator, metrics_served(evaluator):
+            evaluator.metrics.planned(total)
+            event(_log, "run started", judge=evaluator.judge.name, scorecards=total)
+            made, unscored = await _score_all(config, batches, evaluator, run, steps)
+        counts = evaluator.counts
+        event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
+    stopped = None if resolver is None else resolver.result()
+    record = _record(config, dataset, evaluator, run, started, spending, stopped)
+    await asyncio.to_thread(_write_run, out, record, Place.of(config.store), page(evaluator.measured()))
+    board = await asyncio.to_thread(build_leaderboard, [out])
+    await asyncio.to_thread(write_leaderboard, board, out)
+    return RunResult(
+        out=str(out),
+        scorecards=made,
+        unscored=unscored,
+        rejected=tuple(dataset.rejected),
+        from_store=counts.from_store,
+        from_judge=counts.from_judge,
+        pages_from_store=counts.pages_from_store,
+        pages_read=counts.pages_read,
+        seconds=time.time() - started,
+        leaderboard=board,
+        stopped=stopped,
+    )
+
+
+def _open(config: RunConfig) -> AbstractAsyncContextManager["Evaluator | Cluster"]:
+    """The evaluator in this process, or the cluster's: they look the same from here."""
+    if config.cluster_config().address == "none":
+        if config.judge_config().replicas:
+            raise ConfigError("judge.replicas: needs a cluster: say --cluster local, or leave it out")
+        return open_evaluator(config)
+    from adjudge.engine.cluster.driver import open_cluster
+
+    return open_cluster(config)
+
+
+async def _score_all(
+    config: RunConfig,
+    batches: Iterable[Iterable[Case]],
+    evaluator: "Evaluator | Cluster",
+    run: str,
+    steps: list[Progress],
+) -> tuple[int, int]:
+    """Score cases, batch by batch, into the store of scorecards; how many there are, and how many are unscored."""
+    scorecards = ScorecardStore(Place.of(config.store), run)
+    evaluator.metrics.watch(parts=scorecards.parts)
+    made = unscored = 0
+    try:
+        for cases in batches:
+            async for card in evaluator.run(cases):
+                scorecards.put(card, time.time_ns() // 1000)
+                made += 1
+                unscored += card.status == "unscored"
+                evaluator.metrics.scored(card)
+                _say(card)
+                for step in steps:
+                    step(card)
+    finally:
+        await scorecards.parts.close()
+    return made, unscored
+
+
+def _say(card: Scorecard) -> None:
+    with about(shard=card.task_id, case=case_name(card.system, card.task_id, card.sample, card.repeat)):
+        event(_log, "scorecard", protocol=card.protocol, status=card.status, reason=card.reason)
+
+
+def _record(
+    config: RunConfig,
+    dataset: Dataset,
+    evaluator: "Evaluator | Cluster",
+    run: str,
+    started: float,
+    spending: Spending,
+    stopped: Resolution | None,
+) -> RunRecord:
+    return RunRecord(
+        run=run,
+        started=started,
+        ended=time.time(),
+        command=sys.argv,
+        config=config,
+        versions={name: version(name) for name in ("adjudge", "numpy", "numba", "pyarrow", "trafilatura")},
+        python=sys.version.split()[0],
+        judge=evaluator.judge,
+        prompts=make_book(config).digests(),
+        metrics={protocol.name: protocol.metrics for protocol in config.scoring_protocols()},
+        tasks={task.id: TaskRecord.of(task) for task in dataset.tasks.values()},
+        systems=dataset.systems,
+        spent=spending.result(),
+        pages=evaluator.pages,
+        rejected=tuple(dataset.rejected),
+        from_store=evaluator.counts.from_store,
+        from_judge=evaluator.counts.from_judge,
+        stopped=stopped,
+        criteria=config.criteria_digests(),
+        began_in=os.path.relpath(Path.cwd(), config.out),
+    )
+
+
+def _make(out: Path) -> None:
+    """Make the run's folder, before anything is asked. Raises ConfigError if nothing can be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            return
+    except OSError as error:
+        raise ConfigError(f"out: {out} cannot be written: {error.strerror}") from error
+
+
+def _write_run(out: Path, record: RunRecord, place: Place, numbers: bytes) -> None:
+    try:
+        scores = score_table(place, record.run)
+        written = out / ".scores.parquet.tmp"
+        pq.write_table(scores, written, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)
+        written.rename(out / "scores.parquet")
+        (out / "metrics.prom").write_bytes(numbers)
+        record.write(out)
+    except OSError as error:
+        raise ConfigError(f"out: {out} cannot be written: {error.strerror}") from error

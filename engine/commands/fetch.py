@@ -1,0 +1,129 @@
+"""`adjudge fetch`: a file of URLs in, a row each out, the pages in the store."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import msgspec
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import FetchConfig
+from adjudge.engine.evaluation.assembly import make_fetcher
+from adjudge.engine.evaluation.reader import Reader
+from adjudge.engine.store import PageStore, Place
+from adjudge.fetchers.frames import Extractor
+from adjudge.fetchers.limits import Limits, Timeouts
+from adjudge.fetchers.page import Page
+from adjudge.fetchers.urls import printable
+
+__all__ = ["FetchRow", "FetchSummary", "fetch_command", "fetch_config"]
+
+
+class FetchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one line of the file. `chars` counts the text, `seconds` the time from asking to answer."""
+
+    url: str
+    """As the file has it."""
+    final_url: str
+    status: str
+    reason: str | None
+    content_type: str
+    sha256: str
+    chars: int
+    seconds: float
+
+
+class FetchSummary(msgspec.Struct, frozen=True):
+    """How many lines were read and failed, and how many pages came from the store and from the network."""
+
+    read: int
+    failed: int
+    from_store: int
+    from_network: int
+
+
+def fetch_config(
+    *,
+    allow: Iterable[str] = (),
+    extractor: Extractor = "trafilatura",
+    timeout: float | None = None,
+    max_bytes: int | None = None,
+) -> FetchConfig:
+    """The command's options as configuration; `timeout` is seconds for a whole page. Raises ConfigError."""
+    usual, limits = Timeouts(), Limits()
+    try:
+        if max_bytes is not None:
+            limits = Limits(max_bytes=max_bytes)
+        if timeout is not None:
+            usual = Timeouts(
+                connect=min(usual.connect, timeout),
+                read=min(usual.read, timeout),
+                total=timeout,
+                extract=min(usual.extract, timeout),
+            )
+        return FetchConfig(extractor=extractor, allow=list(allow), limits=limits, timeouts=usual)
+    except ValueError as error:
+        raise ConfigError(f"fetch: {error}") from error
+
+
+async def fetch_command(
+    file: str | Path, store: str, config: FetchConfig, emit: Callable[[FetchRow], None]
+) -> FetchSummary:
+    """Read every URL of `file` (one a line, blank lines skipped) through the store; `emit` gets rows in its order.
+
+    Raises ConfigError if the file or an option cannot be used, and StoreError. Interrupted, it leaves what was read
+    in the store, from which the same call goes on.
+    """
+    try:
+        urls = (await asyncio.to_thread(Path(file).read_text, "utf-8", "replace")).split("\n")
+        fetcher, source = make_fetcher(config)
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"fetch: {error}") from error
+    async with AsyncExitStack() as stack:
+        if fetcher is not None:
+            stack.push_async_callback(fetcher.close)
+        pages = PageStore(Place.of(store), source, allow=config.allow)
+        await pages.parts.open()
+        stack.push_async_callback(pages.parts.close)
+        reader = Reader(pages, fetcher)
+        read = failed = 0
+        async for row in _rows(reader, filter(None, map(str.strip, urls)), 4 * config.limits.in_flight):
+            emit(row)
+            read, failed = read + (row.status == "read"), failed + (row.status != "read")
+    return FetchSummary(read, failed, reader.from_store, reader.from_fetcher)
+
+
+async def _rows(reader: Reader, urls: Iterable[str], ahead: int) -> AsyncIterator[FetchRow]:
+    """Rows in the order of `urls`, `ahead` of which are asked for at once."""
+    waiting: deque[asyncio.Task[FetchRow]] = deque()
+    try:
+        for url in urls:
+            waiting.append(asyncio.create_task(_row(reader, url)))
+            if len(waiting) == ahead:
+                yield await waiting.popleft()
+        while waiting:
+            yield await waiting.popleft()
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _row(reader: Reader, url: str) -> FetchRow:
+    began = time.monotonic()
+    page: Page = await reader.read(url)
+    return FetchRow(
+        url=printable(url),
+        final_url=page.final_url,
+        status=page.status,
+        reason=page.reason,
+        content_type=page.content_type,
+        sha256=page.sha256,
+        chars=len(page.text),
+        seconds=round(time.monotonic() - began, 3),
+    )

@@ -1,0 +1,1 @@
+"""The configuration: one YAML file, checked whole before anything runs."""

@@ -1,0 +1,50 @@
+"""Who may come in over HTTP: whoever has the bearer token; without one there is loopback only."""
+
+import hmac
+import ipaddress
+import os
+
+from adjudge.engine.config.errors import ConfigError
+
+__all__ = ["TOKEN", "Access"]
+
+TOKEN = "ADJUDGE_TOKEN"
+
+
+class Access:
+    """What one token opens; everything is open without one."""
+
+    def __init__(self, token: str = "") -> None:
+        self._token = token.encode()
+
+    @classmethod
+    def from_environment(cls, what: str, host: str) -> "Access":
+        """That of ADJUDGE_TOKEN for `what`, bound to `host`. Raises ConfigError if all could reach it without one."""
+        token = os.environ.get(TOKEN, "").strip()
+        if not token and not _is_loopback(host):
+            raise ConfigError(
+                f"{what}: {host} can be reached from outside; set {TOKEN} to a secret, or bind 127.0.0.1"
+            )
+        return cls(token)
+
+    @property
+    def has_token(self) -> bool:
+        """Whether there is a token."""
+        return bool(self._token)
+
+    def admits(self, authorization: str) -> bool:
+        """Whether the value of an Authorization header opens; in the same time however wrong it is."""
+        if not self._token:
+            return True
+        scheme, _, given = authorization.partition(" ")
+        right = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token)
+        return right and scheme.lower() == "bearer"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

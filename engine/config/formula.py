@@ -1,0 +1,158 @@
+"""From scorecards to one number: which metrics, how weighted, and what a reward is when one of them is missing."""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+
+import msgspec
+
+from adjudge.engine.config.reward import Bounds, RewardConfig, Term
+from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
+from adjudge.scoring.contract.reasons import CAUSES, Reason
+from adjudge.scoring.contract.scorecard import Metric, Scorecard
+
+__all__ = ["Formula", "FormulaError", "Part", "Value"]
+
+LEAST: frozenset[str] = frozenset({"report_empty", "report_too_large"})
+
+
+class FormulaError(ValueError):
+    """A reward's specification cannot be computed; the message names the metric and says how to mend it."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A term of the sum: `metric` of `protocol`. `worst` is None for a metric that only a task's gold defines."""
+
+    protocol: str
+    metric: str
+    term: Term
+    worst: float | None
+
+    def of(self, value: float) -> float:
+        """The term's part of the reward for a metric's `value`."""
+        if self.term.rescale is not None:
+            low, high = self.term.rescale
+            value = (value - low) / (high - low)
+        return self.term.weight * _clipped(value, self.term.clip)
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A reward's value, or None. `reason` says why it is None, or what the report is to blame for."""
+
+    value: float | None
+    reason: Reason | None = None
+
+
+class Formula:
+    """Computes rewards from the scorecards of `protocols`. Raises FormulaError for a specification that cannot be."""
+
+    def __init__(self, config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> None:
+        if config.metric is not None and config.weights:
+            raise FormulaError("metric: and weights: exclude each other")
+        self.parts = [_part(*weighted, config.strict, protocols) for weighted in _weights(config, protocols)]
+        self._penalties: dict[str, float] = msgspec.structs.asdict(config.penalties)
+        self._clip = config.clip
+        _check_bounds("clip", config.clip)
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """The flags that cost something."""
+        return frozenset(name for name, weight in self._penalties.items() if weight)
+
+    def value(self, cards: Mapping[str, Scorecard], flags: Mapping[str, float]) -> Value:
+        """The reward for scorecards by protocol and `flags` from 0 to 1.
+
+        None if any metric is, for a cause that is not the report's own. An empty or oversized report takes the least
+        that the formula can give: all metrics at their worst and all penalties.
+        """
+        total, reason = 0.0, None
+        for part in self.parts:
+            card = cards[part.protocol]
+            value = card.scores.get(part.metric)
+            why = card.reason if value is not None else card.reasons.get(part.metric, "gold_missing")
+            if value is None and why is not None and CAUSES[why] == "report":
+                value = part.worst
+            if value is None:
+                return Value(None, why or "gold_missing")
+            total += part.of(value)
+            reason = reason or why
+        least = any(card.reason in LEAST for card in cards.values())
+        total -= sum(
+            weight * (1.0 if least else flags.get(name, 0.0)) for name, weight in self._penalties.items()
+        )
+        return Value(_clipped(total, self._clip), reason)
+
+
+def _weights(config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> list[tuple[str, Term]]:
+    if config.metric is not None:
+        return [(config.metric, Term())]
+    if not config.weights:
+        return [(f"{protocol.name}.{_headline(protocol)}", Term()) for protocol in protocols]
+    return [
+        (name, weight if isinstance(weight, Term) else Term(weight=weight))
+        for name, weight in config.weights.items()
+    ]
+
+
+def _headline(protocol: ScoringProtocol) -> str:
+    return next((metric.name for metric in protocol.metrics if metric.headline), protocol.metrics[0].name)
+
+
+def _part(name: str, term: Term, strict: bool, protocols: Sequence[ScoringProtocol]) -> Part:
+    protocol, wanted = _found(name, protocols)
+    metrics = {metric.name: metric for metric in protocol.metrics}
+    if strict and f"{wanted}_strict" in metrics:
+        wanted = f"{wanted}_strict"
+    metric = metrics.get(wanted)
+    if not all(map(isfinite, (term.weight, *(term.rescale or ())))):
+        raise FormulaError(f"weights: {name}: must be a finite number, and so must the bounds of rescale")
+    if term.weight == 0:
+        raise FormulaError(f"weights: {name}: a weight of 0 asks for nothing; leave it out")
+    _check_bounds(f"weights: {name}: rescale", term.rescale)
+    _check_bounds(f"weights: {name}: clip", term.clip)
+    if metric is not None:
+        _check(name, metric, term)
+    return Part(protocol.name, wanted, term, None if metric is None else metric.worst)
+
+
+def _found(name: str, protocols: Sequence[ScoringProtocol]) -> tuple[ScoringProtocol, str]:
+    """The protocol and metric that `name` means. One that only tasks define has a colon (`tag:NAME`)."""
+    for protocol in protocols:
+        if name.startswith(f"{protocol.name}."):
+            metric = name.removeprefix(f"{protocol.name}.")
+            of_tasks = isinstance(protocol, CaseMetrics) and ":" in metric
+            if of_tasks or metric in {known.name for known in protocol.metrics}:
+                return protocol, metric
+    having = [protocol for protocol in protocols if name in {metric.name for metric in protocol.metrics}]
+    if not having:
+        having = [protocol for protocol in protocols if isinstance(protocol, CaseMetrics) and ":" in name]
+    if len(having) == 1:
+        return having[0], name
+    if having:
+        names = " or ".join(f"{protocol.name}.{name}" for protocol in having)
+        raise FormulaError(f"weights: {name!r} is a metric of several protocols; write {names}")
+    known = ", ".join(
+        f"{protocol.name}.{metric.name}" for protocol in protocols for metric in protocol.metrics
+    )
+    raise FormulaError(f"weights: {name!r} is no metric here; there are {known}")
+
+
+def _check(name: str, metric: Metric, term: Term) -> None:
+    if metric.ratio is not None:
+        parts = " and ".join(metric.ratio)
+        raise FormulaError(
+            f"weights: {name}: is pooled over tasks and has no value for one report; use {parts}"
+        )
+    if metric.lower_is_better and (metric.best is None or metric.worst <= metric.best):
+        raise FormulaError(f"weights: {name}: has no worst value that an empty report could take")
+    if (term.weight < 0) != metric.lower_is_better:
+        sign = "negative" if metric.lower_is_better else "positive"
+        raise FormulaError(f"weights: {name}: must be {sign}, or the worst report would be paid best")
+
+
+def _check_bounds(name: str, bounds: Bounds | None) -> None:
+    if bounds is not None and not bounds[0] < bounds[1]:
+        raise FormulaError(f"{name}: [{bounds[0]:g}, {bounds[1]:g}] must be [low, high]")
+
+
+def _clipped(value: float, bounds: Bounds | None) -> float:
+    return value if bounds is None else min(max(value, bounds[0]), bounds[1])

@@ -1,0 +1,88 @@
+"""Who judges: the section `judge:`."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.judges.panel import Combination
+from adjudge.judges.vllm import Scoring
+
+__all__ = ["Count", "JudgeConfig", "Seconds", "rooted_judge"]
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]  # finite: no clock waits for ever
+
+
+class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who judges. A string `SPEC` in the file is short for this mapping (see `JudgeConfig.from_spec`)."""
+
+    backend: Literal["lexical", "openai", "vllm", "panel"] = "lexical"
+    url: str = ""
+    urls: list[str] = []
+    model: str = ""
+    revision: str = ""
+    max_context: Count | None = None
+    max_in_flight: Count = 256
+    replicas: Count | None = None
+    tokens_per_minute: Count | None = None
+    tensor_parallel: Count = 1
+    engine: dict[str, Any] = {}
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
+    scoring: Scoring = "sampled"
+    thinking: bool = False
+    media: list[Literal["image", "audio", "video"]] = []
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 5
+    timeout_s: Seconds = 600.0
+    members: list["JudgeConfig | str"] = []
+    combination: Combination = "median"
+
+    @property
+    def expects(self) -> bool:
+        """Whether scores are expected ones, of a panel whether any member's are."""
+        return self.scoring == "expected" or (
+            self.backend == "panel" and any(m.expects for m in self.panel())
+        )
+
+    def panel(self) -> tuple["JudgeConfig", ...]:
+        """The panel's members. Raises ConfigError for fewer than two, and for a panel inside a panel."""
+        found = tuple(JudgeConfig.from_spec(one) if isinstance(one, str) else one for one in self.members)
+        if len(found) < 2 or any(member.backend == "panel" for member in found):
+            raise ConfigError("judge: backend panel needs members: of at least two judges that are no panels")
+        return found
+
+    @classmethod
+    def from_spec(cls, spec: str) -> "JudgeConfig":
+        """`lexical`, `openai:URL#MODEL` or `vllm:MODEL`, a name or a folder. Raises ConfigError."""
+        if spec == "lexical":
+            return cls()
+        backend, _, rest = spec.partition(":")
+        if backend == "openai":
+            url, _, model = rest.partition("#")
+            if url.startswith(("http://", "https://")) and model:
+                return cls(backend="openai", url=url, model=model)
+        if backend == "vllm" and rest:
+            return cls(backend="vllm", model=rest)
+        raise ConfigError(
+            f"judge: {spec!r} is no judge; write lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
+        )
+
+
+def rooted_judge(judge: Any, folder: Path) -> Any:
+    """`judge` with its model, if that is a folder seen from `folder`, made relative to it."""
+
+    def rooted(model: object) -> object:
+        is_folder = isinstance(model, str) and model and (folder / model).is_dir()
+        return f"{folder / str(model)}" if is_folder else model
+
+    match judge:
+        case str() if judge.startswith("vllm:"):
+            return f"vllm:{rooted(judge.removeprefix('vllm:'))}"
+        case {"members": [*members]}:
+            return {**judge, "members": [rooted_judge(member, folder) for member in members]}
+        case {"backend": "vllm", "model": model}:
+            return {**judge, "model": rooted(model)}
+    return judge

@@ -1,0 +1,249 @@
+"""One configuration: a YAML file, overridden by the command line, checked before anything runs."""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.formula import Formula, FormulaError
+from adjudge.engine.config.judge import Count, JudgeConfig, Seconds
+from adjudge.engine.config.reward import RewardConfig
+from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
+from adjudge.fetchers.frames import Extractor
+from adjudge.fetchers.guard import Guard
+from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from adjudge.scoring.contract.by_expectation import expected
+from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols
+
+__all__ = ["ClusterConfig", "FetchConfig", "Price", "RunConfig", "StopConfig"]
+
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where pages come from: the network, a snapshot folder (or, without one, what the store holds), or nowhere."""
+
+    mode: Literal["live", "snapshot", "off"] = "live"
+    snapshot: str | None = None
+    extractor: Extractor = "trafilatura"
+    allow: list[str] = []
+    limits: Limits = DEFAULT_LIMITS
+    timeouts: Timeouts = DEFAULT_TIMEOUTS
+    contact: str = ""
+    robots: bool = False
+
+    def __post_init__(self) -> None:
+        Guard(self.allow)  # raises ValueError for an entry that is no address
+
+    @property
+    def reachable(self) -> list[str]:
+        """The addresses that the guard lets reports lead to."""
+        return self.allow if self.mode == "live" else []
+
+
+class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where evaluators run: `none` (this process), `local` (a small Ray on this machine), or a Ray head's address.
+
+    A string in the file is short for `address`. `evaluators` is how many there are (None: one a CPU of the cluster);
+    `fetchers` likewise for live pages. Each takes `cpus` of Ray's logical CPUs; a judge's replica
+    takes `judge_resources` by their names in Ray (GPU: 1), or `cpus` as well. What was answered is written every
+    `flush_seconds`. A worker that has work and shows no sign of life or progress for `hung_seconds` (beyond the
+    judge's own timeout) is replaced.
+    """
+
+    address: str = "none"
+    evaluators: Count | None = None
+    fetchers: Count | None = None
+    cpus: NotNegative = 1.0
+    judge_resources: dict[str, NotNegative] = {}
+    flush_seconds: Seconds = 30.0
+    hung_seconds: Seconds = 60.0
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a judge does and takes, for `plan`: tokens per second, and cost per million tokens."""
+
+    prompt_tokens_per_second: Positive | None = None
+    completion_tokens_per_second: Positive | None = None
+    cost_per_million_prompt_tokens: NotNegative = 0.0
+    cost_per_million_completion_tokens: NotNegative = 0.0
+
+
+class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a run may stop early: once `pairs` of systems (none named: all) are resolved by `metric`.
+
+    `error_rate` is for all pairs together. A string in the file is short for this mapping: METRIC or METRIC:A,B.
+    """
+
+    metric: str
+    pairs: list[tuple[str, str]] = []
+    error_rate: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
+
+    @classmethod
+    def from_spec(cls, spec: str) -> "StopConfig":
+        """`METRIC`, for all pairs of systems, or `METRIC:A,B`. Raises ConfigError."""
+        metric, colon, pair = spec.partition(":")
+        names = tuple(pair.split(",")) if colon else ()
+        if not metric or not all(names) or len(names) not in (0, 2):
+            raise ConfigError(
+                f"until_resolved: {spec!r} is no comparison; write METRIC or METRIC:A,B, or a mapping of metric:, "
+                "pairs: and error_rate: for more pairs"
+            )
+        return cls(metric=metric, pairs=[(names[0], names[1])] if names else [])
+
+
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A run, as the file says it (contract.md, Configuration). Relative paths are relative to the file's folder, those
+
+    of a protocol's option `file` too.
+    """
+
+    tasks: str
+    reports: list[str] = []
+    format: str = "adjudge"
+    protocols: list[str | dict[str, Any]] = msgspec.field(default_factory=lambda: ["race", "fact"])
+    judge: JudgeConfig | str = "lexical"
+    fetch: FetchConfig = FetchConfig()
+    store: str = ".adjudge/store"
+    out: str = "runs/first"
+    prompts: str | None = None
+    repeats: Count = 1
+    seed: Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] = 0
+    cluster: ClusterConfig | str = "none"
+    prices: dict[str, Price] = {}
+    reward: RewardConfig | None = None
+    retry_unscored: bool = False
+    serial: bool = False
+    until_resolved: StopConfig | str | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **overrides: object) -> "RunConfig":
+        """The configuration in the YAML file `path`, under the `overrides` that are not None. Raises ConfigError.
+
+        Protocols that are chosen by name keep the options that the file gives them.
+        """
+        file = Path(path)
+        raw = rooted(load_yaml(file), file.parent)
+        if (chosen := overrides.get("protocols")) is not None:
+            overrides["protocols"] = with_options(chosen, raw.get("protocols"))
+        for name, value in overrides.items():
+            if value is not None:
+                found = raw.get(name)
+                both = isinstance(value, dict) and isinstance(found, dict)
+                raw[name] = found | value if both else value  # type: ignore[operator]
+        return cls.of(raw, str(file))
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any], where: str = "configuration") -> "RunConfig":
+        """The configuration in a mapping, checked whole. Raises ConfigError."""
+        try:
+            config = msgspec.convert(dict(raw), type=cls)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"{where}: {_key_named(str(error))}") from error
+        if isinstance(config.judge, str):
+            config = msgspec.structs.replace(config, judge=JudgeConfig.from_spec(config.judge))
+        config.scoring_protocols()
+        config.stop_config()
+        if config.reward is not None:
+            config.reward_formula()
+            if config.reward.audit is not None:
+                config.audit_judge()
+        return config
+
+    def rooted(self, folder: str) -> "RunConfig":
+        """This configuration with its relative paths made relative to `folder`."""
+        return msgspec.convert(rooted(msgspec.to_builtins(self), Path(folder)), type=RunConfig)
+
+    def judge_config(self) -> JudgeConfig:
+        """The judge's configuration, a SPEC written out."""
+        return JudgeConfig.from_spec(self.judge) if isinstance(self.judge, str) else self.judge
+
+    def stop_config(self) -> StopConfig | None:
+        """When the run may stop early, a string written out; None: never. Raises ConfigError."""
+        stop = self.until_resolved
+        return StopConfig.from_spec(stop) if isinstance(stop, str) else stop
+
+    def cluster_config(self) -> ClusterConfig:
+        """Where evaluators run, a string written out."""
+        return ClusterConfig(address=self.cluster) if isinstance(self.cluster, str) else self.cluster
+
+    def scoring_protocols(self) -> tuple[ScoringProtocol, ...]:
+        """The protocols with their options. Raises ConfigError for unknown names and options."""
+        return self._chosen(self.protocols)
+
+    def reward_config(self) -> RewardConfig:
+        """The section `reward:`; without one, the run's protocols by their headline metrics."""
+        return self.reward or RewardConfig()
+
+    def criteria_digests(self) -> tuple[str, ...]:
+        """Digests of the files of criteria that the protocols name, in their order. Raises ConfigError."""
+        files = [entry["file"] for entry in self.protocols if isinstance(entry, dict) and "file" in entry]
+        try:
+            return tuple(
+                hashlib.blake2b(Path(file).read_bytes(), digest_size=8).hexdigest() for file in files
+            )
+        except OSError as error:
+            raise ConfigError(f"protocols: {error.filename}: cannot be read: {error.strerror}") from error
+
+    def reward_protocols(self) -> tuple[ScoringProtocol, ...]:
+        """The protocols that judge a rollout. Raises ConfigError."""
+        return self._chosen(self.reward_config().protocols or self.protocols)
+
+    def _chosen(self, entries: list[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
+        chosen = _chosen(entries)
+        return tuple(map(expected, chosen)) if self.judge_config().expects else chosen
+
+    def audit_judge(self) -> JudgeConfig:
+        """The second judge of rewards. Raises ConfigError if there is none."""
+        audit = self.reward_config().audit
+        if audit is None:
+            raise ConfigError("reward: audit: names no second judge")
+        return JudgeConfig.from_spec(audit.judge)
+
+    def reward_formula(self) -> Formula:
+        """What makes their scorecards a reward. Raises ConfigError for metrics that cannot be one."""
+        try:
+            return Formula(self.reward_config(), self.reward_protocols())
+        except FormulaError as error:
+            raise ConfigError(f"reward: {error}") from error
+
+
+def _chosen(entries: Sequence[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
+    chosen = [_protocol(entry) for entry in entries]
+    names = [protocol.name for protocol in chosen]
+    if not names:
+        raise ConfigError("protocols: name at least one")
+    if len(set(names)) < len(names):
+        raise ConfigError("protocols: a protocol may be named once; use another run for other options")
+    return tuple(chosen)
+
+
+def _protocol(entry: str | dict[str, Any]) -> ScoringProtocol:
+    options = {"name": entry} if isinstance(entry, str) else dict(entry)
+    name = options.pop("name", None)
+    loaders = _loaders()
+    if not isinstance(name, str) or name not in loaders:
+        raise ConfigError(f"protocols: {name!r} is not installed; there are {', '.join(sorted(loaders))}")
+    try:
+        protocol: ScoringProtocol = msgspec.convert(options, type=loaders[name]())
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"protocols: {name}: {_key_named(str(error))}") from error
+    return protocol
+
+
+@cache
+def _loaders() -> dict[str, Any]:
+    return dict(installed_protocols())
+
+
+def _key_named(message: str) -> str:
+    """msgspec's message with the key first: `fetch.mode: Invalid enum value 'x'`."""
+    text, _, at = message.partition(" - at `$")
+    key = at.rstrip("`").lstrip(".")
+    return f"{key}: {text}" if key else text

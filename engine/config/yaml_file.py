@@ -1,0 +1,81 @@
+"""The configuration's file: YAML, with its relative paths seen from its folder."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.judge import rooted_judge
+
+__all__ = ["load_yaml", "rooted", "with_options"]
+
+_PATHS = ("tasks", "store", "out", "prompts")
+
+
+class _Yaml(yaml.SafeLoader):
+    """YAML 1.2's idea of true and false: `off`, `on`, `yes` and `no` are words."""
+
+
+_Yaml.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+_Yaml.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+
+
+def load_yaml(file: Path) -> dict[str, Any]:
+    """The mapping in `file`. Raises ConfigError."""
+    try:
+        raw = yaml.load(file.read_text(encoding="utf-8"), Loader=_Yaml)  # a SafeLoader
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{file}: must be a mapping of settings (tasks:, reports:, ...)")
+    return raw
+
+
+def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """`raw` with its relative paths made relative to `folder`."""
+
+    def from_folder(value: object) -> object:
+        return str(folder / value) if isinstance(value, str) and "://" not in value else value
+
+    def with_files(found: Any) -> Any:
+        match found:
+            case {"file": file}:
+                return {**found, "file": from_folder(file)}
+            case [*entries]:
+                return [with_files(entry) for entry in entries]
+        return found
+
+    made = {"store": ".adjudge/store", "out": "runs/first", **raw}
+    made |= {name: from_folder(made[name]) for name in _PATHS if name in made}
+    if isinstance(made.get("reports"), list):
+        made["reports"] = [from_folder(pattern) for pattern in made["reports"]]
+    if "protocols" in made:
+        made["protocols"] = with_files(made["protocols"])
+    if "judge" in made:
+        made["judge"] = rooted_judge(made["judge"], folder)
+    fetch = made.get("fetch")
+    if isinstance(fetch, dict) and "snapshot" in fetch:
+        made["fetch"] = {**fetch, "snapshot": from_folder(fetch["snapshot"])}
+    if isinstance(reward := made.get("reward"), dict):
+        files = {name: with_files(reward[name]) for name in ("protocols", "canary") if name in reward}
+        made["reward"] = reward | files
+    return made
+
+
+def with_options(chosen: Any, entries: Any) -> Any:
+    """`chosen` protocols, those that are only named as one of `entries` has them."""
+    if not isinstance(chosen, list) or not isinstance(entries, list):
+        return chosen
+    known = {str(entry.get("name")): entry for entry in entries if isinstance(entry, dict)}
+    return [known.get(one, one) if isinstance(one, str) else one for one in chosen]

@@ -1,0 +1,1 @@
+"""One case: asker, reader, router and limits, and how they are put together."""

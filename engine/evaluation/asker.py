@@ -1,0 +1,210 @@
+"""Asking: the store first, then the judge; two equal questions in flight are one call."""
+
+import asyncio
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import msgspec
+
+from adjudge.engine.store import JudgmentStore
+from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.fetchers.flight import SingleFlight
+from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
+from adjudge.judges.schema import schema_of
+from adjudge.prompts import PromptBook
+
+__all__ = ["Asker", "Remembered"]
+
+A = TypeVar("A", bound=Answer)
+
+ENGINE = f"adjudge {version('adjudge')}"
+
+
+class Asker:
+    """Answers questions from `store`, else from `judge`, and keeps what came back.
+
+    `from_store` and `from_judge` count the answers, `metrics` in detail. One event loop.
+    """
+
+    def __init__(
+        self, judge: Judge, store: JudgmentStore, book: PromptBook, metrics: Metrics | None = None
+    ) -> None:
+        self.judge = judge
+        self.metrics = metrics or Metrics()
+        self.from_store = 0
+        self.from_judge = 0
+        self.store = store
+        self._book = book
+        self._flights: SingleFlight[bytes, Judgment[Any]] = SingleFlight()
+        self._at_judge: Counter[int] = Counter()
+        self._replied = asyncio.Event()
+        self._static: dict[tuple[type, str, int, tuple[float, ...]], bytes] = {}
+
+    def key(self, question: Question[A], repeat: int) -> bytes:
+        """The 16-byte key of `question`: equal keys are the same question to the same judge (design.md, records)."""
+        static = self._static_part(question)
+        parts = (static, question.context.digest, repeat.to_bytes(4, "big"), question.identity())
+        return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
+
+    async def room(self, questions: int, priority: int) -> None:
+        """Wait until the judge has fewer than `questions` of this priority or a lower number, which goes first."""
+        while sum(n for other, n in self._at_judge.items() if other <= priority) >= questions:
+            self._replied.clear()
+            await self._replied.wait()
+
+    def _static_part(self, question: Question[A]) -> bytes:
+        """The hash of what all questions of one type, language and length share."""
+        kind = (type(question), question.language, question.count, question.options)
+        found = self._static.get(kind)
+        if found is None:
+            preamble = self._book.get("preamble", question.language)
+            prompts = [
+                preamble.digest,
+                self._book.get(question.prompt, question.language, question.folder).digest,
+            ]
+            schema = schema_of(question, self.judge.analysis)
+            parts = (self.judge.fingerprint, self.judge.sampling, prompts, schema)
+            found = self._static[kind] = hashlib.blake2b(
+                msgspec.msgpack.encode(parts), digest_size=16
+            ).digest()
+        return found
+
+    async def ask(
+        self, question: Question[A], repeat: int = 0, priority: int = 0, deadline: float | None = None
+    ) -> Judgment[A]:
+        """The judgment of `question`.
+
+        `deadline` is in seconds of the event loop's clock. Raises only what the judge raises for itself (engine-fatal)
+        and StoreError.
+        """
+        key = self.key(question, repeat)
+        (judgment,) = self.store.at_hand((key,), (question,))
+        if judgment is None:
+            return await self._find(question, key, repeat, priority, deadline)
+        self._count_stored(1)
+        return judgment
+
+    async def ask_all(
+        self,
+        questions: Sequence[Question[A]],
+        repeat: int = 0,
+        priority: int = 0,
+        deadline: float | None = None,
+        each: Callable[[Judgment[A]], None] = lambda judgment: None,
+    ) -> list[Judgment[A]]:
+        """What `ask` gives for `questions`, asked all at once, in order; `each` is told of every one as it comes."""
+        keys = [self.key(question, repeat) for question in questions]
+        known = self.store.at_hand(keys, questions)
+        stored = [judgment for judgment in known if judgment is not None]
+        self._count_stored(len(stored))
+        for judgment in stored:
+            each(judgment)
+        if len(stored) == len(known):
+            await asyncio.sleep(0)  # others come in between, however much the store has
+            return stored
+
+        async def find(question: Question[A], key: bytes) -> Judgment[A]:
+            judgment = await self._find(question, key, repeat, priority, deadline)
+            each(judgment)
+            return judgment
+
+        late = (
+            find(question, key)
+            for question, key, judgment in zip(questions, keys, known, strict=True)
+            if judgment is None
+        )
+        found = iter(await asyncio.gather(*late))
+        return [next(found) if judgment is None else judgment for judgment in known]
+
+    async def _find(
+        self, question: Question[A], key: bytes, repeat: int, priority: int, deadline: float | None
+    ) -> Judgment[A]:
+        """What the store has elsewhere, or else the judge says, before the deadline."""
+        # Not the deadline: whoever else waits for the same key may have more time, or all the time there is.
+        asked = Asked(key=key, repeat=repeat, priority=priority)
+        if deadline is None:
+            return await self._get_or_answer(question, asked)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._get_or_answer(question, asked)
+        except TimeoutError:
+            return self._judgment(key, question, Reply(reason="deadline"))
+
+    async def _get_or_answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
+        key = asked.key
+        if key not in self._flights and (stored := await self.store.get(key, question)) is not None:
+            self._count_stored(1)
+            return stored
+        return await self._flights.do(key, lambda: self._answer(question, asked))
+
+    def _count_stored(self, judgments: int) -> None:
+        self.from_store += judgments
+        self.metrics.stored(self.store.parts.table, judgments)
+
+    async def _answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
+        started = time.perf_counter()
+        self._at_judge[asked.priority] += 1
+        try:
+            reply = await self.judge.answer(question, asked)
+        finally:
+            self._leave_judge(asked.priority)
+        self.from_judge += 1
+        judgment = self._judgment(asked.key, question, reply)
+        self.metrics.answered(judgment, time.perf_counter() - started)
+        if reply.reason != "deadline":
+            self.store.put(judgment)
+        return judgment
+
+    def _leave_judge(self, priority: int) -> None:
+        self._at_judge[priority] -= 1
+        if not self._at_judge[priority]:
+            del self._at_judge[priority]
+        self._replied.set()
+
+    def _judgment(self, key: bytes, question: Question[A], reply: Reply[A]) -> Judgment[A]:
+        return Judgment(
+            key=key,
+            group=question.context.digest,
+            question=type(question).__name__,
+            answer=reply.answer,
+            status="unscored" if reply.answer is None else "scored",
+            reason=reply.reason,
+            text=reply.text,
+            finish_reason=reply.finish_reason,
+            usage=reply.usage,
+            seconds=reply.seconds,
+            judge=self.judge.fingerprint,
+            engine=ENGINE,
+            written_at=time.time_ns() // 1000,
+        )
+
+
+class Remembered:
+    """A judge whose answers are kept: a member of a panel, each of whose opinions is a judgment of its own."""
+
+    def __init__(self, asker: Asker) -> None:
+        self.name = asker.judge.name
+        self.fingerprint = asker.judge.fingerprint
+        self.sampling = asker.judge.sampling
+        self.analysis = asker.judge.analysis
+        self._asker = asker
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The stored or fresh judgment, as a reply."""
+        judgment = await self._asker.ask(question, asked.repeat, asked.priority, asked.deadline)
+        return Reply(
+            answer=judgment.answer,
+            reason=judgment.reason,
+            text=judgment.text,
+            finish_reason=judgment.finish_reason,
+            usage=judgment.usage,
+            seconds=judgment.seconds,
+        )
+
+    async def close(self) -> None:
+        """Close the judge."""
+        await self._asker.judge.close()

@@ -1,0 +1,200 @@
+"""Opens what a run needs (stores, judge, fetcher) and closes it again, whatever happens in between."""
+
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.run import FetchConfig, RunConfig
+from adjudge.engine.evaluation.asker import Asker, Remembered
+from adjudge.engine.evaluation.evaluator import Evaluator
+from adjudge.engine.evaluation.limit import Limit, Limited
+from adjudge.engine.evaluation.reader import Reader
+from adjudge.engine.evaluation.router import Router
+from adjudge.engine.store import JudgmentStore, PageStore, Place
+from adjudge.engine.store.parts import FLUSH_SECONDS
+from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.fetchers.http import HttpFetcher
+from adjudge.fetchers.page import Fetcher
+from adjudge.fetchers.snapshot import SnapshotError, SnapshotFetcher
+from adjudge.judges import Judge, LexicalJudge
+from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.judges.panel import PanelJudge
+from adjudge.judges.render import secret_from_environment
+from adjudge.judges.vllm import VLLMConfig, VLLMJudge
+from adjudge.prompts import PromptBook, PromptError
+
+__all__ = ["LEAST_WINDOW", "make_book", "make_fetcher", "make_judge", "open_evaluator", "window_of"]
+
+LEAST_WINDOW = 16  # a case also reads and computes, and asks little at its beginning and end
+
+
+@asynccontextmanager
+async def open_evaluator(
+    config: RunConfig,
+    place: Place | None = None,
+    *,
+    flush_seconds: float = FLUSH_SECONDS,
+    judge: Callable[[PromptBook], Judge] | None = None,
+    fetcher: Fetcher | None = None,
+    limit: Limit | None = None,
+) -> AsyncIterator[Evaluator]:
+    """The evaluator of `config`, its stores open. On the way out everything is written and closed.
+
+    What is asked and read is kept at `place` instead of the configuration's store, if given; `judge` makes another
+    judge than the configured one, and `fetcher` reads in place of the configured one. Questions are asked under
+    `limit`; without one, under the configuration's.
+
+    Raises ConfigError, StoreError, and what the judge raises for a server it cannot use.
+    """
+    book = make_book(config)
+    place = place or Place.of(config.store)
+    judgments = JudgmentStore(place, retry_unscored=config.retry_unscored, flush_seconds=flush_seconds)
+    own_fetcher, source = make_fetcher(config.fetch, network=fetcher is None)
+    fetcher = fetcher or own_fetcher
+    pages = PageStore(
+        place,
+        source,
+        allow=config.fetch.reachable,
+        retry_unscored=config.retry_unscored,
+        flush_seconds=flush_seconds,
+    )
+    metrics = Metrics()
+    metrics.watch(parts=judgments.parts)
+    metrics.watch(parts=pages.parts)
+    async with AsyncExitStack() as stack:
+        await judgments.parts.open()
+        stack.push_async_callback(judgments.parts.close)
+        await pages.parts.open()
+        stack.push_async_callback(pages.parts.close)
+        if fetcher is not None:
+            stack.push_async_callback(fetcher.close)
+        made = (judge or partial(_configured, config, judgments, metrics))(book)
+        metrics.watch(judge=made)
+        if limit is None and (per_minute := config.judge_config().tokens_per_minute) is not None:
+            limit = Limit(config.judge_config().max_in_flight, per_minute)
+        if limit is not None:
+            made = Limited(made, limit)
+        stack.push_async_callback(made.close)
+        yield Evaluator(
+            Asker(made, judgments, book, metrics),
+            Reader(pages, fetcher, metrics),
+            config.scoring_protocols(),
+            window_of(config, config.judge_config().max_in_flight),
+        )
+
+
+def window_of(config: RunConfig, slots: int) -> int:
+    """How many (case, protocol) pairs are at work at once for a judge that takes `slots` questions at once."""
+    return 1 if config.serial else max(LEAST_WINDOW, slots)
+
+
+def _configured(config: RunConfig, judgments: JudgmentStore, metrics: Metrics, book: PromptBook) -> Judge:
+    def kept(member: Judge) -> Judge:
+        metrics.watch(judge=member)
+        return Remembered(Asker(member, judgments, book, metrics))
+
+    return make_judge(config.judge_config(), book, kept)
+
+
+def make_book(config: RunConfig) -> PromptBook:
+    """The prompts of `config`. Raises ConfigError if an override does not fit."""
+    try:
+        return PromptBook(None if config.prompts is None else Path(config.prompts))
+    except PromptError as error:
+        raise ConfigError(f"prompts: {error}") from error
+
+
+def make_judge(
+    config: JudgeConfig, book: PromptBook, kept: Callable[[Judge], Judge] = lambda judge: judge
+) -> Judge:
+    """The judge that `config` describes; `kept` wraps the members of a panel. Raises ConfigError."""
+    if config.backend == "lexical":
+        return LexicalJudge()
+    if config.backend == "panel":
+        return PanelJudge([kept(make_judge(member, book)) for member in config.panel()], config.combination)
+    if config.backend == "vllm":
+        return VLLMJudge(_vllm(config), book, secret_from_environment())
+    if config.scoring == "expected":
+        raise ConfigError("judge: scoring: expected needs backend vllm, which sees label probabilities")
+    urls = config.urls or [config.url]
+    if not all(urls) or not config.model:
+        raise ConfigError("judge: backend openai needs url: (or urls:) and model:")
+    if len(urls) == 1:
+        return OpenAIJudge(_openai(config, urls[0], config.max_in_flight), book, secret_from_environment())
+    share = -(-config.max_in_flight // len(urls))
+    return Router(
+        {url: OpenAIJudge(_openai(config, url, share), book, secret_from_environment()) for url in urls}
+    )
+
+
+def _vllm(config: JudgeConfig) -> VLLMConfig:
+    if not config.model:
+        raise ConfigError("judge: backend vllm needs model:, a name or a folder")
+    if config.thinking or config.media:
+        raise ConfigError(
+            "judge: backend vllm takes neither thinking nor media; run a vLLM server and use backend openai"
+        )
+    return VLLMConfig(
+        model=config.model,
+        revision=config.revision,
+        tensor_parallel=config.tensor_parallel,
+        max_context=config.max_context,
+        max_in_flight=config.max_in_flight,
+        timeout_s=config.timeout_s,
+        temperature=config.temperature,
+        scoring=config.scoring,
+        engine=config.engine,
+    )
+
+
+def _openai(config: JudgeConfig, url: str, max_in_flight: int) -> OpenAIConfig:
+    return OpenAIConfig(
+        url=url,
+        model=config.model,
+        revision=config.revision,
+        max_in_flight=max_in_flight,
+        temperature=config.temperature,
+        max_context=config.max_context,
+        thinking=config.thinking,
+        retries=config.retries,
+        timeout_s=config.timeout_s,
+        media=tuple(config.media),
+    )
+
+
+def make_fetcher(config: FetchConfig, network: bool = True) -> tuple[Fetcher | None, str]:
+    """The fetcher (None for none) and the name under which its pages are stored; only one that needs no `network`."""
+    live = f"live {config.extractor}"
+    if config.mode == "off" or (config.mode == "snapshot" and config.snapshot is None):
+        return None, live if config.mode == "snapshot" else "off"
+    if config.mode == "live":
+        return (_live(config) if network else None), live
+    folder = Path(str(config.snapshot))
+    try:
+        index = (folder / "index.jsonl").read_bytes()
+    except OSError as error:
+        raise ConfigError(f"fetch.snapshot: {folder}/index.jsonl cannot be read: {error.strerror}") from error
+    digest = hashlib.blake2b(index, digest_size=16).hexdigest()
+    try:
+        frozen = SnapshotFetcher(folder, config.limits, config.timeouts, extractor=config.extractor)
+    except SnapshotError as error:
+        raise ConfigError(f"fetch.snapshot: {error}") from error
+    return frozen, f"snapshot {digest} {config.extractor}"
+
+
+def _live(config: FetchConfig) -> HttpFetcher:
+    try:
+        return HttpFetcher(
+            config.limits,
+            config.timeouts,
+            extractor=config.extractor,
+            allow=config.allow,
+            contact=config.contact,
+            robots=config.robots,
+        )
+    except ValueError as error:
+        raise ConfigError(f"fetch: {error}") from error

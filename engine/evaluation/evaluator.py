@@ -1,0 +1,175 @@
+"""Runs cases through protocols, a sliding window of them at a time: the same class in this process and on a cluster."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from adjudge.engine.evaluation.asker import Asker
+from adjudge.engine.evaluation.reader import Reader
+from adjudge.engine.records.record import JudgeRecord
+from adjudge.engine.telemetry.families import Family
+from adjudge.engine.telemetry.logs import about, case_name
+from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.fetchers.page import Page
+from adjudge.judges import Answer, Judgment, Question, Usage
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import ScoringProtocol, score_case
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = ["CaseTools", "Counts", "Evaluator"]
+
+A = TypeVar("A", bound=Answer)
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Where judgments and pages came from."""
+
+    from_store: int = 0
+    from_judge: int = 0
+    pages_from_store: int = 0
+    pages_read: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(
+            self.from_store + other.from_store,
+            self.from_judge + other.from_judge,
+            self.pages_from_store + other.pages_from_store,
+            self.pages_read + other.pages_read,
+        )
+
+
+class CaseTools:
+    """What one protocol may do for one case; remembers what it did."""
+
+    def __init__(
+        self, asker: Asker, reader: Reader, repeat: int, priority: int = 0, deadline: float | None = None
+    ) -> None:
+        self._asker = asker
+        self._reader = reader
+        self._repeat = repeat
+        self._priority = priority
+        self._deadline = deadline
+        self.judgments: dict[str, Usage] = {}
+        self.pages: dict[str, None] = {}
+        self.asked = 0
+        self.answered = 0
+
+    async def ask(self, question: Question[A]) -> Judgment[A]:
+        """The judgment of `question` under this case's repeat, priority and deadline."""
+        (judgment,) = await self.ask_all((question,))
+        return judgment
+
+    async def ask_all(self, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
+        """The judgments of `questions`, asked all at once, in their order."""
+        asked = tuple(questions)
+        self.asked += len(asked)
+        return await self._asker.ask_all(
+            asked, self._repeat, self._priority, self._deadline, each=self._remember
+        )
+
+    def _remember(self, judgment: Judgment[A]) -> None:
+        self.answered += judgment.answer is not None
+        self.judgments[judgment.key.hex()] = judgment.usage
+
+    async def read(self, url: str) -> Page:
+        """The page behind `url`."""
+        page = await self._reader.read(url)
+        self.pages[page.url] = None
+        return page
+
+
+class Evaluator:
+    """Scores cases by `protocols`, at most `window` (case, protocol) pairs at once."""
+
+    def __init__(
+        self, asker: Asker, reader: Reader, protocols: tuple[ScoringProtocol, ...], window: int
+    ) -> None:
+        self.asker = asker
+        self.reader = reader
+        self.protocols = protocols
+        self._window = window
+
+    @property
+    def judge(self) -> JudgeRecord:
+        """Who answers."""
+        return JudgeRecord.of(self.asker.judge)
+
+    @property
+    def pages(self) -> str:
+        """The source that pages are stored under."""
+        return self.reader.source
+
+    @property
+    def metrics(self) -> Metrics:
+        """The numbers of this process."""
+        return self.asker.metrics
+
+    def measured(self) -> list[Family]:
+        """All numbers as they stand."""
+        return self.metrics.families()
+
+    @property
+    def counts(self) -> Counts:
+        """Where judgments and pages came from until now."""
+        return Counts(
+            self.asker.from_store, self.asker.from_judge, self.reader.from_store, self.reader.from_fetcher
+        )
+
+    async def flush(self) -> None:
+        """Write all that was answered and read until now. Raises StoreError."""
+        await asyncio.gather(self.asker.store.parts.flush(), self.reader.store.parts.flush())
+
+    async def refresh(self) -> None:
+        """Look at what other processes wrote since. Raises StoreError."""
+        await asyncio.gather(self.asker.store.parts.refresh(), self.reader.store.parts.refresh())
+
+    async def score(
+        self, case: Case, protocol: ScoringProtocol, priority: int = 0, deadline: float | None = None
+    ) -> Scorecard:
+        """One case under one protocol."""
+        tools = CaseTools(self.asker, self.reader, case.repeat, priority, deadline)
+        report = case.report
+        name = case_name(report.system, case.task.id, report.sample, case.repeat)
+        self.metrics.at_work(1)
+        try:
+            with about(shard=case.task.id, case=name):
+                card = await score_case(protocol, case, tools)
+        finally:
+            self.metrics.at_work(-1)
+        return msgspec.structs.replace(
+            card,
+            judgments=tuple(sorted(tools.judgments)),
+            pages=tuple(sorted(tools.pages)),
+            usage=sum(tools.judgments.values(), Usage()),
+        )
+
+    async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:
+        """The scorecards of `cases`, as each is done. An engine-fatal error ends the run and propagates."""
+        work = ((case, protocol) for case in cases for protocol in self.protocols)
+        done: asyncio.Queue[Scorecard | None] = asyncio.Queue(self._window)
+        workers = [asyncio.ensure_future(self._work(work, done)) for _ in range(self._window)]
+        finish = asyncio.ensure_future(_finish(workers, done))
+        try:
+            while (card := await done.get()) is not None:
+                yield card
+            await finish
+        finally:
+            for task in (*workers, finish):
+                task.cancel()
+            await asyncio.gather(*workers, finish, return_exceptions=True)
+
+    async def _work(
+        self, work: Iterator[tuple[Case, ScoringProtocol]], done: "asyncio.Queue[Scorecard | None]"
+    ) -> None:
+        for case, protocol in work:
+            await done.put(await self.score(case, protocol))
+
+
+async def _finish(workers: list["asyncio.Task[None]"], done: "asyncio.Queue[Scorecard | None]") -> None:
+    """Put None when all workers are done, or as soon as one has failed; then raise that failure."""
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        await done.put(None)

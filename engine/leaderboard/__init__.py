@@ -1,0 +1,1 @@
+"""From score rows to standings."""

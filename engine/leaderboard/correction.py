@@ -1,0 +1,128 @@
+"""A judge's means and differences put right by people's scores of a few tasks (prediction-powered inference)."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from adjudge.engine.leaderboard.ratings import left_out, matrix_named, rating_array, read_ratings
+from adjudge.engine.records.matrices import ScoreMatrix, figure
+from adjudge.scoring.kernels.comparison.paired_tests import paired_t
+from adjudge.scoring.kernels.comparison.prediction_powered import (
+    PredictionPowered,
+    powered_differences,
+    powered_means,
+)
+
+__all__ = ["Corrected", "CorrectedDifference", "Correction", "corrections"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Corrected(msgspec.Struct, frozen=True, kw_only=True):
+    """What people's mean score of all tasks would be, on their scale, at 95 %; None where too few are labelled.
+
+    `power` is the weight that the judge was given (PPI++; 0: people alone, 1 about: a judge as good as people).
+    `people`, `people_low` and `people_high` are what the labels say without the judge. `n_labelled` tasks have a label
+    and a judge's score, `n_unlabelled` the judge's score alone.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    power: float
+    people: float | None
+    people_low: float | None
+    people_high: float | None
+    n_labelled: int
+    n_unlabelled: int
+
+
+class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """System `a` less system `b`: the judge's own mean difference with Student's interval, and the corrected one."""
+
+    a: str
+    b: str
+    raw: float | None
+    raw_low: float | None
+    raw_high: float | None
+    corrected: Corrected
+
+
+class Correction(msgspec.Struct, frozen=True, kw_only=True):
+    """All systems and pairs of one metric; systems without a label have no figures, pairs without one are left out.
+
+    `left_out` are the reports that people rated and the runs do not have.
+    """
+
+    protocol: str
+    metric: str
+    means: dict[str, Corrected]
+    differences: tuple[CorrectedDifference, ...]
+    left_out: str = ""
+
+
+def corrections(matrices: list[ScoreMatrix], human: str | Path) -> list[Correction]:
+    """The corrections of every metric that the ratings in the file `human` are of; a report's label is their mean.
+
+    The rated tasks must have been drawn at random. Raises ConfigError for a file that cannot be read, a bad line, and
+    a metric that is not there.
+    """
+    ratings = list(read_ratings(Path(human)))
+    found = []
+    for name in dict.fromkeys(rating.metric for rating in ratings):
+        matrix = matrix_named(matrices, name)
+        named = [rating for rating in ratings if rating.metric == name]
+        found.append(_correction(matrix, _mean_rating(rating_array(matrix, named)), left_out(matrix, named)))
+    return found
+
+
+def _correction(matrix: ScoreMatrix, labels: Floats, strange: str) -> Correction:
+    judge = matrix.values
+    means = _listed(powered_means(judge, labels), powered_means(judge, labels, power=0.0))
+    differences = _listed(powered_differences(judge, labels), powered_differences(judge, labels, power=0.0))
+    raw = paired_t(judge)
+    pairs = [
+        CorrectedDifference(
+            a=matrix.systems[raw.first[pair]],
+            b=matrix.systems[raw.second[pair]],
+            raw=figure(raw.mean_difference[pair]),
+            raw_low=figure(raw.low[pair]),
+            raw_high=figure(raw.high[pair]),
+            corrected=corrected,
+        )
+        for pair, corrected in enumerate(differences)
+        if corrected.n_labelled
+    ]
+    return Correction(
+        protocol=matrix.protocol,
+        metric=matrix.metric,
+        means=dict(zip(matrix.systems, means, strict=True)),
+        differences=tuple(pairs),
+        left_out=strange,
+    )
+
+
+def _listed(found: PredictionPowered, alone: PredictionPowered) -> list[Corrected]:
+    return [
+        Corrected(
+            value=figure(found.estimate[row]),
+            low=figure(found.low[row]),
+            high=figure(found.high[row]),
+            power=float(found.power[row]),
+            people=figure(alone.estimate[row]),
+            people_low=figure(alone.low[row]),
+            people_high=figure(alone.high[row]),
+            n_labelled=int(found.n_labelled[row]),
+            n_unlabelled=int(found.n_unlabelled[row]),
+        )
+        for row in range(found.estimate.size)
+    ]
+
+
+def _mean_rating(ratings: Floats) -> Floats:
+    """The mean over raters `[S, T]` of `[S, T, R]`, NaN where nobody rated."""
+    rated = ~np.isnan(ratings)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(rated, ratings, 0.0).sum(axis=2) / rated.sum(axis=2))

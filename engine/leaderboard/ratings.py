@@ -1,0 +1,96 @@
+"""People's scores of a run's reports, from a file."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.records.matrices import ScoreMatrix
+
+__all__ = ["HumanRating", "left_out", "matrix_named", "rating_array", "read_ratings"]
+
+
+_NAMED = 5
+
+
+class HumanRating(msgspec.Struct, frozen=True, kw_only=True):
+    """One rater's score of one report. `metric` is a metric of the run, or `protocol.metric`.
+
+    `value` is in the units of scores.parquet: 0 to 1 for most, where tables show 0 to 100.
+    """
+
+    task_id: str
+    system: str
+    rater: str
+    metric: str
+    value: float
+
+
+def read_ratings(file: Path) -> Iterator[HumanRating]:
+    """The ratings in `file`, CSV by its name or else JSON Lines.
+
+    Raises ConfigError for what cannot be read, for a file without any, and for two ratings of one report by one rater
+    that differ.
+    """
+    try:
+        if file.suffix == ".csv":
+            with file.open(encoding="utf-8-sig", newline="") as lines:
+                rows: list[object] = [{k: v for k, v in row.items() if k} for row in csv.DictReader(lines)]
+        else:
+            text = file.read_text(encoding="utf-8-sig")
+            rows = [msgspec.json.decode(line) for line in text.split("\n") if line.strip()]
+    except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
+        raise ConfigError(f"human: {file} cannot be read: {error}") from error
+    if not rows:
+        raise ConfigError(f"human: {file} holds no rating")
+    seen: dict[tuple[str, str, str, str], tuple[int, float]] = {}
+    for number, row in enumerate(rows, 1):
+        try:
+            rating = msgspec.convert(row, HumanRating, strict=False)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"human: {file}, rating {number}: {error}") from error
+        if not np.isfinite(rating.value):
+            raise ConfigError(f"human: {file}, rating {number}: value must be a finite number")
+        what = (rating.task_id, rating.system, rating.rater, rating.metric)
+        first, value = seen.setdefault(what, (number, rating.value))
+        if value != rating.value:
+            raise ConfigError(
+                f"human: {file}, ratings {first} and {number} differ and are both {rating.rater!r}'s {rating.metric} "
+                f"of system {rating.system!r}, task {rating.task_id!r}"
+            )
+        yield rating
+
+
+def matrix_named(matrices: list[ScoreMatrix], name: str) -> ScoreMatrix:
+    """The metric that a rating calls `name`. Raises ConfigError."""
+    for matrix in matrices:
+        if name in (matrix.metric, f"{matrix.protocol}.{matrix.metric}"):
+            return matrix
+    known = ", ".join(f"{matrix.protocol}.{matrix.metric}" for matrix in matrices)
+    raise ConfigError(f"human: the run has no metric {name!r}; there are {known}")
+
+
+def left_out(matrix: ScoreMatrix, ratings: list[HumanRating]) -> str:
+    """The first reports that `ratings` are of and the run has not, "" if there are none."""
+    known = {*matrix.systems}, {*matrix.tasks}
+    strange = [one for one in ratings if one.system not in known[0] or one.task_id not in known[1]]
+    names = list(dict.fromkeys(f"{one.system!r} on task {one.task_id!r}" for one in strange))
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+def rating_array(matrix: ScoreMatrix, ratings: list[HumanRating]) -> npt.NDArray[np.float64]:
+    """Ratings as [S, T, R]; those of reports that the run does not have are left out. Raises ConfigError."""
+    systems = {name: row for row, name in enumerate(matrix.systems)}
+    tasks = {name: column for column, name in enumerate(matrix.tasks)}
+    raters = {name: place for place, name in enumerate(sorted({rating.rater for rating in ratings}))}
+    humans = np.full((len(systems), len(tasks), len(raters)), np.nan)
+    for rating in ratings:
+        if rating.system in systems and rating.task_id in tasks:
+            humans[systems[rating.system], tasks[rating.task_id], raters[rating.rater]] = rating.value
+    if np.isnan(humans).all():
+        raise ConfigError(f"human: none of the ratings of {matrix.metric!r} is of a report in this run")
+    return humans

@@ -1,0 +1,71 @@
+"""Where a leaderboard comes from: what a reader needs to judge it, and to make it again."""
+
+import shlex
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from adjudge.engine.records.record import RunRecord
+
+__all__ = ["Provenance"]
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in a reader's words: its judge, prompts (file name to digest), protocols with options, seed and command.
+
+    `began` is UTC; `seconds` how long it took; `rejected` counts input lines left out. No paths but those in `command`
+    as it was typed.
+    """
+
+    run: str
+    command: str
+    judge: str
+    fingerprint: str
+    sampling: str
+    prompts: dict[str, str]
+    protocols: tuple[dict[str, Any], ...]
+    repeats: int
+    seed: int
+    versions: dict[str, str]
+    began: str
+    seconds: float
+    tasks: int
+    systems: int
+    rejected: int
+    from_store: int
+    from_judge: int
+
+    @classmethod
+    def of(cls, record: RunRecord) -> "Provenance":
+        """What `record` says."""
+        return cls(
+            run=record.run,
+            command=_typed(record.command),
+            judge=record.judge.name,
+            fingerprint=record.judge.fingerprint,
+            sampling=record.judge.sampling,
+            prompts=record.prompts,
+            protocols=tuple(
+                {"name": one} if isinstance(one, str) else dict(one) for one in record.config.protocols
+            ),
+            repeats=record.config.repeats,
+            seed=record.config.seed,
+            versions={"python": record.python, **record.versions},
+            began=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(record.started)),
+            seconds=record.ended - record.started,
+            tasks=len(record.tasks),
+            systems=len(record.systems),
+            rejected=len(record.rejected),
+            from_store=record.from_store,
+            from_judge=record.from_judge,
+        )
+
+
+def _typed(command: list[str]) -> str:
+    """The command as it was typed, without the folder that the program is in."""
+    if not command:
+        return ""
+    program = Path(command[0]).name
+    return shlex.join(["adjudge" if program in ("-c", "cli.py") else program, *command[1:]])

@@ -1,0 +1,111 @@
+"""What a run says of itself in its folder: run.json."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import msgspec
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.formats import Rejected
+from adjudge.engine.records.resolution import Resolution
+from adjudge.engine.records.spending import Spent
+from adjudge.judges import Judge
+from adjudge.scoring.contract.case import Task
+from adjudge.scoring.contract.scorecard import Metric
+
+__all__ = ["JudgeRecord", "RunRecord", "TaskRecord"]
+
+
+class JudgeRecord(msgspec.Struct, frozen=True):
+    """Who judged; `analysis` says whether it was asked to reason before its verdict."""
+
+    name: str
+    fingerprint: str
+    sampling: str
+    analysis: bool = True
+
+    @classmethod
+    def of(cls, judge: Judge) -> "JudgeRecord":
+        """What `judge` says of itself."""
+        return cls(judge.name, judge.fingerprint, judge.sampling, judge.analysis)
+
+
+class TaskRecord(msgspec.Struct, frozen=True):
+    """What a leaderboard breaks a task down by, and the digest of what it asks and of its gold."""
+
+    language: str
+    domain: str
+    digest: str = ""
+
+    @classmethod
+    def of(cls, task: Task) -> "TaskRecord":
+        """The record of `task`; how its gold is spelled, spaces and order of keys, makes no difference."""
+        gold = {protocol: _plain(raw) for protocol, raw in task.gold.items()}
+        whole = msgspec.json.encode((task.prompt, gold), order="sorted")
+        return cls(task.language, task.domain, hashlib.blake2b(whole, digest_size=8).hexdigest())
+
+
+def _plain(raw: msgspec.Raw) -> object:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return bytes(raw)
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A run: its configuration as it was used, versions, judge, prompts (file name to digest), metrics and tasks.
+
+    `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
+    `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took.
+    `stopped` says how a run ended that was to stop when its comparisons were resolved. `criteria` are the digests of
+    the protocols' files of criteria. `began_in` leads from the run's folder to the one that relative paths are seen
+    from, as both were.
+    """
+
+    run: str
+    started: float
+    ended: float
+    command: list[str]
+    config: RunConfig
+    versions: dict[str, str]
+    python: str
+    judge: JudgeRecord
+    prompts: dict[str, str]
+    metrics: dict[str, tuple[Metric, ...]]
+    tasks: dict[str, TaskRecord]
+    systems: list[str]
+    spent: dict[str, Spent] = {}
+    pages: str
+    rejected: tuple[Rejected, ...]
+    from_store: int
+    from_judge: int
+    stopped: Resolution | None = None
+    criteria: tuple[str, ...] = ()
+    began_in: str | None = None
+
+    def found_from_here(self, folder: Path) -> "RunRecord":
+        """The record of the run in `folder`, with relative paths that lead there from where this process is."""
+        if self.began_in is None:
+            return self
+        return msgspec.structs.replace(
+            self, config=self.config.rooted(os.path.relpath(folder / self.began_in))
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write run.json into `folder`, whole."""
+        written = folder / ".run.json.tmp"
+        written.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1))
+        written.rename(folder / "run.json")
+
+    @classmethod
+    def read(cls, folder: Path) -> "RunRecord":
+        """The record in `folder`. Raises ConfigError if there is none, or none that this version reads."""
+        file = folder / "run.json"
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=cls)
+        except OSError as error:
+            raise ConfigError(f"{folder} is no run: {file} cannot be read ({error.strerror})") from error
+        except msgspec.MsgspecError as error:
+            raise ConfigError(f"{file}: not the record of a run: {error}") from error

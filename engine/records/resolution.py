@@ -1,0 +1,212 @@
+"""A run that stops when it can tell which systems the full run would put first: tasks in a seeded order, in batches."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import combinations
+
+import msgspec
+import numpy as np
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig, StopConfig
+from adjudge.engine.formats import Dataset
+from adjudge.scoring.contract.protocol import ScoringProtocol
+from adjudge.scoring.contract.scorecard import Metric, Scorecard
+from adjudge.scoring.kernels.comparison.confidence_sequences import confidence_sequence
+
+__all__ = ["BATCHES", "Resolution", "ResolvedPair", "Resolver"]
+
+BATCHES = 20  # of equal size, at most
+
+
+class ResolvedPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two systems: `ahead` is the one that the full run would put first, known after `resolved_at` tasks; None: open.
+
+    `difference` is the mean of `a` less `b` over the `n_used` tasks judged and scored for both; `low`..`high` is the
+    interval then (or at the end) for what it would be over all planned tasks, None where there is none yet.
+    """
+
+    a: str
+    b: str
+    ahead: str | None
+    resolved_at: int | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    n_used: int
+
+
+class Resolution(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run that may stop early ended: after `judged_tasks` of `planned_tasks`, every system on the same ones.
+
+    The chance that any of `pairs` is resolved wrongly, against what the full run would say, is at most `error_rate`
+    (confidence sequences; semantics in `scoring.kernels.confidence_sequences`). `saved_questions` is an estimate:
+    the scorecards that were not made times the mean number of questions of those that were.
+    """
+
+    protocol: str
+    metric: str
+    error_rate: float
+    planned_tasks: int
+    judged_tasks: int
+    pairs: tuple[ResolvedPair, ...]
+    asked_questions: int
+    saved_questions: int
+    saved_scorecards: int
+
+    @property
+    def early(self) -> bool:
+        """Whether tasks were left out."""
+        return self.judged_tasks < self.planned_tasks
+
+    @property
+    def note(self) -> str:
+        """What a reader of the scores must know, in one line."""
+        name = f"{self.protocol}.{self.metric}"
+        if not self.early:
+            open_still = sum(
+                pair.resolved_at is None or pair.resolved_at == self.planned_tasks for pair in self.pairs
+            )
+            return (
+                f"all {self.planned_tasks} tasks were judged: {open_still} of {len(self.pairs)} comparisons by {name} "
+                "were open to the end"
+            )
+        share = self.saved_questions / max(1, self.asked_questions + self.saved_questions)
+        return (
+            f"stopped early, after {self.judged_tasks} of {self.planned_tasks} tasks: all {len(self.pairs)} "
+            f"comparisons by {name} were resolved, error rate {self.error_rate:g} together; about "
+            f"{self.saved_questions:,} questions saved ({share:.0%})"
+        )
+
+
+class Resolver:
+    """Deals out the tasks of `dataset` until the comparisons of `stop` are resolved. Raises ConfigError."""
+
+    def __init__(self, stop: StopConfig, config: RunConfig, dataset: Dataset) -> None:
+        self._stop = stop
+        self._dataset = dataset
+        self._protocols = config.scoring_protocols()
+        self._repeats = config.repeats
+        self._protocol, self._metric = _found(stop.metric, self._protocols)
+        self._pairs = _pairs(stop, dataset.systems)
+        self._tasks = _ordered(dataset, config.seed)
+        self._judged = 0
+        self._values: dict[tuple[str, str], dict[tuple[int, int], float]] = defaultdict(dict)
+        self._questions: Counter[str] = Counter()
+        self._cards: Counter[str] = Counter()
+
+    def batches(self) -> Iterator[Dataset]:
+        """The next tasks with the reports of all systems; ends when all is resolved or no task is left."""
+        size = max(1, round(len(self._tasks) / BATCHES))
+        by_task = defaultdict(list)
+        for report in self._dataset.reports:
+            by_task[report.task_id].append(report)
+        while self._judged < len(self._tasks):
+            names = self._tasks[self._judged : self._judged + size]
+            tasks = {name: self._dataset.tasks[name] for name in names}
+            yield Dataset(tasks, [report for name in names for report in by_task[name]], [])
+            self._judged += len(names)
+            if all(pair.ahead is not None for pair in self._resolved()):
+                return
+
+    def take(self, card: Scorecard) -> None:
+        """Take in a scorecard of the batch."""
+        self._cards[card.protocol] += 1
+        self._questions[card.protocol] += len(card.judgments)
+        value = card.scores.get(self._metric.name) if card.protocol == self._protocol else None
+        if value is not None:
+            self._values[card.system, card.task_id][card.sample, card.repeat] = value
+
+    def result(self) -> Resolution:
+        """How the run ended."""
+        planned = len(self._dataset.reports) * self._repeats
+        spared = {name: planned - count for name, count in self._cards.items()}
+        return Resolution(
+            protocol=self._protocol,
+            metric=self._metric.name,
+            error_rate=self._stop.error_rate,
+            planned_tasks=len(self._tasks),
+            judged_tasks=self._judged,
+            pairs=tuple(self._resolved()),
+            asked_questions=self._questions.total(),
+            saved_questions=round(
+                sum(self._questions[name] / self._cards[name] * count for name, count in spared.items())
+            ),
+            saved_scorecards=sum(spared.values()),
+        )
+
+    def _resolved(self) -> Iterator[ResolvedPair]:
+        systems = self._dataset.systems
+        row = {name: number for number, name in enumerate(systems)}
+        scores = np.array(
+            [[self._value(system, task) for task in self._judged_tasks()] for system in systems]
+        )
+        differences = np.array([scores[row[a]] - scores[row[b]] for a, b in self._pairs])
+        found = confidence_sequence(
+            differences, len(self._tasks), error_rate=self._stop.error_rate / len(self._pairs)
+        )
+        for number, (a, b) in enumerate(self._pairs):
+            resolved = found.resolved[number]
+            at = int(resolved.argmax()) if resolved.any() else self._judged - 1
+            low, high = float(found.low[number, at]), float(found.high[number, at])
+            better = (high < 0.0) if self._metric.lower_is_better else (low > 0.0)
+            yield ResolvedPair(
+                a=a,
+                b=b,
+                ahead=(a if better else b) if resolved.any() else None,
+                resolved_at=at + 1 if resolved.any() else None,
+                difference=_finite(found.mean[number, -1]),
+                low=_finite(low),
+                high=_finite(high),
+                n_used=int(found.n_used[number, -1]),
+            )
+
+    def _judged_tasks(self) -> list[str]:
+        return self._tasks[: self._judged]
+
+    def _value(self, system: str, task: str) -> float:
+        """The mean over samples and repeats, in their own order; NaN where nothing is scored."""
+        values = self._values.get((system, task))
+        return float(np.mean([values[key] for key in sorted(values)])) if values else float("nan")
+
+
+def _found(name: str, protocols: tuple[ScoringProtocol, ...]) -> tuple[str, Metric]:
+    known = [(protocol.name, metric) for protocol in protocols for metric in protocol.metrics]
+    found = [one for one in known if name in (one[1].name, f"{one[0]}.{one[1].name}")]
+    if len(found) > 1:
+        raise ConfigError(
+            f"until_resolved: {name!r} is a metric of several protocols; write {found[0][0]}.{name}"
+        )
+    if not found:
+        there = ", ".join(f"{protocol}.{metric.name}" for protocol, metric in known if metric.ratio is None)
+        raise ConfigError(f"until_resolved: this run has no metric {name!r}; there are {there}")
+    if found[0][1].ratio is not None:
+        raise ConfigError(
+            f"until_resolved: {name!r} is pooled over tasks and has no value for one; name another"
+        )
+    return found[0]
+
+
+def _pairs(stop: StopConfig, systems: list[str]) -> list[tuple[str, str]]:
+    for a, b in stop.pairs:
+        for system in (a, b):
+            if system not in systems:
+                raise ConfigError(
+                    f"until_resolved: {system!r} is no system of this run; there are {', '.join(systems[:20])}"
+                )
+        if a == b:
+            raise ConfigError(f"until_resolved: {a!r} is compared with itself; name two systems")
+    if len(systems) < 2:
+        raise ConfigError("until_resolved: needs the reports of at least two systems")
+    return list(dict.fromkeys(stop.pairs)) or list(combinations(systems, 2))
+
+
+def _ordered(dataset: Dataset, seed: int) -> list[str]:
+    """Tasks that have a report, in an order of the seed's: each by its own digest, whatever else is in the file."""
+    tasks = {report.task_id for report in dataset.reports}
+    return sorted(tasks, key=lambda task: hashlib.blake2b(f"{seed}\n{task}".encode()).digest())
+
+
+def _finite(value: float | np.float64) -> float | None:
+    return float(value) if np.isfinite(value) else None

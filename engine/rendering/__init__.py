@@ -1,0 +1,1 @@
+"""A leaderboard as a page, as Markdown and as tables."""

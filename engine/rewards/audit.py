@@ -1,0 +1,105 @@
+"""A second judge over a share of the rollouts: the gap between the two, and whether it grows.
+
+A policy that learns to please the first judge rather than to write better is paid more and more by the first than by
+the second. That growing gap is what reward hacking looks like. It cannot be seen where both judges share a weakness.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from adjudge.engine.config.reward import AuditConfig
+from adjudge.engine.rewards.reward import Reward, RewardItem
+from adjudge.engine.store import StoreError
+from adjudge.fetchers.pool import PoolError
+
+__all__ = ["Audit"]
+
+WINDOW = 256
+BULK = 1_000_000
+_log = logging.getLogger(__name__)
+
+
+class Score(Protocol):
+    """How the second judge is asked."""
+
+    def __call__(
+        self, items: Sequence[RewardItem], /, *, deadline: float | None = None, priority: int = 0
+    ) -> Awaitable[list[Reward]]:
+        """The rewards of `items`."""
+        ...
+
+
+class Audit:
+    """Rollouts that wait to be scored again, and the gaps found: first judge less second, in units of the reward.
+
+    `done` were scored by both, `failed` by the first alone, `skipped` were chosen when too many were waiting.
+    """
+
+    def __init__(self, config: AuditConfig, score: Score) -> None:
+        self.done = 0
+        self.failed = 0
+        self.skipped = 0
+        self._config = config
+        self._score = score
+        self._waiting: asyncio.Queue[tuple[RewardItem, float]] = asyncio.Queue(config.waiting)
+        self._first: list[float] = []
+        self._last: deque[float] = deque(maxlen=WINDOW)
+
+    @classmethod
+    @asynccontextmanager
+    async def running(cls, config: AuditConfig, score: Score) -> AsyncIterator["Audit"]:
+        """An audit that goes on in the background."""
+        audit = cls(config, score)
+        work = asyncio.ensure_future(audit._run())
+        try:
+            yield audit
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    @property
+    def gap(self) -> float:
+        """The mean gap of the last 256 rollouts; 0 before the first."""
+        return sum(self._last) / len(self._last) if self._last else 0.0
+
+    @property
+    def growth(self) -> float:
+        """`gap` less the mean gap of the first 256 rollouts."""
+        return self.gap - sum(self._first) / len(self._first) if self._first else 0.0
+
+    def offer(self, item: RewardItem, reward: Reward) -> None:
+        """Consider a rollout that the first judge has scored. Never waits."""
+        if reward.value is None or not self._is_chosen(item):
+            return
+        try:
+            self._waiting.put_nowait((item, reward.value))
+        except asyncio.QueueFull:
+            self.skipped += 1
+
+    def _is_chosen(self, item: RewardItem) -> bool:
+        """By a hash of the text: the same rollouts whatever the order, and none that a policy could avoid."""
+        digest = hashlib.blake2b(item.text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") < self._config.share * 2**64
+
+    async def _run(self) -> None:
+        while True:
+            item, value = await self._waiting.get()
+            try:
+                (second,) = await self._score([item], priority=BULK)
+            except (PoolError, StoreError) as error:
+                _log.error("a rollout was not audited: %s", error)
+                self.failed += 1
+                continue
+            if second.value is None:
+                self.failed += 1
+                continue
+            self.done += 1
+            gap = value - second.value
+            self._last.append(gap)
+            if len(self._first) < WINDOW:
+                self._first.append(gap)

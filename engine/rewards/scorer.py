@@ -1,0 +1,258 @@
+"""Scores rollouts in the event loop at hand: one batch or many single ones, each call within its deadline."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.formula import Value
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
+from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
+from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.formats import FormatError, load_tasks
+from adjudge.engine.rewards.audit import Audit
+from adjudge.engine.rewards.canaries import CanaryWatch
+from adjudge.engine.rewards.flags import flags_of
+from adjudge.engine.rewards.reward import Item, Reward, RewardItem, as_items
+from adjudge.engine.store import Place
+from adjudge.engine.store.upkeep import prune
+from adjudge.judges import Usage
+from adjudge.judges.errors import JudgeError
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import ScoringProtocol, score_case
+from adjudge.scoring.contract.reasons import Reason
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = ["RewardScorer", "open_rewards"]
+
+AHEAD = 2  # questions asked for each that the judge can take, so that it never waits for a rollout to begin
+BEFORE_BULK = 1_000_000  # taken off a priority, so that rewards go before whatever else a judge is asked
+SYSTEM = "policy"
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
+    """The scorer of `config`, its stores open and its watches running. Raises ConfigError and StoreError.
+
+    What rollouts ask and read is kept in `rewards` inside the store; what is older than the retention time goes now.
+    """
+    reward = config.reward_config()
+    config.reward_formula()
+    place = Place.of(config.store) / "rewards"
+    await asyncio.to_thread(prune, place, days=reward.retention_days)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(rare_collections())
+        tasks = await asyncio.to_thread(_tasks, config)
+        evaluator = await stack.enter_async_context(_open(config, place))
+        scorer = RewardScorer(config, evaluator, tasks)
+        stack.push_async_callback(scorer.close)
+        if reward.audit is not None:
+            other = msgspec.structs.replace(config, judge=config.audit_judge())
+            evaluator = await stack.enter_async_context(_open(other, place))
+            second = RewardScorer(other, evaluator, tasks)
+            stack.push_async_callback(second.close)
+            scorer.audit = await stack.enter_async_context(Audit.running(reward.audit, second.score))
+        if reward.canary is not None:
+            scorer.canary = await stack.enter_async_context(CanaryWatch.running(reward.canary, scorer.score))
+        yield scorer
+
+
+def _open(config: RunConfig, place: Place) -> AbstractAsyncContextManager[Evaluator]:
+    """An evaluator that has all it needs in this process, or the front of a cluster."""
+    if config.cluster_config().address == "none":
+        if config.judge_config().replicas:
+            raise ConfigError("judge.replicas: needs a cluster: say --cluster local, or leave it out")
+        return open_evaluator(config, place)
+    from adjudge.engine.cluster.front import open_front
+
+    return open_front(config, place)
+
+
+class RewardScorer:
+    """Rewards by the formula of `config`, from what `evaluator` asks and reads. One event loop.
+
+    `judge_error` is what the judge says if it cannot be used at all; rewards are then judge_unavailable.
+    """
+
+    def __init__(self, config: RunConfig, evaluator: Evaluator, tasks: Mapping[str, Task]) -> None:
+        self.config = config.reward_config()
+        self.evaluator = evaluator
+        self.formula = config.reward_formula()
+        self.protocols = config.reward_protocols()
+        self.audit: Audit | None = None
+        self.canary: CanaryWatch | None = None
+        self.judge_error: str | None = None
+        self._tasks = tasks
+        self._by_prompt = {task.prompt: task for task in tasks.values()}
+        names = [metric.name for protocol in self.protocols for metric in protocol.metrics]
+        self._shared = {name for name in names if names.count(name) > 1}
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        judge = config.judge_config()
+        self._enough = AHEAD * max(LEAST_WINDOW, judge.max_in_flight) * (judge.replicas or 1)
+
+    async def score(
+        self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0, repeat: int = 0
+    ) -> list[Reward]:
+        """The rewards of `items`, in their order.
+
+        `deadline` is in seconds from now; what has no answer by then is None (deadline), and the call returns within
+        1.1 x deadline. Lower `priority` goes first, all of them before bulk evaluation. `repeat` is the judge's own.
+        Raises RewardError for an item that is no rollout, and StoreError; a failure of the judge is a reward's reason.
+        """
+        taken = as_items(items)
+        seconds = self.config.deadline_s if deadline is None else deadline
+        until = asyncio.get_running_loop().time() + seconds
+        rollouts = [_Rollout(self, self._case(item, repeat), priority - BEFORE_BULK) for item in taken]
+        await self._run(rollouts, until)
+        rewards = [rollout.reward() for rollout in rollouts]
+        if self.audit is not None:
+            for item, reward in zip(taken, rewards, strict=True):
+                self.audit.offer(item, reward)
+        return rewards
+
+    async def _run(self, rollouts: list["_Rollout"], until: float) -> None:
+        """Run `rollouts` until all are done or the time has come; what is not done by then is given up afterwards."""
+        loop = asyncio.get_running_loop()
+        work: list[asyncio.Task[None]] = []
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    # Rollouts of one task go together.
+                    for rollout in sorted(rollouts, key=lambda rollout: rollout.case.task.id):
+                        await self._begin(rollout, work)
+            if work:
+                await asyncio.wait(work, timeout=until - loop.time(), return_when=asyncio.FIRST_EXCEPTION)
+            for task in work:
+                if task.done():
+                    task.result()
+        finally:
+            late = [task for task in work if not task.done()]
+            if late:
+                leaving = asyncio.ensure_future(_give_up(late))
+                self._leaving.add(leaving)
+                leaving.add_done_callback(self._leaving.discard)
+
+    async def _begin(self, rollout: "_Rollout", work: list["asyncio.Task[None]"]) -> None:
+        """Let `rollout` ask, as one more of `work`, when the judge has not enough to do of its priority or before it.
+
+        What waits in front of a busy judge is a rollout, not its questions: that is cheap to hold and to give up.
+        """
+        turn = self._turns.setdefault(rollout.priority, asyncio.Lock())
+        async with turn:
+            await self.evaluator.asker.room(self._enough, rollout.priority)
+            work.append(asyncio.ensure_future(rollout.run()))
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """Wait until nothing is asked any more on behalf of calls that have ended."""
+        await asyncio.gather(*self._leaving)
+
+    def task(self, task_id: str | None, prompt: str | None) -> Task:
+        """The task of that id, else of exactly that prompt, else one that is nothing but these."""
+        if task_id is not None and task_id in self._tasks:
+            return self._tasks[task_id]
+        if prompt is not None and prompt in self._by_prompt:
+            return self._by_prompt[prompt]
+        digest = hashlib.blake2b((prompt or "").encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return Task(id=task_id if task_id is not None else f"prompt {digest}", prompt=prompt or "")
+
+    def label(self, protocol: str, metric: str) -> str:
+        """A metric's name among the scores of a reward."""
+        return f"{protocol}.{metric}" if metric in self._shared else metric
+
+    def _case(self, item: RewardItem, repeat: int) -> Case:
+        task = self.task(item.task_id, item.prompt)
+        report = Report(task_id=task.id, system=SYSTEM, sample=item.sample, text=item.text)
+        return Case(task=task, report=report, repeat=repeat)
+
+
+class _Rollout:
+    """One rollout on its way through the protocols: what it was given so far, and what it was asked."""
+
+    def __init__(self, scorer: RewardScorer, case: Case, priority: int) -> None:
+        self.case = case
+        self.priority = priority
+        self._scorer = scorer
+        evaluator = scorer.evaluator
+        self._tools = {
+            protocol.name: CaseTools(evaluator.asker, evaluator.reader, case.repeat, priority)
+            for protocol in scorer.protocols
+        }
+        self._cards: dict[str, Scorecard] = {}
+        self._flags: dict[str, float] = {}
+        self._failure: Reason = "deadline"
+
+    async def run(self) -> None:
+        """Score the case under every protocol, then look for flags."""
+        scorer = self._scorer
+        try:
+            await asyncio.gather(*(self._keep(protocol) for protocol in scorer.protocols))
+        except JudgeError as error:
+            if scorer.judge_error is None:
+                _log.error("the judge cannot be used: %s", error)
+            scorer.judge_error, self._failure = str(error), "judge_unavailable"
+            return
+        scorer.judge_error = None
+        self._flags = flags_of(self.case.report, scorer.config.length, {"injection", *scorer.formula.flags})
+
+    async def _keep(self, protocol: ScoringProtocol) -> None:
+        self._cards[protocol.name] = await self._card(protocol)
+
+    async def _card(self, protocol: ScoringProtocol) -> Scorecard:
+        """The scorecard; that of an empty report for one longer than rewards allow."""
+        case, tools = self.case, self._tools[protocol.name]
+        if len(case.report.text) <= self._scorer.config.length.max:
+            return await score_case(protocol, case, tools)
+        emptied = msgspec.structs.replace(case, report=msgspec.structs.replace(case.report, text=""))
+        card = await score_case(protocol, emptied, tools)
+        return msgspec.structs.replace(card, reason="report_too_large") if card.status == "scored" else card
+
+    def reward(self) -> Reward:
+        """What it came to, or why it came to nothing."""
+        asked = sum(tools.asked for tools in self._tools.values())
+        answered = sum(tools.answered for tools in self._tools.values())
+        usage = sum(
+            (used for tools in self._tools.values() for used in tools.judgments.values()), start=Usage()
+        )
+        scorer = self._scorer
+        if len(self._cards) == len(scorer.protocols):
+            found = scorer.formula.value(self._cards, self._flags)
+        else:
+            found = Value(None, self._failure)
+        scores: dict[str, float | None] = {
+            scorer.label(name, metric): value
+            for name, card in self._cards.items()
+            for metric, value in card.scores.items()
+        }
+        return Reward(
+            value=found.value,
+            status="unscored" if found.value is None else "scored",
+            reason=found.reason,
+            scores={**scores, **self._flags},
+            n_asked=asked,
+            n_answered=answered,
+            usage=usage,
+        )
+
+
+async def _give_up(work: list["asyncio.Task[None]"]) -> None:
+    """Cancel `work` a little at a time, so that the event loop stays free for whoever has time left."""
+    for task in work:
+        task.cancel()
+        await asyncio.sleep(0)
+    await asyncio.gather(*work, return_exceptions=True)
+
+
+def _tasks(config: RunConfig) -> dict[str, Task]:
+    try:
+        return load_tasks(config.format, config.tasks)
+    except FormatError as error:
+        raise ConfigError(str(error)) from error

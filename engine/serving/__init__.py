@@ -1,0 +1,1 @@
+"""Rewards over HTTP."""

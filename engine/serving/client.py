@@ -1,0 +1,262 @@
+"""`RewardClient`: the rewards of a server, for callers from any thread and any event loop.
+
+Calls that follow each other within two milliseconds are sent as one request, at the latest twenty after the first,
+grouped by task: many single rollouts, as trainers ask for them, cost the server one call. What the server refuses for
+now is asked again until the deadline.
+"""
+
+import asyncio
+import os
+import random
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from itertools import groupby
+
+import aiohttp
+import msgspec
+
+from adjudge.engine.config.access import TOKEN
+from adjudge.engine.rewards.loop_thread import LoopThread
+from adjudge.engine.rewards.reward import Item, Reward, RewardError, RewardItem, as_items
+from adjudge.scoring.contract.reasons import Reason
+
+__all__ = ["RewardClient"]
+
+QUIET_S = 0.002
+GATHER_S = 0.02
+BATCH = 512
+BATCH_CHARS = 8_000_000
+SLACK = 1.08  # of the deadline: the server itself answers within 1.05 of it
+_RETRY_S = 0.2
+
+
+class RewardClient:
+    """Rewards from the server at `url`; the token comes from ADJUDGE_TOKEN. Picklable.
+
+    A reward that the server could not be asked for is None: judge_unavailable, or deadline. Raises RewardError for what
+    no repetition mends: a wrong token, a request that the server does not take.
+    """
+
+    def __init__(self, url: str, deadline_s: float = 30.0) -> None:
+        self.url = url.rstrip("/")
+        self.deadline_s = deadline_s
+        self._lock = threading.Lock()
+        self._thread: LoopThread[_Sender] | None = None
+
+    def __reduce__(self) -> tuple[type["RewardClient"], tuple[str, float]]:
+        """Only the address travels."""
+        return RewardClient, (self.url, self.deadline_s)
+
+    async def score(
+        self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0
+    ) -> list[Reward]:
+        """The rewards of `items`, in their order; `deadline` in seconds, `deadline_s` if None."""
+        return await asyncio.wrap_future(self._begin(items, deadline, priority))
+
+    def score_sync(
+        self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0
+    ) -> list[Reward]:
+        """`score`, for a caller that waits for it; also in a thread whose own event loop is running."""
+        return self._begin(items, deadline, priority).result()
+
+    def _begin(self, items: Iterable[Item], deadline: float | None, priority: int) -> "Future[list[Reward]]":
+        taken, seconds = as_items(items), self.deadline_s if deadline is None else deadline
+        return self._opened().submit(lambda sender: sender.score(taken, seconds, priority))
+
+    def close(self) -> None:
+        """Close the connections. A later call opens them again."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.close()
+
+    def __enter__(self) -> "RewardClient":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _opened(self) -> "LoopThread[_Sender]":
+        with self._lock:
+            if self._thread is None:
+                self._thread = LoopThread("adjudge reward client", lambda: _sender(self.url))
+            return self._thread
+
+
+class _Waiting(msgspec.Struct):
+    """A rollout that waits for the next request, and for its reward."""
+
+    item: RewardItem
+    until: float
+    priority: int
+    reward: "asyncio.Future[Reward]"
+
+
+class _Replied(msgspec.Struct):
+    rewards: list[Reward]
+
+
+class _Refused(msgspec.Struct):
+    error: str = ""
+
+
+@asynccontextmanager
+async def _sender(url: str) -> AsyncIterator["_Sender"]:
+    token = os.environ.get(TOKEN, "").strip()
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=None)) as session:
+        sender = _Sender(session, f"{url}/v1/rewards")
+        try:
+            yield sender
+        finally:
+            await sender.close()
+
+
+class _Sender:
+    """Gathers rollouts and sends them, in one event loop."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self._session = session
+        self._url = url
+        self._waiting: list[_Waiting] = []
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def score(self, items: list[RewardItem], seconds: float, priority: int) -> list[Reward]:
+        """The rewards of `items`; None (deadline) for those that have not come after `seconds` and a little."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        mine = [_Waiting(item, until, priority, loop.create_future()) for item in items]
+        if not mine:
+            return []
+        if not self._waiting:
+            loop.call_later(QUIET_S, self._gather, loop.time() + GATHER_S, len(items))
+        self._waiting += mine
+        try:
+            await asyncio.wait([each.reward for each in mine], timeout=seconds * SLACK)
+            return [each.reward.result() if each.reward.done() else _failed("deadline") for each in mine]
+        finally:
+            for each in mine:
+                each.reward.cancel()
+
+    async def close(self) -> None:
+        for task in self._sending:
+            task.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
+
+    def _gather(self, latest: float, seen: int) -> None:
+        """Send what waits, unless more has come since `seen` waited: then a little later."""
+        loop = asyncio.get_running_loop()
+        if len(self._waiting) > seen and loop.time() < latest:
+            loop.call_later(QUIET_S, self._gather, latest, len(self._waiting))
+        else:
+            self._send()
+
+    def _send(self) -> None:
+        """Send what waits: rollouts of one task side by side, each request of one priority and a bounded size."""
+        wanted = [each for each in self._waiting if not each.reward.done()]
+        self._waiting = []
+        wanted.sort(key=lambda each: (each.priority, each.item.task_id or "", each.item.prompt or ""))
+        for _, same in groupby(wanted, key=lambda each: each.priority):
+            for batch in _batches(same):
+                task = asyncio.ensure_future(self._deliver(batch))
+                self._sending.add(task)
+                task.add_done_callback(self._sending.discard)
+
+    async def _deliver(self, batch: list[_Waiting]) -> None:
+        """Hand everybody their reward, or the error; stop asking when all who waited have left."""
+        asked = asyncio.ensure_future(self._ask(batch))
+        left = asyncio.gather(*(each.reward for each in batch), return_exceptions=True)
+        try:
+            await asyncio.wait((asked, left), return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                return
+            error = asked.exception()
+            for place, each in enumerate(batch):
+                if each.reward.done():
+                    continue
+                if error is not None:
+                    each.reward.set_exception(error)
+                else:
+                    each.reward.set_result(asked.result()[place])
+        finally:
+            asked.cancel()
+            for each in batch:
+                each.reward.cancel()
+
+    async def _ask(self, batch: list[_Waiting]) -> list[Reward]:
+        """The server's rewards for `batch`; judge_unavailable if it could not be asked until the last deadline."""
+        loop = asyncio.get_running_loop()
+        until = max(each.until for each in batch)
+        while (left := until - loop.time()) > 0:
+            try:
+                return await self._post(batch, left)
+            except _LaterError as later:
+                await asyncio.sleep(min(later.seconds, left))
+        return [_failed("judge_unavailable")] * len(batch)
+
+    async def _post(self, batch: list[_Waiting], left: float) -> list[Reward]:
+        body = {
+            "items": [each.item for each in batch],
+            "deadline_s": left,
+            "priority": batch[0].priority,
+        }
+        try:
+            async with self._session.post(self._url, data=msgspec.json.encode(body)) as response:
+                content = await response.read()
+                if response.status == 200:
+                    return _rewards(content, len(batch))
+                if response.status in (429, 502, 503, 504):
+                    raise _LaterError(_seconds(response.headers.get("Retry-After", "")))
+                raise RewardError(f"{self._url}: status {response.status}: {_said(content)}")
+        except (aiohttp.ClientError, OSError) as error:
+            raise _LaterError(_seconds("")) from error
+
+
+class _LaterError(RuntimeError):
+    """The server cannot be asked now; `seconds` until it is worth another try."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
+def _failed(reason: Reason) -> Reward:
+    return Reward(value=None, status="unscored", reason=reason)
+
+
+def _batches(waiting: Iterable[_Waiting]) -> Iterator[list[_Waiting]]:
+    batch: list[_Waiting] = []
+    chars = 0
+    for each in waiting:
+        size = len(each.item.text) + len(each.item.prompt or "")
+        if batch and (len(batch) == BATCH or chars + size > BATCH_CHARS):
+            yield batch
+            batch, chars = [], 0
+        batch.append(each)
+        chars += size
+    if batch:
+        yield batch
+
+
+def _seconds(header: str) -> float:
+    asked = float(header) if header.isascii() and header.isdigit() else 0.0
+    return asked + random.uniform(0.0, _RETRY_S)
+
+
+def _rewards(content: bytes, count: int) -> list[Reward]:
+    try:
+        rewards = msgspec.json.decode(content, type=_Replied).rewards
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise RewardError(f"the reply is no list of rewards: {error}") from error
+    if len(rewards) != count:
+        raise RewardError(f"{len(rewards)} rewards came back for {count} rollouts")
+    return rewards
+
+
+def _said(content: bytes) -> str:
+    try:
+        return msgspec.json.decode(content, type=_Refused).error[:300]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return content[:300].decode("utf-8", "replace")

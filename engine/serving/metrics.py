@@ -1,0 +1,45 @@
+"""The numbers of a reward server, beside those of its evaluator."""
+
+from collections import Counter as Tally
+from collections.abc import Callable, Sequence
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from adjudge.engine.rewards.reward import Reward
+from adjudge.engine.telemetry.metrics import SECONDS, Metrics
+
+__all__ = ["RewardMetrics"]
+
+
+class RewardMetrics:
+    """The numbers of a reward server, beside `metrics`. `recent` is the mean time of requests, newer counting more."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.recent = 0.0
+        self._registry = own = metrics.registry
+        self._requests = Counter("adjudge_requests", "Requests", ["path", "status"], registry=own)
+        self._rewards = Counter("adjudge_rewards", "Rewards, by why there is none", ["reason"], registry=own)
+        self._values = Counter("adjudge_reward_value", "Sum of the values of rewards", registry=own)
+        self._flags = Counter("adjudge_reward_flags", "Sum of the flags of rewards", ["flag"], registry=own)
+        self._seconds = Histogram(
+            "adjudge_request_seconds", "Time to score a request", buckets=SECONDS, registry=own
+        )
+
+    def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
+        """Tell what `value` gives."""
+        Gauge(name, what, registry=self._registry).set_function(value)
+
+    def request(self, path: str, status: int) -> None:
+        """Count a request by its path (one of the server's own) and status."""
+        self._requests.labels(path, str(status)).inc()
+
+    def scored(self, rewards: Sequence[Reward], flags: Sequence[str], seconds: float) -> None:
+        """Count a scored request's rewards."""
+        self.recent += 0.2 * (seconds - self.recent)
+        self._seconds.observe(seconds)
+        self._values.inc(sum(max(reward.value or 0.0, 0.0) for reward in rewards))
+        reasons = Tally(reward.reason if reward.value is None else "" for reward in rewards)
+        for reason, count in reasons.items():
+            self._rewards.labels(reason or "scored").inc(count)
+        for flag in flags:
+            self._flags.labels(flag).inc(sum(reward.scores.get(flag) or 0.0 for reward in rewards))

@@ -1,0 +1,75 @@
+"""The reward server as an application of Ray Serve: several of it behind one address, replaced when they fail.
+
+    serve run adjudge.engine.serving.ray_serve:app config=adjudge.yaml
+
+Each replica is a whole reward server on loopback, with a part of the store of its own; requests are handed to it as
+they come, the token included. Through Serve /metrics is that of whichever replica is asked: scrape each where
+ADJUDGE_METRICS says, with one replica a node.
+"""
+
+import os
+from contextlib import AsyncExitStack
+from typing import Any
+
+import aiohttp
+from ray import serve
+from starlette.requests import Request
+from starlette.responses import Response
+
+from adjudge.engine.config.access import TOKEN, Access
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.rewards.scorer import open_rewards
+from adjudge.engine.serving.server import RewardServer
+from adjudge.engine.telemetry.endpoint import metrics_served
+from adjudge.engine.telemetry.logs import begin, form
+
+__all__ = ["RewardService", "app"]
+
+_PASSED = ("Authorization", "Content-Type", "Content-Encoding")
+_GIVEN = ("Content-Type", "Retry-After", "WWW-Authenticate", "Allow")
+
+
+class RewardService:
+    """One replica. Without ADJUDGE_TOKEN in its environment it does not start: Serve can be reached from outside."""
+
+    def __init__(self) -> None:
+        self._open = AsyncExitStack()
+
+    async def reconfigure(self, config: str) -> None:
+        """Serve the configuration file `config` from now on. Raises ConfigError and StoreError."""
+        begin(form())
+        token = os.environ.get(TOKEN, "").strip()
+        if not token:
+            raise ConfigError(f"reward service: set {TOKEN} to a secret in the environment of the cluster")
+        await self._open.aclose()
+        opened = AsyncExitStack()
+        self._scorer = await opened.enter_async_context(open_rewards(RunConfig.load(config)))
+        server = RewardServer(self._scorer, Access(token))
+        self._url = await server.start("127.0.0.1", 0)
+        opened.push_async_callback(server.stop)
+        await opened.enter_async_context(metrics_served(self._scorer.evaluator))
+        self._client = await opened.enter_async_context(
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), auto_decompress=False)
+        )
+        self._open = opened
+
+    async def __call__(self, request: Request) -> Response:
+        """Hand `request` to the server here."""
+        headers = {name: request.headers[name] for name in _PASSED if name in request.headers}
+        asked = self._client.request(
+            request.method, self._url + request.url.path, data=await request.body(), headers=headers
+        )
+        async with asked as answer:
+            given = {name: answer.headers[name] for name in _GIVEN if name in answer.headers}
+            return Response(await answer.read(), answer.status, given)
+
+    async def __del__(self) -> None:
+        await self._open.aclose()
+
+
+def app(arguments: dict[str, str]) -> serve.Application:
+    """The application; `arguments` names the configuration file under `config`."""
+    made: Any = serve.deployment(name="RewardService", user_config=arguments["config"])
+    bound: serve.Application = made(RewardService).bind()
+    return bound

@@ -1,0 +1,233 @@
+"""`adjudge serve`: rewards over HTTP, for trainers that call and wait.
+
+A request is looked at in the order of what it costs: path, token, size by its own word, room, body, items, room again;
+only then is anything asked. Whoever goes away has their questions cancelled, unless somebody else waits for them too.
+"""
+
+import asyncio
+import logging
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from math import ceil
+
+import msgspec
+from aiohttp import web
+
+from adjudge.engine.config.access import Access
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.rewards.flags import FLAGS
+from adjudge.engine.rewards.reward import Reward
+from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
+from adjudge.engine.serving.admission import Admission, Overloaded
+from adjudge.engine.serving.dialects import DIALECTS, BadRequest, Call, Dialect, NoReward
+from adjudge.engine.serving.metrics import RewardMetrics
+from adjudge.engine.serving.openapi import Failure, openapi
+from adjudge.engine.store import StoreError
+from adjudge.engine.telemetry.families import CONTENT_TYPE, page
+from adjudge.engine.telemetry.logs import event
+
+__all__ = ["RewardServer", "serve"]
+
+DRAIN_S = 60.0
+_CHUNK = 1 << 16
+_log = logging.getLogger(__name__)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def serve(config: RunConfig, host: str, port: int, json: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT; then refuse what is new and finish what was admitted.
+
+    The URL is printed first, as a JSON document {"url": ...} if `json`.
+
+    Raises ConfigError for an address that everybody can reach without a token, or that cannot be bound.
+    """
+    asyncio.run(_serve(config, host, port, Access.from_environment("serve", host), json))
+
+
+async def _serve(config: RunConfig, host: str, port: int, access: Access, json: bool) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with open_rewards(config) as scorer:
+        server = RewardServer(scorer, access)
+        url = await server.start(host, port)
+        sys.stdout.write(f"{msgspec.json.encode({'url': url}).decode() if json else url}\n")
+        sys.stdout.flush()
+        await stop.wait()
+        await server.stop()
+
+
+class RewardServer:
+    """The HTTP side of a scorer. Every POST and /metrics needs what `access` asks for."""
+
+    def __init__(self, scorer: RewardScorer, access: Access | None = None) -> None:
+        self._scorer = scorer
+        self._access = access or Access()
+        self._limits = scorer.config.limits
+        self._admission = Admission(self._limits)
+        self._metrics = _metrics_of(scorer, self._admission)
+        self._draining = False
+        self._document = msgspec.json.encode(openapi(self._access.has_token))
+        app = web.Application(middlewares=[self._guard])
+        app.add_routes([web.post(dialect.path, self._handler(dialect)) for dialect in DIALECTS])
+        app.add_routes(
+            [
+                web.get("/healthz", self._healthz),
+                web.get("/readyz", self._readyz),
+                web.get("/metrics", self._metrics_text),
+                web.get("/openapi.json", self._openapi),
+            ]
+        )
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            handle_signals=False,
+            handler_cancellation=True,
+            auto_decompress=False,
+            lingering_time=0.0,
+            shutdown_timeout=DRAIN_S,
+        )
+
+    async def start(self, host: str, port: int) -> str:
+        """Listen; the server's URL. Raises ConfigError if the address cannot be bound."""
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port, backlog=1024).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ConfigError(f"serve: {host} port {port} cannot be bound: {error.strerror}") from error
+        bound = self._runner.addresses[0][1]
+        return f"http://{f'[{host}]' if ':' in host else host}:{bound}"
+
+    async def stop(self) -> None:
+        """Refuse what is new, finish what was admitted, and close."""
+        self._draining = True
+        await self._runner.cleanup()
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Check the token before anything else, give every failure one shape, and count."""
+        path = request.match_info.route.resource
+        try:
+            response = self._unauthorised(request) or await handler(request)
+        except web.HTTPException as error:
+            response = _failed(error.status, error.reason, Allow=error.headers.get("Allow", ""))
+        except StoreError as error:
+            _log.error("%s", error)
+            response = _failed(503, "the store cannot be used")
+        known = "other" if path is None else path.canonical
+        self._metrics.request(known, response.status)
+        event(_log, "request", path=known, status=response.status)
+        return response
+
+    def _unauthorised(self, request: web.Request) -> web.Response | None:
+        """The refusal of a request that needs the token and does not have it."""
+        if request.method in ("GET", "HEAD") and request.path != "/metrics":
+            return None
+        if self._access.admits(request.headers.get("Authorization", "")):
+            return None
+        return _failed(401, "the bearer token is missing or wrong", WWW_Authenticate="Bearer")
+
+    def _handler(self, dialect: "Dialect[object]") -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if self._draining:
+                return _failed(503, "the server is stopping", Retry_After="1", Connection="close")
+            try:
+                return await self._answer(dialect, request)
+            except Overloaded as error:
+                return _failed(429, str(error), Retry_After=str(max(1, ceil(self._metrics.recent))))
+            except BadRequest as error:
+                return _failed(400, str(error)[:500])
+            except NoReward as error:
+                return _failed(503, str(error))
+
+        return handle
+
+    async def _answer(self, dialect: "Dialect[object]", request: web.Request) -> web.Response:
+        with self._admission.body(self._promised(request)):
+            raw = await self._body(request)
+            call = dialect.read(raw)
+            if len(call.items) > self._limits.batch:
+                return _failed(413, f"more than {self._limits.batch} items")
+            with self._admission.rollouts(len(call.items)):
+                rewards = await self._scored(call)
+            return _json(200, dialect.reply(raw, rewards, self._scorer.config.on_failure))
+
+    async def _scored(self, call: Call) -> list[Reward]:
+        started = time.perf_counter()
+        rewards = await self._scorer.score(call.items, deadline=call.deadline_s, priority=call.priority)
+        self._metrics.scored(rewards, tuple(FLAGS), time.perf_counter() - started)
+        return rewards
+
+    def _promised(self, request: web.Request) -> int:
+        """How large the body will be at most, by its head alone. Raises the refusal of one that is not to be read."""
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise web.HTTPUnsupportedMediaType(reason="send the body uncompressed")
+        size = request.content_length
+        if size is not None and size > self._limits.body_bytes:
+            raise web.HTTPRequestEntityTooLarge(self._limits.body_bytes, size)
+        return self._limits.body_bytes if size is None else size
+
+    async def _body(self, request: web.Request) -> bytes:
+        """The body, whole, within its limits of size and time."""
+        chunks, size = [], 0
+        try:
+            async with asyncio.timeout(self._limits.body_s):
+                while chunk := await request.content.read(_CHUNK):
+                    size += len(chunk)
+                    if size > self._limits.body_bytes:
+                        raise web.HTTPRequestEntityTooLarge(self._limits.body_bytes, size)
+                    chunks.append(chunk)
+        except TimeoutError as error:
+            raise web.HTTPRequestTimeout(reason="the body did not come in time") from error
+        return b"".join(chunks)
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        if self._draining:
+            return web.Response(status=503, text="stopping\n")
+        if self._scorer.judge_error is not None:
+            return web.Response(status=503, text="the judge cannot be used\n")
+        return web.Response(text="ready\n")
+
+    async def _metrics_text(self, request: web.Request) -> web.Response:
+        numbers = page(self._scorer.evaluator.measured())
+        return web.Response(body=numbers, headers={"Content-Type": CONTENT_TYPE})
+
+    async def _openapi(self, request: web.Request) -> web.Response:
+        return web.Response(body=self._document, content_type="application/json")
+
+
+def _json(status: int, body: object, **headers: str) -> web.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items() if value}
+    return web.Response(
+        status=status, body=msgspec.json.encode(body), content_type="application/json", headers=named
+    )
+
+
+def _failed(status: int, why: str, **headers: str) -> web.Response:
+    return _json(status, Failure(why), **headers)
+
+
+def _metrics_of(scorer: RewardScorer, admission: Admission) -> RewardMetrics:
+    metrics = RewardMetrics(scorer.evaluator.metrics)
+    metrics.watch("adjudge_items_in_flight", "Rollouts being scored", lambda: admission.items)
+    metrics.watch("adjudge_body_bytes", "Bytes of bodies held", lambda: admission.body_bytes)
+    if (audit := scorer.audit) is not None:
+        metrics.watch("adjudge_audit_gap", "First judge less second, lately", lambda: audit.gap)
+        metrics.watch("adjudge_audit_gap_growth", "The same, less what it was at first", lambda: audit.growth)
+        metrics.watch("adjudge_audit_done", "Rollouts scored by both judges", lambda: audit.done)
+        metrics.watch("adjudge_audit_failed", "Audits without a second reward", lambda: audit.failed)
+        metrics.watch("adjudge_audit_skipped", "Audits given up, too many waiting", lambda: audit.skipped)
+    if (canary := scorer.canary) is not None:
+        metrics.watch("adjudge_canary_drift", "Canaries' rewards less known ones", lambda: canary.drift)
+        metrics.watch("adjudge_canary_distance", "The same, without sign", lambda: canary.distance)
+        metrics.watch("adjudge_canary_failed", "Canaries without a reward", lambda: canary.failed)
+        metrics.watch("adjudge_canary_rounds", "Rounds of canaries", lambda: canary.rounds)
+    return metrics

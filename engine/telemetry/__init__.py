@@ -1,0 +1,1 @@
+"""Metrics, the endpoint that serves them, and logs."""

@@ -1,0 +1,59 @@
+"""The numbers of a run over HTTP while it lasts, where the environment variable ADJUDGE_METRICS says: HOST:PORT.
+
+A cluster's workers send theirs to the driver: there is this one page for all of them.
+"""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from aiohttp import web
+
+from adjudge.engine.config.access import Access
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.telemetry.families import CONTENT_TYPE, Family, page
+
+__all__ = ["ADDRESS", "metrics_served"]
+
+ADDRESS = "ADJUDGE_METRICS"
+
+
+class _Measured(Protocol):
+    def measured(self) -> list[Family]: ...
+
+
+@asynccontextmanager
+async def metrics_served(measured: _Measured) -> AsyncIterator[None]:
+    """Serve /metrics inside the block if ADJUDGE_METRICS is set. Raises ConfigError for an unusable address."""
+    address = os.environ.get(ADDRESS, "").strip()
+    if not address:
+        yield
+        return
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal():
+        raise ConfigError(f"{ADDRESS}: {address!r} is no address; write HOST:PORT, like 127.0.0.1:9400")
+    access = Access.from_environment(ADDRESS, host)
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path != "/metrics":
+            return web.Response(status=404, text="see /metrics\n")
+        if not access.admits(request.headers.get("Authorization", "")):
+            return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
+        return web.Response(body=page(measured.measured()), headers={"Content-Type": CONTENT_TYPE})
+
+    runner = web.ServerRunner(web.Server(answer, access_log=None), shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        await _bound(runner, host, int(port))
+        yield
+    finally:
+        await runner.cleanup()
+
+
+async def _bound(runner: web.ServerRunner, host: str, port: int) -> None:
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"{ADDRESS}: {host} port {port} cannot be bound: {error}") from error

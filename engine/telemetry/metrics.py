@@ -1,0 +1,199 @@
+"""What a run or a server tells Prometheus, and how the numbers of many processes become one page.
+
+Labels come from closed lists or from the configuration (types of questions, judges, protocols, reasons, tables, live
+replicas), never from a report, a page or a request: the number of series is bounded.
+"""
+
+from collections import Counter as Tally
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Protocol, runtime_checkable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+
+from adjudge.engine.store.parts import PartStore
+from adjudge.engine.telemetry.families import Family
+from adjudge.fetchers.page import Page
+from adjudge.judges import Judgment
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = ["SECONDS", "Metrics"]
+
+SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
+
+
+@runtime_checkable
+class _Balanced(Protocol):
+    """A judge of several replicas."""
+
+    @property
+    def loads(self) -> Mapping[str, int]: ...
+
+
+class Metrics:
+    """The numbers of one process."""
+
+    def __init__(self) -> None:
+        self.registry = own = CollectorRegistry()
+        self._questions = Counter(
+            "adjudge_questions",
+            "Questions that a judge answered or left unscored",
+            ["question", "judge", "status", "reason"],
+            registry=own,
+        )
+        self._queue = Histogram(
+            "adjudge_judge_queue_seconds",
+            "From a question's asking to its sending, and between attempts",
+            ["judge"],
+            buckets=SECONDS,
+            registry=own,
+        )
+        self._judge = Histogram(
+            "adjudge_judge_seconds",
+            "From a question's sending to its answer's last byte",
+            ["judge"],
+            buckets=SECONDS,
+            registry=own,
+        )
+        self._tokens = Counter(
+            "adjudge_tokens",
+            "Tokens of judgments: of prompts computed or cached, and generated",
+            ["judge", "kind"],
+            registry=own,
+        )
+        self._pages = Counter("adjudge_pages", "Pages read, or why they were not", ["result"], registry=own)
+        self._page_bytes = Counter("adjudge_page_bytes", "Bytes of the bodies of pages read", registry=own)
+        self._scorecards = Counter(
+            "adjudge_scorecards",
+            "Cases done under a protocol",
+            ["protocol", "status", "reason"],
+            registry=own,
+        )
+        self._planned = Gauge("adjudge_scorecards_planned", "Scorecards that the run will make", registry=own)
+        self._at_work = Gauge("adjudge_scorecards_in_flight", "Cases at work under a protocol", registry=own)
+        self._lost = Counter("adjudge_workers_lost", "Workers that died or hung", ["kind"], registry=own)
+        self._workers = Gauge("adjudge_workers", "Workers that are open", ["kind"], registry=own)
+        self._question = cache(self._questions.labels)  # half of what counting costs is finding the series
+        self._of_judge = cache(self._judges_own)
+        self._watched = _Watched()
+        own.register(self._watched)
+
+    def answered(self, judgment: Judgment[Any], waited: float) -> None:
+        """Count a judgment that came after `waited` seconds from its judge, all told."""
+        usage = judgment.usage
+        self._question(judgment.question, judgment.judge, judgment.status, judgment.reason or "").inc()
+        seconds, queue, computed, cached, generated = self._of_judge(judgment.judge)
+        seconds.observe(judgment.seconds)
+        queue.observe(max(0.0, waited - judgment.seconds))
+        computed.inc(max(0, usage.prompt_tokens - usage.cached_tokens))
+        cached.inc(usage.cached_tokens)
+        generated.inc(usage.completion_tokens)
+
+    def _judges_own(self, judge: str) -> tuple[Histogram, Histogram, Counter, Counter, Counter]:
+        return (
+            self._judge.labels(judge),
+            self._queue.labels(judge),
+            self._tokens.labels(judge, "computed"),
+            self._tokens.labels(judge, "cached"),
+            self._tokens.labels(judge, "generated"),
+        )
+
+    def fetched(self, page: Page) -> None:
+        """Count a page that the fetcher gave."""
+        self._pages.labels(page.reason or page.status).inc()
+        self._page_bytes.inc(page.size)
+
+    def stored(self, table: str, rows: int = 1) -> None:
+        """Count what the store had."""
+        self._watched.hits[table] += rows
+
+    def planned(self, scorecards: int) -> None:
+        """Say how many scorecards there will be."""
+        self._planned.set(scorecards)
+
+    def scored(self, card: Scorecard) -> None:
+        """Count a scorecard that goes into the run's table."""
+        self._scorecards.labels(card.protocol, card.status, card.reason or "").inc()
+
+    def at_work(self, by: int) -> None:
+        """Count a case under a protocol that begins (1) or ends (-1)."""
+        self._at_work.inc(by)
+
+    def workers(self, kind: str, count: int) -> None:
+        """Say how many workers are open."""
+        self._workers.labels(kind).set(count)
+
+    def lost(self, kind: str) -> None:
+        """Count a worker that died or hung."""
+        self._lost.labels(kind).inc()
+
+    def watch(self, *, parts: PartStore | None = None, judge: object = None) -> None:
+        """Tell from now on what `parts` have written, and what each replica of `judge` has to do, if it has any."""
+        if parts is not None:
+            self._watched.parts.append(parts)
+        if isinstance(judge, _Balanced):
+            self._watched.routers.append(judge)
+
+    def families(self) -> list[Family]:
+        """All of it, as it stands."""
+        return [
+            Family(
+                metric.name,
+                metric.type,
+                metric.documentation,
+                tuple(
+                    (sample.name, sample.labels, sample.value)
+                    for sample in metric.samples
+                    if not sample.name.endswith("_created")
+                ),
+            )
+            for metric in self.registry.collect()
+        ]
+
+
+class _Watched:
+    """Numbers that others keep, and store hits, of which there are too many for a lock each."""
+
+    def __init__(self) -> None:
+        self.hits: Tally[str] = Tally()
+        self.parts: list[PartStore] = []
+        self.routers: list[_Balanced] = []
+
+    def collect(self) -> Iterable[Metric]:
+        """As a collector of prometheus_client."""
+        built = InfoMetricFamily("adjudge_build", "Which adjudge this is", {"version": version("adjudge")})
+        rows = CounterMetricFamily("adjudge_store_rows", "Rows written to the store", labels=["table"])
+        size = CounterMetricFamily("adjudge_store_bytes", "Bytes written to the store", labels=["table"])
+        waiting = GaugeMetricFamily("adjudge_store_unwritten_rows", "Rows to be written", labels=["table"])
+        for table, parts in _by_table(self.parts).items():
+            rows.add_metric([table], sum(one.written for one in parts))
+            size.add_metric([table], sum(one.written_bytes for one in parts))
+            waiting.add_metric([table], sum(one.unwritten for one in parts))
+        hits = CounterMetricFamily(
+            "adjudge_store_hits", "Judgments and pages that the store had", labels=["table"]
+        )
+        for table, had in self.hits.items():
+            hits.add_metric([table], had)
+        loads = GaugeMetricFamily(
+            "adjudge_replica_questions", "Questions outstanding at each replica", labels=["replica"]
+        )
+        for replica, load in _sums(router.loads for router in self.routers).items():
+            loads.add_metric([replica], load)
+        return [built, rows, size, waiting, hits, loads]
+
+
+def _by_table(stores: Iterable[PartStore]) -> dict[str, list[PartStore]]:
+    found: defaultdict[str, list[PartStore]] = defaultdict(list)
+    for store in stores:
+        found[store.table].append(store)
+    return found
+
+
+def _sums(loads: Iterable[Mapping[str, int]]) -> Tally[str]:
+    total: Tally[str] = Tally()
+    for one in loads:
+        total.update(one)
+    return total

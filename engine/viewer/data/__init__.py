@@ -1,0 +1,1 @@
+"""What the viewer reads of a run."""

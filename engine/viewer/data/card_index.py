@@ -1,0 +1,128 @@
+"""A run's scorecards: where each one is, in memory; the cards themselves on disk."""
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adjudge.engine.store.parts import live_parts
+from adjudge.engine.store.place import Place
+from adjudge.engine.store.scorecards import SCORECARDS
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = ["CardIndex"]
+
+Columns = npt.NDArray[np.int32]
+
+_AT_ONCE = 128  # cards, of 10 kB and more each
+
+
+class CardIndex:
+    """The scorecards of one run in a store. Make it with `CardIndex.of`, which reads all columns but the cards.
+
+    `systems` and `tasks` number the names; `columns` are int32[n]: system, task, sample, repeat, part and row.
+    """
+
+    def __init__(
+        self, place: Place, parts: list[str], systems: dict[str, int], tasks: dict[str, int], columns: Columns
+    ) -> None:
+        self._place = place
+        self._parts = parts
+        self._systems = systems
+        self._tasks = tasks
+        self._system, self._task, self._sample, self._repeat, self._part, self._row = columns
+
+    @classmethod
+    def of(cls, store: Place, run: str) -> "CardIndex":
+        """The cards of `run` in `store`. Raises StoreError."""
+        place = store / SCORECARDS.name
+        parts = live_parts(place)
+        systems: dict[str, int] = {}
+        tasks: dict[str, int] = {}
+        found = [np.empty((6, 0), np.int32)]
+        for number, name in enumerate(parts):
+            table = place.open(name).read(columns=["run", "system", "task_id", "sample", "repeat"])
+            runs: dict[str, int] = {run: 0}
+            own = np.flatnonzero(_numbered(table["run"], runs) == 0)
+            columns = (
+                _numbered(table["system"], systems),
+                _numbered(table["task_id"], tasks),
+                table["sample"].to_numpy(),
+                table["repeat"].to_numpy(),
+                np.full(len(table), number),
+                np.arange(len(table)),
+            )
+            found.append(np.array([column[own] for column in columns], np.int32))
+        return cls(place, parts, systems, tasks, np.concatenate(found, axis=1))
+
+    def __len__(self) -> int:
+        """How many scorecards the run has."""
+        return len(self._row)
+
+    def find(self, system: str, task: str, sample: int, repeat: int) -> list[Scorecard]:
+        """The cards of one report, in order of protocol."""
+        wanted = (self._system == self._systems.get(system, -1)) & (self._task == self._tasks.get(task, -1))
+        places = np.flatnonzero(wanted & (self._sample == sample) & (self._repeat == repeat))
+        groups: dict[tuple[int, int], list[int]] = {}
+        for part, row in zip(self._part[places].tolist(), self._row[places].tolist(), strict=True):
+            groups.setdefault((part, row // SCORECARDS.row_group), []).append(row % SCORECARDS.row_group)
+        cards = [card for (part, group), rows in groups.items() for card in self._read(part, group, rows)]
+        return sorted(cards, key=lambda card: card.protocol)
+
+    def scan(self, after: int, holding: str) -> Iterator[tuple[int, Scorecard | None]]:
+        """From place `after` on: (place, card) of cards with `holding` in their JSON, and (place, None) between.
+
+        A place is where to go on after what came with it.
+        """
+        part, row = after >> 32, after & 0xFFFFFFFF
+        for number in range(part, len(self._parts)):
+            own = np.sort(self._row[self._part == number])
+            own = own[own >= row] if number == part else own
+            for group in np.unique(own // SCORECARDS.row_group).tolist():
+                wanted = own[own // SCORECARDS.row_group == group]
+                places = (wanted - group * SCORECARDS.row_group).tolist()
+                for at, card in self._holding(number, group, places, holding):
+                    yield (number << 32) + group * SCORECARDS.row_group + at + 1, card
+                yield (number << 32) + (group + 1) * SCORECARDS.row_group, None
+
+    def _holding(
+        self, part: int, group: int, rows: list[int], holding: str
+    ) -> Iterator[tuple[int, Scorecard]]:
+        wanted = set(rows)
+        for start, column in self._cards(part, group):
+            found = pc.match_substring(column, holding, ignore_case=True).to_pylist()
+            for row, hit in enumerate(found, start):
+                if hit and row in wanted:
+                    yield row, _card(column[row - start])
+
+    def _read(self, part: int, group: int, rows: list[int]) -> list[Scorecard]:
+        return [
+            _card(column[row - start])
+            for start, column in self._cards(part, group)
+            for row in rows
+            if start <= row < start + len(column)
+        ]
+
+    def _cards(self, part: int, group: int) -> Iterator[tuple[int, pa.Array]]:
+        """The cards of a row group, some at a time, each time with the place of the first."""
+        start = 0
+        file = self._place.open(self._parts[part])
+        for batch in file.iter_batches(_AT_ONCE, row_groups=[group], columns=["card"]):
+            yield start, batch.column(0)
+            start += len(batch)
+
+
+def _card(text: pa.StringScalar) -> Scorecard:
+    return msgspec.json.decode(text.as_py(), type=Scorecard)
+
+
+def _numbered(names: pa.ChunkedArray, known: dict[str, int]) -> npt.NDArray[np.int32]:
+    """Each name's number in `known`, which takes in new ones."""
+    codes = []
+    for chunk in pc.cast(names, pa.string()).dictionary_encode().chunks:
+        numbers = [known.setdefault(name, len(known)) for name in chunk.dictionary.to_pylist()]
+        codes.append(np.array(numbers, np.int32)[chunk.indices.to_numpy()])
+    return np.concatenate(codes) if codes else np.empty(0, np.int32)

@@ -1,0 +1,155 @@
+"""A run that is looked at: small things in memory, the rest read when a page needs it.
+
+What takes longer to open (the key indexes, where the reports are) is opened in the background; a page that needs it
+waits, the others do not.
+"""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from adjudge.engine.formats import Dataset, FormatError, load_dataset, load_tasks
+from adjudge.engine.leaderboard.board import Leaderboard
+from adjudge.engine.records.record import RunRecord
+from adjudge.engine.store import JudgmentStore, PageStore, Place
+from adjudge.engine.viewer.data.card_index import CardIndex
+from adjudge.engine.viewer.data.query import NotThere, ReportQuery
+from adjudge.engine.viewer.data.replay import AskedQuestion, Replayer
+from adjudge.engine.viewer.data.score_rows import ScoreRows
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.scorecard import Metric, Scorecard
+
+__all__ = ["OpenRun"]
+
+_CACHED_GROUPS = 4
+
+
+class OpenRun:
+    """The run in `folder`. Raises ConfigError if it is none. `close` ends what goes on in the background."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+        self.record = RunRecord.read(self.folder).found_from_here(self.folder)
+        self.scores = ScoreRows(self.folder)
+        self.place = Place.of(self.record.config.store)
+        self._store: asyncio.Task[tuple[JudgmentStore, PageStore]] | None = None
+        self._cards: asyncio.Task[CardIndex] | None = None
+        self._dataset: asyncio.Task[Dataset] | None = None
+        self._prompts: asyncio.Task[dict[str, str]] | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._replayed: tuple[object, dict[str, AskedQuestion]] | None = None
+
+    def begin(self) -> None:
+        """Open in the background, what is likely wanted first first. Call from the event loop."""
+
+        async def one_after_the_other() -> None:
+            for opening in (self.cards, self.stores, self.dataset):
+                await asyncio.gather(opening(), return_exceptions=True)
+
+        self._opening = asyncio.ensure_future(one_after_the_other())
+
+    async def close(self) -> None:
+        """Forget what is still being opened."""
+        every = (self._opening, self._cards, self._store, self._dataset, self._prompts)
+        tasks = [task for task in every if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def metrics(self, protocol: str) -> tuple[Metric, ...]:
+        """The protocol's metrics, its headline first. Raises NotThere."""
+        try:
+            return self.record.metrics[protocol]
+        except KeyError as error:
+            raise NotThere(f"this run has no protocol {protocol!r}") from error
+
+    def leaderboard(self) -> Leaderboard:
+        """The run's leaderboard. Raises NotThere if it cannot be read."""
+        try:
+            return msgspec.json.decode((self.folder / "leaderboard.json").read_bytes(), type=Leaderboard)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise NotThere(
+                "this run's leaderboard.json cannot be read; write it with adjudge leaderboard"
+            ) from error
+
+    async def cards(self) -> CardIndex:
+        """Where the run's scorecards are. Raises StoreError."""
+        if self._cards is None:
+            self._cards = asyncio.ensure_future(asyncio.to_thread(CardIndex.of, self.place, self.record.run))
+        return await asyncio.shield(self._cards)
+
+    async def stores(self) -> tuple[JudgmentStore, PageStore]:
+        """The run's judgments and pages, indexed. Raises StoreError."""
+        if self._store is None:
+            self._store = asyncio.ensure_future(self._open_stores())
+        return await asyncio.shield(self._store)
+
+    async def dataset(self) -> Dataset:
+        """The run's tasks, and where its reports are. Raises NotThere if the input is not there (any more)."""
+        if self._dataset is None:
+            config = self.record.config
+            self._dataset = asyncio.ensure_future(
+                asyncio.to_thread(load_dataset, config.format, config.tasks, config.reports)
+            )
+        try:
+            return await asyncio.shield(self._dataset)
+        except FormatError as error:
+            raise NotThere(f"the run's input is not where it was: {error}") from error
+
+    async def prompts(self) -> dict[str, str]:
+        """The tasks' prompts by id; none if the tasks are not where they were."""
+        if self._prompts is None:
+            self._prompts = asyncio.ensure_future(asyncio.to_thread(_prompts, self.record))
+        return await asyncio.shield(self._prompts)
+
+    async def find_cards(self, wanted: ReportQuery) -> list[Scorecard]:
+        """The scorecards of a report. Raises NotThere if there is none."""
+        index = await self.cards()
+        found = await asyncio.to_thread(index.find, wanted.system, wanted.task, wanted.sample, wanted.repeat)
+        if not found:
+            raise NotThere(f"no scorecard of {wanted.system!r} for task {wanted.task!r} in this run")
+        return found
+
+    async def case(self, wanted: ReportQuery) -> Case:
+        """A report with its task, from the run's input. Raises NotThere."""
+        dataset = await self.dataset()
+        identity = (wanted.system, wanted.task, wanted.sample)
+        for located in dataset.reports:
+            if (located.system, located.task_id, located.sample) == identity:
+                try:
+                    report = await asyncio.to_thread(located.load)
+                except (OSError, msgspec.MsgspecError) as error:
+                    raise NotThere(f"the report is not where it was: {located.where}") from error
+                if report.identity != identity:
+                    raise NotThere(f"the report is not where it was: {located.where}")
+                return Case(task=dataset.tasks[wanted.task], report=report, repeat=wanted.repeat)
+        raise NotThere(f"the run's input has no report of {wanted.system!r} for task {wanted.task!r}")
+
+    async def questions(self, wanted: ReportQuery, protocol: str) -> dict[str, AskedQuestion]:
+        """What was asked about a report under `protocol`, by key. Raises NotThere, StoreError, ConfigError."""
+        kept = (wanted.system, wanted.task, wanted.sample, wanted.repeat, protocol)
+        if self._replayed is None or self._replayed[0] != kept:
+            case = await self.case(wanted)
+            self._replayed = kept, await (await self.replayer()).questions(case, protocol)
+        return self._replayed[1]
+
+    async def replayer(self) -> Replayer:
+        """What asks questions again. Raises StoreError, ConfigError."""
+        return Replayer(self.record, *await self.stores())
+
+    async def _open_stores(self) -> tuple[JudgmentStore, PageStore]:
+        again = self.record.config.retry_unscored
+        judgments = JudgmentStore(self.place, retry_unscored=again, cached=_CACHED_GROUPS)
+        pages = PageStore(self.place, self.record.pages, retry_unscored=again, cached=_CACHED_GROUPS)
+        await judgments.parts.open(every=True)
+        await pages.parts.open(every=True)
+        return judgments, pages
+
+
+def _prompts(record: RunRecord) -> dict[str, str]:
+    try:
+        tasks = load_tasks(record.config.format, record.config.tasks)
+    except FormatError:
+        return {}
+    return {name: task.prompt for name, task in tasks.items()}

@@ -1,0 +1,118 @@
+"""Where a statement stands in a report, and where on a page there is something about it."""
+
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from adjudge.judges.lexical import figures, terms
+from adjudge.scoring.contract.case import Report
+from adjudge.scoring.text.citations import parse
+
+__all__ = ["Span", "nearest", "said_at"]
+
+MAX_CHARS = 500_000
+_LIKE = 0.5  # share of words in common from which a sentence is taken for a statement put in other words
+_AT_MOST = 3  # sentences of a window
+_FIGURE = 1.5  # what a figure of the statement weighs, in words seen on one block only
+_SENTENCE = re.compile(r"[^\n.!?。！？；]+(?:[.!?](?!\s|$)[^\n.!?。！？；]*)*[.!?。！？；]*")
+
+
+class Span(msgspec.Struct, frozen=True, order=True):
+    """Characters `start` to `end` of a text."""
+
+    start: int
+    end: int
+
+
+def said_at(report: Report, statements: Sequence[str]) -> list[Span | None]:
+    """Where `report` says each of `statements`, if it can be found in its first 500,000 characters.
+
+    By the sentence that the citations' parser has it from, by its letters and figures, or by the sentence most like it.
+    """
+    text = report.text[:MAX_CHARS]
+    passages = parse(text, report.citations).passages
+    written = {_letters(passage.fact): passage.raw for passage in passages}
+    letters = _Letters(text)
+    kinds = [(passage.raw, frozenset(terms(passage.fact))) for passage in passages]
+    found = []
+    for statement in statements:
+        span = letters.find(written.get(_letters(statement), statement)) or letters.find(statement)
+        if span is None:
+            like = _most_like(frozenset(terms(statement)), kinds)
+            span = None if like is None else letters.find(like)
+        found.append(span)
+    return found
+
+
+class _Letters:
+    """A text's letters and figures, each with its place: what stands between them makes no difference."""
+
+    def __init__(self, text: str) -> None:
+        self._at = array("L")
+        letters: list[str] = []
+        for place, character in enumerate(text):
+            if character.isalnum():
+                folded = character.casefold()
+                letters.append(folded)
+                self._at.extend([place] * len(folded))
+        self._letters = "".join(letters)
+
+    def find(self, said: str) -> Span | None:
+        """Where `said` first stands."""
+        wanted = _letters(said)
+        place = self._letters.find(wanted) if wanted else -1
+        if place < 0:
+            return None
+        return Span(self._at[place], self._at[place + len(wanted) - 1] + 1)
+
+
+def _letters(text: str) -> str:
+    """`text` without case, spaces and punctuation."""
+    return "".join(character for character in text.casefold() if character.isalnum())
+
+
+def _most_like(wanted: frozenset[str], kinds: Sequence[tuple[str, frozenset[str]]]) -> str | None:
+    best, like = _LIKE, None
+    for raw, held in kinds:
+        share = len(wanted & held) / len(wanted | held) if wanted or held else 0.0
+        if share >= best:
+            best, like = share, raw
+    return like
+
+
+def nearest(page: str, statement: str) -> Span | None:
+    """The passage of at most three sentences in the first 500,000 characters of `page` that fits `statement` best.
+
+    By words, rarer ones weighing more, and figures; of equals the shorter, then the earlier. None if no word of it is
+    there.
+    """
+    wanted, stated = frozenset(terms(statement)), figures(statement)
+    pieces = [match.span() for match in _SENTENCE.finditer(page[:MAX_CHARS]) if match[0].strip()]
+    held = [frozenset(terms(page[start:end])) & wanted for start, end in pieces]
+    shown = [figures(page[start:end]) & stated for start, end in pieces]
+    count = Counter(term for one in held for term in one)
+    weight = {term: math.log(1 + len(pieces) / number) for term, number in count.items()}
+    figure_weight = _FIGURE * math.log(1 + len(pieces))
+    best, window = 0.0, None
+    for first in range(len(pieces)):
+        words: frozenset[str] = frozenset()
+        numbers: frozenset[float] = frozenset()
+        if not held[first] and not shown[first]:
+            continue
+        for last in range(first, min(first + _AT_MOST, len(pieces))):
+            words, numbers = words | held[last], numbers | shown[last]
+            value = math.fsum(weight[term] for term in words) + figure_weight * len(numbers)
+            value *= 0.95 ** (last - first)
+            if value > best + 1e-9:
+                best, window = value, Span(pieces[first][0], pieces[last][1])
+    return None if window is None else _stripped(page, window)
+
+
+def _stripped(text: str, span: Span) -> Span:
+    inside = text[span.start : span.end]
+    start = span.start + len(inside) - len(inside.lstrip())
+    return Span(start, span.end - len(inside) + len(inside.rstrip()))

@@ -1,0 +1,167 @@
+"""What a page is asked for: the query of its address, typed and bounded, and addresses made of the same."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from adjudge.fetchers.urls import MAX_URL
+
+__all__ = [
+    "BadQuery",
+    "DifferencesQuery",
+    "EvidenceQuery",
+    "ListQuery",
+    "NotThere",
+    "PageQuery",
+    "QuestionQuery",
+    "QuestionsQuery",
+    "ReportQuery",
+    "SearchQuery",
+    "SystemQuery",
+    "TaskQuery",
+    "address",
+    "read",
+]
+
+Q = TypeVar("Q")
+
+Name = Annotated[str, msgspec.Meta(max_length=2_000)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Sample = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+
+
+class BadQuery(ValueError):
+    """An address that no link of ours has: what is wrong with it, in one line."""
+
+
+class NotThere(LookupError):
+    """What an address asks for is not in this run."""
+
+
+class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of a table: `filter` keeps rows with these words, `sort` names a column, a hyphen before it turns it."""
+
+    page: Annotated[int, msgspec.Meta(ge=1, le=10**7)] = 1
+    sort: Name = ""
+    filter: Name = ""
+
+
+class SystemQuery(ListQuery, frozen=True, kw_only=True):
+    """A system's reports by one metric; those with a `reason`, or with any ("any")."""
+
+    system: Name
+    protocol: Name = ""
+    metric: Name = ""
+    reason: Name = ""
+
+
+class TaskQuery(ListQuery, frozen=True, kw_only=True):
+    """A task and the reports for it."""
+
+    task: Name
+    protocol: Name = ""
+
+
+class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A report under one protocol (empty: its first), and which `part` of a long text."""
+
+    system: Name
+    task: Name
+    sample: Sample = 0
+    repeat: Count = 0
+    protocol: Name = ""
+    part: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 1
+
+
+class EvidenceQuery(ReportQuery, frozen=True, kw_only=True):
+    """Line `n` of a scorecard's evidence, counted from 1."""
+
+    n: Annotated[int, msgspec.Meta(ge=1, le=10**7)]
+
+
+class QuestionsQuery(ListQuery, frozen=True, kw_only=True):
+    """A page of the questions about a report."""
+
+    system: Name
+    task: Name
+    sample: Sample = 0
+    repeat: Count = 0
+    protocol: Name = ""
+
+    @property
+    def report(self) -> ReportQuery:
+        """The report."""
+        return _report_of(self)
+
+
+class QuestionQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A judgment by the hex of its key; with the report that it was asked for its prompt can be shown."""
+
+    key: Key
+    system: Name = ""
+    task: Name = ""
+    sample: Sample = 0
+    repeat: Count = 0
+    protocol: Name = ""
+
+    @property
+    def report(self) -> ReportQuery | None:
+        """The report it was asked for, if the address names one."""
+        return _report_of(self) if self.system else None
+
+
+def _report_of(query: QuestionsQuery | QuestionQuery) -> ReportQuery:
+    return ReportQuery(
+        system=query.system,
+        task=query.task,
+        sample=query.sample,
+        repeat=query.repeat,
+        protocol=query.protocol,
+    )
+
+
+class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A page that was read, by its URL."""
+
+    url: Annotated[str, msgspec.Meta(max_length=MAX_URL)]
+    part: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 1
+
+
+class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Words to look for and where; `after` is where the search before this one stopped."""
+
+    q: Name = ""
+    where: Literal["tasks", "statements", "reports", "answers", "pages"] = "statements"
+    after: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 0
+
+
+class DifferencesQuery(ListQuery, frozen=True, kw_only=True):
+    """Reports of two runs by how far one metric of theirs is apart."""
+
+    protocol: Name = ""
+    metric: Name = ""
+
+
+def read(given: Mapping[str, str], kind: type[Q]) -> Q:
+    """The query of an address as `kind`; names it does not know are left alone. Raises BadQuery."""
+    try:
+        return msgspec.convert(dict(given), type=kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadQuery(str(error)) from error
+
+
+def address(path: str, query: msgspec.Struct | None = None, **changes: object) -> str:
+    """The address of `path` with the fields of `query` under `changes`; what is empty or its default is left out."""
+    fields = {} if query is None else msgspec.structs.asdict(query)
+    kept = {name: value for name, value in (fields | changes).items() if _says_something(name, value)}
+    return f"{path}?{urlencode(kept, errors='replace')}" if kept else path
+
+
+def _says_something(name: str, value: object) -> bool:
+    return value not in ("", None) and (name, value) not in _DEFAULTS
+
+
+_DEFAULTS = (("page", 1), ("part", 1), ("sample", 0), ("repeat", 0), ("after", 0))

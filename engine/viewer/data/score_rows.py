@@ -1,0 +1,98 @@
+"""A run's score rows, read as they are looked at: row groups that hold nothing of what is asked for are not opened."""
+
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from adjudge.engine.config.errors import ConfigError
+
+__all__ = ["ScoreRows", "joined", "pooled"]
+
+_REPORT = ("system", "task_id", "sample", "repeat")
+
+
+class ScoreRows:
+    """The rows of a scores.parquet. Raises ConfigError for a folder without one."""
+
+    def __init__(self, run: Path) -> None:
+        self._path = run / "scores.parquet"
+        try:
+            pq.read_metadata(self._path)
+        except (OSError, pa.ArrowException) as error:
+            raise ConfigError(f"{run} is no finished run: scores.parquet cannot be read ({error})") from error
+
+    def select(self, columns: list[str], **equal: str | int) -> pa.Table:
+        """`columns` of the rows whose columns equal what is given, in the file's order."""
+        with pq.ParquetFile(self._path) as file:
+            places = {file.schema_arrow.names[i]: i for i in range(len(file.schema_arrow.names))}
+            kept = [
+                _matching(file.read_row_group(group, columns=[*{*columns, *equal}]), equal).select(columns)
+                for group in range(file.num_row_groups)
+                if all(_may_hold(file, group, places[name], value) for name, value in equal.items())
+            ]
+        tables = [table for table in kept if len(table)] or kept[:1]
+        return pa.concat_tables(tables) if tables else self._empty(columns)
+
+    def _empty(self, columns: list[str]) -> pa.Table:
+        return pq.read_schema(self._path).empty_table().select(columns)
+
+    def of_metric(self, protocol: str, metric: str, **equal: str | int) -> pa.Table:
+        """Rows of one metric: which report, value, reason."""
+        columns = [*_REPORT, "value", "reason"]
+        return self.select(columns, protocol=protocol, metric=metric, **equal)
+
+
+def joined(here: pa.Table, there: pa.Table) -> pa.Table:
+    """Rows of one metric in two runs, report by report: value, reason, other, other_reason and their difference."""
+    other = there.rename_columns([*_REPORT, "other", "other_reason"])
+    table = here.join(other, list(_REPORT), join_type="full outer")
+    difference = pc.subtract(table["value"], table["other"])
+    return table.append_column("difference", difference)
+
+
+def pooled(rows: pa.Table, denominators: pa.Table | None) -> tuple[float | None, int]:
+    """A system's value as the leaderboard has it, and the number of tasks it is from.
+
+    Means over a task's samples and repeats, then over tasks; of a pooled metric the sum of those over the sum of its
+    `denominators`'.
+    """
+    numerators = _by_task(rows)
+    if denominators is None:
+        return (
+            (math.fsum(numerators.values()) / len(numerators), len(numerators)) if numerators else (None, 0)
+        )
+    below = _by_task(denominators)
+    both = numerators.keys() & below.keys()
+    total = math.fsum(below[task] for task in both)
+    return (math.fsum(numerators[task] for task in both) / total if total else None), len(both)
+
+
+def _by_task(rows: pa.Table) -> dict[str, float]:
+    values: dict[str, list[float]] = {}
+    for task, value in zip(rows["task_id"].to_pylist(), rows["value"].to_pylist(), strict=True):
+        if value is not None:
+            values.setdefault(task, []).append(value)
+    return {task: math.fsum(found) / len(found) for task, found in values.items()}
+
+
+def _matching(table: pa.Table, equal: dict[str, str | int]) -> pa.Table:
+    """The rows of `table` whose columns equal what is given.
+
+    Compared with values of the columns' own: to make one, pyarrow would import pandas, where there is one.
+    """
+    for name, value in equal.items():
+        kinds = pc.unique(table[name])
+        held = kinds.to_pylist()
+        if value not in held:
+            return table.slice(0, 0)
+        table = table.filter(pc.equal(table[name], kinds[held.index(value)]))
+    return table
+
+
+def _may_hold(file: pq.ParquetFile, group: int, column: int, value: str | int) -> bool:
+    """Whether a row group may hold `value`, by the least and the greatest of its column where it states them."""
+    found = file.metadata.row_group(group).column(column).statistics
+    return found is None or not found.has_min_max or found.min <= value <= found.max

@@ -1,0 +1,257 @@
+"""What all of the viewer's pages share: the frame around them, tables, pagers, verdicts and long texts."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from adjudge.engine.rendering.markup import Markup, join, tag
+from adjudge.engine.viewer.data.query import ListQuery, address
+
+__all__ = [
+    "ROWS",
+    "Column",
+    "Frame",
+    "Row",
+    "choice",
+    "facts",
+    "link_out",
+    "listing",
+    "number",
+    "pager",
+    "part_of",
+    "parts",
+    "sorted_by",
+    "submit",
+    "verdict_of",
+]
+
+Row = dict[str, Any]
+
+_ANY = ListQuery()
+
+ROWS = 50
+PART_CHARS = 100_000
+_SIGNS = {"supported": "✓", "unsupported": "✗", "unknown": "?", "unreachable": "⊘"}
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """The frame of a run's pages: the run's name and judge, and where the other run is, if there is one."""
+
+    run: str
+    judge: str
+    other: str = ""
+
+    def page(
+        self, title: str, *body: str | None, crumbs: Sequence[tuple[str, str]] = (), words: str = ""
+    ) -> str:
+        """A whole page. `crumbs` are (text, address) of what it is part of, `words` what is being looked for."""
+        trail = [tag("li", tag("a", text, href=href)) for text, href in crumbs]
+        head = join(
+            Markup('<meta charset="utf-8">'),
+            Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+            tag("title", f"{_short(title)} - adjudge"),
+            Markup('<link rel="icon" href="data:,">'),
+            Markup('<link rel="stylesheet" href="assets/leaderboard.css">'),
+            Markup('<link rel="stylesheet" href="assets/viewer.css">'),
+            Markup('<script src="assets/viewer.js"></script>'),
+        )
+        main = tag(
+            "main",
+            tag("nav", tag("ol", *trail), aria_label="Where this is", class_="crumbs") if trail else None,
+            tag("h1", title, dir="auto"),
+            *body,
+            id="main",
+            tabindex="-1",
+        )
+        whole = join(
+            tag("a", "Skip to the content", href="#main", class_="skip"), self._header(words), main, _FOOTER
+        )
+        return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', whole), lang='en')}\n"
+
+    def _header(self, words: str) -> Markup:
+        places = [("Systems", "./"), ("Tasks", "tasks"), ("Leaderboard", "leaderboard")]
+        if self.other:
+            places += [("Differences", "differences"), ("The other run", self.other)]
+        return tag(
+            "header",
+            tag("p", tag("strong", "adjudge"), f" run {self.run}, judged by {self.judge}", class_="quiet"),
+            tag("nav", tag("ul", *(tag("li", tag("a", text, href=to)) for text, to in places))),
+            tag(
+                "form",
+                tag("label", "Search", for_="q"),
+                tag("input", id="q", name_="q", type="search", value=words, aria_keyshortcuts="/"),
+                tag("button", "Search", type="submit"),
+                tag("button", "Dark or light", type="button", id="theme"),
+                action="search",
+                role="search",
+                class_="controls",
+            ),
+            class_="top",
+        )
+
+
+_FOOTER = tag(
+    "footer",
+    "Keys: ",
+    *(join(tag("kbd", key), f" {does}  ") for key, does in (
+        ("/", "search"), ("j", "next cited statement"), ("k", "the one before"), ("Enter", "its page"), ("Esc", "back"),
+    )),
+    class_="quiet",
+)  # fmt: skip
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A table's column, of numbers or of `long` texts; one with a `key` can be sorted by it."""
+
+    title: str
+    key: str = ""
+    number: bool = False
+    long: bool = False
+
+    @property
+    def style(self) -> str | None:
+        """The class of its cells."""
+        return "n" if self.number else "long" if self.long else None
+
+
+def listing(
+    caption: str,
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[str]],
+    path: str = "",
+    query: ListQuery = _ANY,
+) -> Markup:
+    """A table whose first column heads its rows; sorted by links to `path` under `query`."""
+    made = [
+        tag(
+            "tr",
+            *(
+                tag("th", cell, scope="row", dir="auto", class_=columns[0].style)
+                if place == 0
+                else tag("td", cell, class_=columns[place].style, dir="auto")
+                for place, cell in enumerate(row)
+            ),
+        )
+        for row in rows
+    ]  # fmt: skip
+    head = tag("tr", *(_head(column, path, query) for column in columns))
+    return tag(
+        "div",
+        tag(
+            "table",
+            tag("caption", caption, class_="visually-hidden"),
+            tag("thead", head),
+            tag("tbody", *made),
+        ),
+        tag("p", "Nothing.", class_="quiet") if not made else None,
+        class_="scroll",
+        role="region",
+        tabindex="0",
+        aria_label=caption,
+    )
+
+
+def _head(column: Column, path: str, query: ListQuery) -> Markup:
+    kind = column.style
+    if not column.key:
+        return tag("th", column.title, scope="col", class_=kind)
+    up, down = query.sort == column.key, query.sort == f"-{column.key}"
+    to = address(path, query, sort=f"-{column.key}" if up else column.key, page=1)
+    state = "ascending" if up else "descending" if down else None
+    arrow = tag("span", " ↑" if up else " ↓", aria_hidden="true") if state else None
+    return tag("th", tag("a", column.title, arrow, href=to), scope="col", aria_sort=state, class_=kind)
+
+
+def sorted_by(rows: Sequence[Row], sort: str, allowed: Sequence[str]) -> list[Row]:
+    """`rows` by the field that `sort` names, if it is `allowed`; what has no value comes last either way."""
+    key = sort.removeprefix("-")
+    if key not in allowed:
+        return list(rows)
+    present = [row for row in rows if row[key] is not None]
+    present.sort(key=lambda row: row[key], reverse=sort.startswith("-"))
+    return present + [row for row in rows if row[key] is None]
+
+
+def pager(path: str, query: ListQuery, total: int) -> Markup:
+    """Which rows of `total` are shown, and links to the others."""
+    first, last = (query.page - 1) * ROWS + 1, min(query.page * ROWS, total)
+    pages = max(1, -(-total // ROWS))
+    steps = (("First", 1), ("Previous", query.page - 1), ("Next", query.page + 1), ("Last", pages))
+    links = [
+        tag("a", text, href=address(path, query, page=page), rel=_RELATIONS.get(text))
+        for text, page in steps
+        if 1 <= page <= pages and page != query.page
+    ]
+    shown = f"{first:,} to {last:,} of {total:,}" if last >= first else f"none of {total:,}"
+    return tag("nav", tag("span", shown, role="status"), *links, class_="pager", aria_label="Pages")
+
+
+_RELATIONS = {"Next": "next", "Previous": "prev"}
+
+
+def submit(path: str, *fields: Markup, label: str = "Show", keep: dict[str, str] | None = None) -> Markup:
+    """A form that asks for `path` with its fields; `keep` goes along unseen."""
+    hidden = [tag("input", type="hidden", name_=name, value=value) for name, value in (keep or {}).items()]
+    return tag("form", *hidden, *fields, tag("button", label, type="submit"), action=path, class_="controls")
+
+
+def choice(label: str, name: str, options: Iterable[tuple[str, str]], chosen: str) -> Markup:
+    """A labelled select of (value, text)."""
+    made = [tag("option", text, value=value, selected=value == chosen) for value, text in options]
+    return join(tag("label", label, for_=f"f-{name}"), tag("select", *made, id=f"f-{name}", name_=name))
+
+
+def facts(pairs: Iterable[tuple[str, str | None]], kind: str | None = None) -> Markup:
+    """A list of names and values, `kind` its class; those without a value are left out."""
+    made = (tag("div", tag("dt", name), tag("dd", value, dir="auto")) for name, value in pairs if value)
+    return tag("dl", *made, class_=kind)
+
+
+def number(value: float | None, scale: float = 1.0) -> str:
+    """A value as people are shown it."""
+    return "-" if value is None else f"{value * scale:.2f}"
+
+
+def verdict_of(outcome: str, reason: str) -> tuple[str, str]:
+    """(sign, kind) of a line of evidence: its verdict, "none" if the infrastructure kept it from one, "" for others."""
+    word = outcome.partition(" ")[0]
+    if word in _SIGNS:
+        return _SIGNS[word], word
+    return ("–", "none") if reason else ("", "")
+
+
+def link_out(url: str) -> Markup:
+    """A URL as text, and as a link if it is one of the web. Nothing follows it but a person."""
+    try:
+        usable = urlsplit(url).scheme in ("http", "https")
+    except ValueError:
+        usable = False
+    shown = tag("bdi", _short(url, 300))
+    if not usable:
+        return tag("code", shown)
+    return tag("a", shown, href=url, rel="noreferrer noopener nofollow", target="_blank", class_="out")
+
+
+def part_of(text: str, part: int) -> tuple[int, int]:
+    """Where part number `part` of a long text begins and ends; the last one if there are fewer."""
+    last = max(1, -(-len(text) // PART_CHARS))
+    start = (min(part, last) - 1) * PART_CHARS
+    return start, min(start + PART_CHARS, len(text))
+
+
+def parts(text: str, part: int, path: str, query: msgspec.Struct) -> Markup | None:
+    """Links to the other parts of a long text; None for a short one."""
+    count = -(-len(text) // PART_CHARS)
+    if count <= 1:
+        return None
+    steps = ((f"Part {other}", other) for other in (part - 1, part + 1) if 1 <= other <= count)
+    links = [tag("a", name, href=address(path, query, part=other)) for name, other in steps]
+    return tag(
+        "nav", tag("span", f"Part {min(part, count)} of {count} "), *links, class_="pager", aria_label="Parts"
+    )
+
+
+def _short(text: str, most: int = 120) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,180 @@
+"""What was asked about a report: every question, one with its rendered prompt and raw answer, and pages as read."""
+
+import asyncio
+import time
+from typing import Any
+
+import msgspec
+
+from adjudge.engine.rendering.markup import Markup, join, tag
+from adjudge.engine.viewer.data.card_index import CardIndex
+from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.query import (
+    NotThere,
+    PageQuery,
+    QuestionQuery,
+    QuestionsQuery,
+    ReportQuery,
+    address,
+)
+from adjudge.engine.viewer.data.replay import AskedQuestion
+from adjudge.engine.viewer.pages.frame import ROWS, Column, Frame, facts, listing, pager
+from adjudge.engine.viewer.pages.report import page_text, report_crumbs
+
+__all__ = ["page_page", "question_page", "questions_page"]
+
+MAX_SHOWN = 1_000_000
+_CLIPPED = 160
+
+
+async def questions_page(run: OpenRun, frame: Frame, query: QuestionsQuery) -> str:
+    """Every question about a report under one protocol."""
+    cards = {card.protocol: card for card in await run.find_cards(query.report)}
+    protocol = query.protocol or next(iter(cards))
+    if protocol not in cards:
+        raise NotThere(f"this report has no scorecard under {protocol!r}")
+    query = msgspec.structs.replace(query, protocol=protocol)
+    note = None
+    try:
+        replayed = await run.questions(query.report, protocol)
+    except NotThere as error:
+        replayed, note = {}, str(error)
+    keys = list(dict.fromkeys([*replayed, *cards[protocol].judgments]))
+    rows = [
+        await _row(run, key, replayed.get(key), query.report)
+        for key in keys[(query.page - 1) * ROWS : query.page * ROWS]
+    ]
+    columns = [Column("question"), Column("about", long=True), Column("outcome"), Column("answer", long=True)]
+    return frame.page(
+        f"Questions about {query.system}: {query.task}",
+        tag("p", f"Prompts cannot be shown: {note}", class_="note") if note else None,
+        pager("questions", query, len(keys)),
+        listing("Questions", columns, rows),
+        crumbs=report_crumbs(query.report),
+    )
+
+
+async def _row(run: OpenRun, key: str, asked: AskedQuestion | None, query: ReportQuery) -> list[str]:
+    row = await _stored(run, key)
+    kind = type(asked.question).__name__ if asked else str(row["question"]) if row else "question"
+    to = QuestionQuery(
+        key=key, system=query.system, task=query.task, sample=query.sample, repeat=query.repeat,
+        protocol=query.protocol,
+    )  # fmt: skip
+    about = "; ".join(asked.question.fields().values()) if asked else "-"
+    outcome = "not in the store" if row is None else row["reason"] or row["status"]
+    answer = "-" if row is None else row["answer"] or row["text"]
+    return [tag("a", kind, href=address("question", to)), _clipped(about), outcome, _clipped(answer)]
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _CLIPPED else f"{text[:_CLIPPED]}…"
+
+
+async def _stored(run: OpenRun, key: str) -> dict[str, Any] | None:
+    judgments, _ = await run.stores()
+    return await judgments.raw(bytes.fromhex(key))
+
+
+async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str:
+    """One question: its prompt as a chat model is sent it, and what came back."""
+    row = await _stored(run, query.key)
+    report = query.report or await asyncio.to_thread(_owner, await run.cards(), query.key)
+    if row is None and report is None:
+        raise NotThere(f"the store holds no judgment {query.key}, and no scorecard of this run names it")
+    prompt = await _prompt(run, query.key, report)
+    about = tag("a", f"{report.system}: {report.task}", href=address("report", report)) if report else None
+    title = str(row["question"]) if row else "Question"
+    return frame.page(
+        title,
+        facts([("Asked about", about), *(_facts(row) if row else [])]),
+        tag("p", "The store does not hold this judgment (any more).", class_="note") if row is None else None,
+        tag("h2", "Raw answer"),
+        _long(row["text"]) if row and row["text"] else tag("p", "None.", class_="quiet"),
+        tag("h2", "Answer as it was understood"),
+        _long(_pretty(row["answer"])) if row and row["answer"] else tag("p", "None.", class_="quiet"),
+        tag("h2", "Prompt"),
+        prompt,
+        crumbs=report_crumbs(report) if report else (),
+    )
+
+
+def _owner(cards: CardIndex, key: str) -> ReportQuery | None:
+    """The first report of the run whose scorecard names `key`."""
+    for _, card in cards.scan(0, key):
+        if card is not None and key in card.judgments:
+            return ReportQuery(
+                system=card.system,
+                task=card.task_id,
+                sample=card.sample,
+                repeat=card.repeat,
+                protocol=card.protocol,
+            )
+    return None
+
+
+async def _prompt(run: OpenRun, key: str, report: ReportQuery | None) -> Markup:
+    if report is None:
+        return tag("p", "It was asked by another run of this store, which knows its prompt.", class_="note")
+    try:
+        asked = (await run.questions(report, report.protocol)).get(key)
+    except NotThere as error:
+        return tag("p", f"It cannot be shown: {error}.", class_="note")
+    if asked is None:
+        return tag(
+            "p",
+            "It cannot be shown: the same report leads to other questions now. Its prompts, input or adjudge changed "
+            "since the run, or the judge is a panel and this is a member's own answer.",
+            class_="note",
+        )
+    replayer = await run.replayer()
+    sent = [
+        join(tag("h3", message["role"]), _long(message["content"]))
+        for message in replayer.rendered(asked.question)
+    ]
+    judge = run.record.judge.name
+    note = f"As a chat model is sent it; the judge {judge} reads no prompt." if judge == "lexical" else None
+    return join(tag("p", note, class_="quiet") if note else None, *sent)
+
+
+def _facts(row: dict[str, Any]) -> list[tuple[str, str | None]]:
+    tokens = (row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"])
+    return [
+        ("Status", row["status"] if row["reason"] is None else f"{row['status']}: {row['reason']}"),
+        ("Finish reason", row["finish_reason"]),
+        ("Judge", row["judge"]),
+        ("Tokens", f"{tokens[0]:,} of the prompt, {tokens[1]:,} of them cached; {tokens[2]:,} generated"),
+        ("Seconds", f"{row['seconds']:.3f}"),
+        (
+            "Written",
+            f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(row['written_at'] / 1e6))} UTC by {row['engine']}",
+        ),
+        ("Key", tag("code", row["key"].hex())),
+        ("Context", tag("code", row["group"].hex())),
+    ]
+
+
+def _pretty(answer: str) -> str:
+    try:
+        return msgspec.json.format(answer.encode("utf-8", "replace"), indent=2).decode()
+    except msgspec.MsgspecError:
+        return answer
+
+
+def _long(text: str) -> Markup:
+    cut = text[:MAX_SHOWN]
+    return join(
+        tag("pre", cut, dir="auto", tabindex="0"),
+        tag("p", f"{len(text) - len(cut):,} more characters are not shown.", class_="note")
+        if cut != text
+        else None,
+    )
+
+
+async def page_page(run: OpenRun, frame: Frame, query: PageQuery) -> str:
+    """A page as it was read."""
+    _, pages = await run.stores()
+    page = await pages.get(query.url)
+    if page is None:
+        raise NotThere(f"this run's store holds no page {query.url!r}")
+    return frame.page(page.title or page.url, page_text(page, query.part, "page", query))

@@ -1,0 +1,225 @@
+"""The search page: words in a run, a stretch at a time, until a moment has passed or fifty places are found."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adjudge.engine.formats import Dataset
+from adjudge.engine.rendering.markup import tag
+from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.pages import PAGES
+from adjudge.engine.store.parts import TableKind, live_parts
+from adjudge.engine.store.place import Place
+from adjudge.engine.viewer.data.card_index import CardIndex
+from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.query import QuestionQuery, ReportQuery, SearchQuery, address
+from adjudge.engine.viewer.pages.frame import Frame, choice, submit
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = ["search_page"]
+
+AT_MOST = 50
+SECONDS = 0.4
+_AROUND = 160
+_BATCH = 256
+
+Steps = Iterator[tuple[int, "Find | None"]]
+_WHERE = [
+    ("statements", "statements and criteria"),
+    ("answers", "raw answers"),
+    ("pages", "pages"),
+    ("reports", "reports"),
+    ("tasks", "tasks"),
+]
+
+
+async def search_page(run: OpenRun, frame: Frame, query: SearchQuery) -> str:
+    """What is found of the words that are looked for, and where to go on."""
+    form = submit(
+        "search",
+        choice("Look in", "where", _WHERE, query.where),
+        label="Look there",
+        keep={"q": query.q},
+    )
+    if not query.q.strip():
+        return frame.page("Search", form, tag("p", "Type words to look for."))
+    found = await asyncio.to_thread(found_of, await _steps(run, query))
+    lines = [
+        tag(
+            "li",
+            tag("a", find.title, href=find.link),
+            tag("p", find.before, tag("mark", find.words), find.after, dir="auto"),
+        )
+        for find in found.finds
+    ]
+    so_far = "" if found.after is None else " so far"
+    more = address("search", query, after=found.after)
+    return frame.page(
+        f"Search: {query.q}",
+        form,
+        tag("p", f"{len(lines)} found on this page{so_far}.", role="status"),
+        tag("ol", *lines, class_="finds") if lines else None,
+        tag("p", tag("a", "Search on", href=more, rel="next")) if found.after is not None else None,
+        words=query.q,
+    )
+
+
+async def _steps(run: OpenRun, query: SearchQuery) -> Steps:
+    if query.where == "statements":
+        return in_statements(await run.cards(), query.q, query.after)
+    if query.where == "answers":
+        return in_answers(run.place, run.record.judge.fingerprint, query.q, query.after)
+    if query.where == "pages":
+        return in_pages(run.place, run.record.pages, query.q, query.after)
+    look = in_reports if query.where == "reports" else in_tasks
+    return look(await run.dataset(), query.q, query.after)
+
+
+class Find(msgspec.Struct, frozen=True):
+    """Something found: what to call it, where it leads, and the text around the words."""
+
+    title: str
+    link: str
+    before: str
+    words: str
+    after: str
+
+    @classmethod
+    def of(cls, title: str, link: str, text: str, words: str) -> "Find":
+        """A find of `words` in `text`, at its first place."""
+        at = text.lower().find(words.lower())
+        start, end = max(0, at), max(0, at) + (len(words) if at >= 0 else 0)
+        before = text[max(0, start - _AROUND) : start]
+        return cls(title, link, before, text[start:end], text[end : end + _AROUND])
+
+
+class Finds(msgspec.Struct, frozen=True):
+    """What was found, and where to go on; None if everything has been looked at."""
+
+    finds: list[Find]
+    after: int | None
+
+
+def found_of(steps: Steps) -> Finds:
+    """What `steps` find until there are fifty finds or their time is up."""
+    began = time.monotonic()
+    finds: list[Find] = []
+    for place, find in steps:
+        if find is not None:
+            finds.append(find)
+        if len(finds) >= AT_MOST or time.monotonic() - began > SECONDS:
+            return Finds(finds, place)
+    return Finds(finds, None)
+
+
+def in_tasks(dataset: Dataset, words: str, after: int) -> Steps:
+    """In ids and prompts of tasks."""
+    for place, task in enumerate(list(dataset.tasks.values())[after:], after):
+        text = f"{task.id} {task.prompt}"
+        hit = words.lower() in text.lower()
+        yield (
+            place + 1,
+            (Find.of(f"task {task.id}", address("task", task=task.id), text, words) if hit else None),
+        )
+
+
+def in_reports(dataset: Dataset, words: str, after: int) -> Steps:
+    """In the texts of reports."""
+    for place, located in enumerate(dataset.reports[after:], after):
+        text = located.load().text
+        if words.lower() not in text.lower():
+            yield place + 1, None
+            continue
+        link = address(
+            "report", ReportQuery(system=located.system, task=located.task_id, sample=located.sample)
+        )
+        yield place + 1, Find.of(f"{located.system}, task {located.task_id}", link, text, words)
+
+
+def in_statements(cards: CardIndex, words: str, after: int) -> Steps:
+    """In scorecards' evidence: statements, criteria, outcomes and URLs."""
+    inside = msgspec.json.encode(words.encode("utf-8", "replace").decode())[1:-1].decode()
+    for place, card in cards.scan(after, inside):
+        yield place, None if card is None else _statement(card, words)
+
+
+def _statement(card: Scorecard, words: str) -> Find | None:
+    """The first line of evidence with `words`, and how many more there are."""
+    texts = (" ".join(filter(None, (one.what, one.outcome, one.reason, one.url))) for one in card.evidence)
+    lines = [(n, text) for n, text in enumerate(texts, 1) if words.lower() in text.lower()]
+    if not lines:
+        return None
+    number, text = lines[0]
+    wanted = ReportQuery(
+        system=card.system,
+        task=card.task_id,
+        sample=card.sample,
+        repeat=card.repeat,
+        protocol=card.protocol,
+    )
+    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+    title = f"{card.protocol}: {card.system}, task {card.task_id}, {number}{more}"
+    return Find.of(title, address("evidence", wanted, n=number), text, words)
+
+
+def in_answers(store: Place, judge: str, words: str, after: int) -> Steps:
+    """In the raw replies of the judge with the fingerprint `judge`, whichever run they were for."""
+    columns = ["key", "question", "text", "judge"]
+    for place, row in _rows(store, JUDGMENTS, columns, ("text",), words, after):
+        if row is None or row["judge"] != judge:
+            yield place, None
+            continue
+        key = row["key"].hex()
+        link = address("question", QuestionQuery(key=key))
+        yield place, Find.of(f"{row['question']} {key}", link, row["text"], words)
+
+
+def in_pages(store: Place, source: str, words: str, after: int) -> Steps:
+    """In URLs, titles and texts of the pages that were read from `source`."""
+    columns = ["source", "url", "title", "text"]
+    for place, row in _rows(store, PAGES, columns, ("url", "title", "text"), words, after):
+        if row is None or row["source"] != source:
+            yield place, None
+            continue
+        held = [row[name] for name in ("text", "title", "url") if words.lower() in row[name].lower()]
+        yield (
+            place,
+            Find.of(
+                row["title"] or row["url"], address("page", url=row["url"]), held[0] if held else "", words
+            ),
+        )
+
+
+def _rows(
+    store: Place, kind: TableKind, columns: list[str], inside: tuple[str, ...], words: str, after: int
+) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """(place, row) of rows with `words` in a column of `inside`, and (place, None) between."""
+    place = store / kind.name
+    part, first = after >> 32, after & 0xFFFFFFFF
+    for number, name in enumerate(live_parts(place)[part:], part):
+        file = place.open(name)
+        start = 0
+        for group in range(file.num_row_groups):
+            end = start + file.metadata.row_group(group).num_rows
+            if number > part or end > first:
+                at = start
+                for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                    for row in _holding(batch, inside, words):
+                        if number > part or at + row >= first:
+                            yield (number << 32) + at + row + 1, batch.slice(row, 1).to_pylist()[0]
+                    at += len(batch)
+                yield (number << 32) + end, None
+            start = end
+
+
+def _holding(rows: pa.RecordBatch, inside: tuple[str, ...], words: str) -> list[int]:
+    wanted = words.encode("utf-8", "replace").decode()
+    columns = (pc.match_substring(rows[name], wanted, ignore_case=True) for name in inside)
+    found = reduce(pc.or_, columns)
+    return [place for place, hit in enumerate(found.to_pylist()) if hit]

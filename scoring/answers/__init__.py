@@ -1,0 +1,1 @@
+"""What protocols share about answers: sameness, overlap and partial scores."""

@@ -1,0 +1,114 @@
+"""What is judged: a task, one system's report for it, and the two as a case."""
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Annotated, Any, TypeVar, cast
+
+import msgspec
+
+from adjudge.scoring.contract.reasons import GoldReason
+
+__all__ = ["NULL", "Case", "Citation", "GoldError", "Report", "ReportUsage", "Sample", "Task"]
+
+G = TypeVar("G")
+
+NULL = msgspec.Raw(b"null")
+
+Sample = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+
+
+class GoldError(ValueError):
+    """A task's gold is missing or does not decode; `reason` is gold_missing or gold_invalid."""
+
+    def __init__(self, reason: GoldReason, message: str) -> None:
+        super().__init__(message)
+        self.reason: GoldReason = reason
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """A task. `gold` maps a protocol's name to raw JSON that only that protocol decodes."""
+
+    id: str
+    prompt: str
+    language: str = "en"
+    domain: str = ""
+    gold: dict[str, msgspec.Raw] = {}
+
+
+class Citation(msgspec.Struct, frozen=True, kw_only=True):
+    """A source that a system says it cited, where it hands its citations over apart from the text."""
+
+    url: str
+    title: str = ""
+    marker: str = ""
+
+
+class ReportUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What writing the report took: tokens in all, of them input, pages retrieved, and cost in the user's currency."""
+
+    total_tokens: int | None = None
+    input_tokens: int | None = None
+    retrieved: int | None = None
+    cost: float | None = None
+
+    @property
+    def written(self) -> int | None:
+        """Tokens that the system itself generated; None where that is not stated, or nothing."""
+        if self.total_tokens is None or self.input_tokens is None or self.total_tokens <= self.input_tokens:
+            return None
+        return self.total_tokens - self.input_tokens
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A system's report. Its identity is (system, task_id, sample); `sample` numbers the agent's own runs.
+
+    `answer` is structured output where a benchmark asks for one, `plan` the subtasks the agent laid out, `evidence`
+    what it read, `trace` its steps, `seconds` its wall time, `mode` what it was written from where a benchmark tells
+    modes apart. `answer` and `trace` are JSON, and null where there is none (JSON decoding knows no `Raw | None`).
+    Only the first two and `text` are required.
+    """
+
+    task_id: str
+    system: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    sample: Sample = 0
+    text: str
+    citations: tuple[Citation, ...] = ()
+    answer: msgspec.Raw = NULL
+    plan: tuple[str, ...] = ()
+    evidence: tuple[Citation, ...] = ()
+    trace: msgspec.Raw = NULL
+    usage: ReportUsage | None = None
+    seconds: float | None = None
+    mode: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str, int]:
+        """(system, task_id, sample)."""
+        return self.system, self.task_id, self.sample
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A report to be judged under its task. `repeat` is the judge's own repetition."""
+
+    task: Task
+    report: Report
+    repeat: int = 0
+
+    def gold(self, protocol: str, kind: type[G]) -> G:
+        """The task's gold for `protocol`, decoded as `kind`.
+
+        Raises GoldError with reason gold_missing when the task has none, gold_invalid when it does not fit `kind`.
+        """
+        raw = self.task.gold.get(protocol)
+        if raw is None:
+            raise GoldError("gold_missing", f"task {self.task.id}: no gold for {protocol}")
+        try:
+            gold: G = _decoded(bytes(raw), cast(Hashable, kind))
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise GoldError("gold_invalid", f"task {self.task.id}: gold for {protocol}: {error}") from error
+        return gold
+
+
+@lru_cache(maxsize=64)  # the reports of one task come one after the other
+def _decoded(raw: bytes, kind: Hashable) -> Any:
+    return msgspec.json.decode(raw, type=cast(Any, kind))

@@ -1,0 +1,112 @@
+"""What a protocol is, what it may do, and how a case is put before it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import entry_points
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import msgspec
+
+from adjudge.fetchers.page import Page
+from adjudge.judges import Answer, Judgment, Question
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.reasons import Reason
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard
+
+__all__ = [
+    "MAX_REPORT_CHARS",
+    "CaseMetrics",
+    "ScoringProtocol",
+    "Tools",
+    "installed_protocols",
+    "score_case",
+]
+
+A = TypeVar("A", bound=Answer)
+
+MAX_REPORT_CHARS = 500_000
+ENTRY_POINTS = "adjudge.protocols"
+
+
+class Tools(Protocol):
+    """All that a protocol can do to the world. Neither raises for one row's failure."""
+
+    async def ask(self, question: Question[A]) -> Judgment[A]:
+        """The judge's answer to `question`, from the store if it was asked before."""
+        ...
+
+    async def ask_all(self, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
+        """The answers to `questions`, asked all at once, in their order."""
+        ...
+
+    async def read(self, url: str) -> Page:
+        """The page behind `url`, from the store if it was read before."""
+        ...
+
+
+class ScoringProtocol(Protocol):
+    """A protocol: a frozen struct whose fields are its options, registered as an entry point `adjudge.protocols`.
+
+    `metrics` lists every metric that `score` gives under the options chosen, and the pooled ones.
+    """
+
+    @property
+    def name(self) -> str:
+        """The protocol's name, a class variable where it is a struct."""
+        ...
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics, headline first."""
+        ...
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Score one case. Raises GoldError if the task's gold is missing or invalid."""
+        ...
+
+
+@runtime_checkable
+class CaseMetrics(Protocol):
+    """A protocol that needs gold, or whose metrics or their bounds differ from case to case (tags, say, or points).
+
+    A name that only a case gives has a colon.
+    """
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """Every metric that `score` gives for this case. Raises GoldError like `score`."""
+        ...
+
+
+async def score_case(protocol: ScoringProtocol, case: Case, tools: Tools) -> Scorecard:
+    """`protocol`'s scorecard of `case`, with the rules that hold for every protocol.
+
+    An empty or oversized report takes the minimum without being judged; missing or invalid gold leaves all metrics
+    unscored, whatever the report.
+    """
+    own_doing = _own_doing(case.report.text)
+    try:
+        if own_doing is not None:
+            return minimum(protocol, case, own_doing)
+        return await protocol.score(case, tools)
+    except GoldError as error:
+        values = {metric.name: Missing(error.reason) for metric in protocol.metrics if metric.ratio is None}
+        evidence = [Evidence(what="gold", outcome=str(error), reason=error.reason)]
+        return Scorecard.of(protocol.name, case, values, evidence)
+
+
+def minimum(protocol: ScoringProtocol, case: Case, reason: Reason) -> Scorecard:
+    """The worst scorecard, for a failure that is the report's own doing."""
+    metrics = protocol.metrics_of(case) if isinstance(protocol, CaseMetrics) else protocol.metrics
+    values = {metric.name: metric.worst for metric in metrics if metric.ratio is None}
+    return msgspec.structs.replace(Scorecard.of(protocol.name, case, values), reason=reason)
+
+
+def _own_doing(text: str) -> Reason | None:
+    if not text.strip():
+        return "report_empty"
+    return "report_too_large" if len(text) > MAX_REPORT_CHARS else None
+
+
+def installed_protocols() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Names and loaders of all installed protocols, ours and others'."""
+    for entry in entry_points(group=ENTRY_POINTS):
+        yield entry.name, entry.load

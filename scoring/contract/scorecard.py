@@ -1,0 +1,110 @@
+"""What comes out for one report under one protocol: a value or a reason for every metric, and the evidence."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from adjudge.judges import Answer, Judgment, Status, Usage
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.reasons import CAUSES, Reason
+
+__all__ = ["Evidence", "Metric", "Missing", "Scorecard", "Value", "first_missing"]
+
+A = TypeVar("A", bound=Answer)
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric of a protocol.
+
+    `worst` and `best` bound it (None: unbounded); an empty or oversized report takes `worst`. `scale` is what people
+    are shown it times. `ratio` names the two metrics whose sums over tasks it is pooled from: such a metric has no
+    value of its own for one report. The `headline` metric is what a leaderboard ranks by; `shown` ones stand beside it.
+    """
+
+    name: str
+    worst: float = 0.0
+    best: float | None = 1.0
+    scale: float = 1.0
+    ratio: tuple[str, str] | None = None
+    headline: bool = False
+    shown: bool = True
+    lower_is_better: bool = False
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """In place of a value: why there is none."""
+
+    reason: Reason
+
+    def blameless(self) -> "Missing":
+        """The same where no report was shown: what would be one's own doing is more than this judge can take."""
+        return Missing("judge_unsupported") if CAUSES[self.reason] == "report" else self
+
+
+Value = float | Missing
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of evidence: what was looked at (a criterion, a statement), what came of it, and from where.
+
+    `judgment` is the hex key of a judgment, `url` a page's URL, `reason` why there is no outcome; each may be empty.
+    """
+
+    what: str
+    outcome: str
+    judgment: str = ""
+    url: str = ""
+    reason: str = ""
+
+
+class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
+    """One report's scores under one protocol.
+
+    `scores` holds every metric, None where unscored, with its reason in `reasons`. `status` is scored if no metric
+    is None. A scored card with a `reason` took the minimum by the report's own doing. `judgments` are the hex keys of
+    all that was asked, `pages` the URLs of all that was read, in order of first use.
+    """
+
+    protocol: str
+    system: str
+    task_id: str
+    sample: int
+    repeat: int
+    scores: dict[str, float | None]
+    status: Status
+    reason: Reason | None = None
+    reasons: dict[str, Reason] = {}
+    evidence: tuple[Evidence, ...] = ()
+    judgments: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+    @classmethod
+    def of(
+        cls, protocol: str, case: Case, values: Mapping[str, Value], evidence: Iterable[Evidence] = ()
+    ) -> "Scorecard":
+        """The scorecard of `case` with `values`, unscored if any of them is `Missing`."""
+        reasons = {name: value.reason for name, value in values.items() if isinstance(value, Missing)}
+        return cls(
+            protocol=protocol,
+            system=case.report.system,
+            task_id=case.report.task_id,
+            sample=case.report.sample,
+            repeat=case.repeat,
+            scores={
+                name: None if isinstance(value, Missing) else float(value) for name, value in values.items()
+            },
+            status="unscored" if reasons else "scored",
+            reason=next(iter(reasons.values()), None),
+            reasons=reasons,
+            evidence=tuple(evidence),
+        )
+
+
+def first_missing(judgments: Iterable[Judgment[A]]) -> Missing | None:
+    """`Missing` with the reason of the first unscored judgment, or None if all are scored."""
+    for judgment in judgments:
+        if judgment.reason is not None:
+            return Missing(judgment.reason)
+    return None

@@ -1,0 +1,346 @@
+"""RACE (DeepResearch Bench): report quality by weighted criteria, relative to a reference report.
+
+    overall = target / (target + reference), where target = sum of W_d * dim_d
+
+Variants, as in the paper's ablation: `full`; `vanilla` (one mark from 0 to 10); `pointwise` (criteria, no reference,
+/10); `static_criteria` (general criteria of our own); `no_criteria_weights`; `no_dimension_weights`;
+`reversed_positions`. `full` shares its questions with the two weightless variants.
+
+How the questions differ from the published call, which shows the target, then the reference, then all criteria:
+- The reference stands first, as article A, and the target last, so that all systems of a task share the longest
+  possible prefix. `reversed_positions` puts the target first, and `both_orders` averages the marks of the two orders.
+- At most 20 criteria a question, in even runs in the order of the criteria.
+- Marks come back under the criteria's numbers, not their texts; `match_weight` is for published replies.
+- The articles are A and B, with nothing said of where they come from. Marks go by halves.
+- Reports (and references) are cleaned of citation marks by rules; by the judge only with `cleaning="judge"`.
+
+The arithmetic below needs no judge (semantics.md, RACE 3 to 5).
+"""
+
+import asyncio
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, Literal, TypeVar
+
+import msgspec
+
+from adjudge.judges import Answer, Context, Judgment, numbered
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import Tools, minimum
+from adjudge.scoring.contract.reasons import CAUSES, Reason
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
+from adjudge.scoring.deepresearch_bench.race_marks import ArticleMarks, OverallMark, Pair, PairMarks, chunks
+from adjudge.scoring.deepresearch_bench.yardstick import (
+    DIMENSIONS,
+    Criterion,
+    RaceGold,
+    Yardstick,
+    average_weights,
+    yardstick,
+)
+from adjudge.scoring.text.cleaning import clean_report, judge_clean
+
+__all__ = [
+    "DIMENSIONS",
+    "Criterion",
+    "Race",
+    "RaceGold",
+    "average_weights",
+    "dimension_score",
+    "match_weight",
+    "pointwise",
+    "relative",
+    "system_scores",
+    "total",
+    "weighted_mean",
+]
+
+A = TypeVar("A", bound=Answer)
+
+Variant = Literal[
+    "full",
+    "vanilla",
+    "pointwise",
+    "static_criteria",
+    "no_criteria_weights",
+    "no_dimension_weights",
+    "reversed_positions",
+]
+WITHOUT_REFERENCE = ("vanilla", "pointwise")
+
+
+def match_weight(scored: str, criteria: Sequence[Criterion]) -> float:
+    """The weight of an item that a judge scored under the text `scored` (semantics.md, RACE 3).
+
+    The criterion of equal text, stripped; else equal without regard to case; else the first, in criteria order, of
+    which one text holds the other; else the mean weight of the dimension. 0 without criteria.
+    """
+    text = scored.strip()
+    for criterion in criteria:
+        if criterion.criterion.strip() == text:
+            return criterion.weight
+    for criterion in criteria:
+        if criterion.criterion.strip().lower() == text.lower():
+            return criterion.weight
+    for criterion in criteria:
+        known = criterion.criterion.strip().lower()
+        if known in text.lower() or text.lower() in known:
+            return criterion.weight
+    return sum(criterion.weight for criterion in criteria) / len(criteria) if criteria else 0.0
+
+
+def weighted_mean(items: Iterable[tuple[float, float]]) -> float:
+    """The mean of (score, weight) pairs, over the weight that is there; 0 if there is none (semantics.md, RACE 4)."""
+    taken = list(items)
+    weight = sum(weight for _, weight in taken)
+    return sum(score * weight for score, weight in taken) / weight if weight else 0.0
+
+
+def dimension_score(scored: Iterable[tuple[str, float]], criteria: Sequence[Criterion]) -> float:
+    """A dimension's score from (criterion text, score) items: omitted ones renormalise, repeated ones count twice.
+
+    semantics.md, RACE 3 and 4. Nothing is clipped.
+    """
+    return weighted_mean((score, match_weight(text, criteria)) for text, score in scored)
+
+
+def total(dimensions: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Sum of W_d * dim_d over `dimensions`; the weights are not renormalised (semantics.md, RACE 5)."""
+    return sum(weights.get(name, 0.0) * score for name, score in dimensions.items())
+
+
+def relative(target: float, reference: float) -> float:
+    """target / (target + reference), 0 if the sum is 0 (semantics.md, RACE 5)."""
+    return target / (target + reference) if target + reference else 0.0
+
+
+def pointwise(score: float) -> float:
+    """A score from 0 to 10 without a reference, as a share of 10, within 0..1."""
+    return min(max(score / 10, 0.0), 1.0)
+
+
+def system_scores(rows: Iterable[Mapping[str, float | None]]) -> dict[str, float]:
+    """A system's score for each metric: the mean over the tasks that are scored for it (semantics.md, RACE 5).
+
+    `rows` are its tasks' scores; None is unscored and out of the mean. Reported x 100.
+    """
+    scored: dict[str, list[float]] = {}
+    for row in rows:
+        for name, value in row.items():
+            if value is not None:
+                scored.setdefault(name, []).append(value)
+    return {name: math.fsum(values) / len(values) for name, values in scored.items()}
+
+
+class _Marks(msgspec.Struct, frozen=True):
+    """One criterion's marks for target and reference (0 if there is none), or why there are none."""
+
+    target: float
+    reference: float
+    reason: Reason | None
+    judgment: str
+
+
+class _Item(msgspec.Struct, frozen=True):
+    """One criterion with its marks, averaged over the orders that were asked."""
+
+    dimension: str
+    criterion: Criterion
+    marks: _Marks
+
+
+class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Score a report under the task's gold `race` (`RaceGold`).
+
+    Metrics: `overall` and the four dimensions (x 100), and `total`, the report's own mark from 0 to 10. `vanilla` has
+    no dimensions.
+    """
+
+    name: ClassVar[str] = "race"
+
+    variant: Variant = "full"
+    both_orders: bool = False
+    cleaning: Literal["rules", "judge"] = "rules"
+
+    def __post_init__(self) -> None:
+        if self.both_orders and self.variant in WITHOUT_REFERENCE:
+            raise ValueError(f"both_orders needs a second article, and the variant {self.variant} has none")
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Overall first, then the dimensions, then the report's own total."""
+        dimensions = () if self.variant == "vanilla" else DIMENSIONS
+        return (
+            Metric(name="overall", scale=100, headline=True),
+            *(Metric(name=name, scale=100) for name in dimensions),
+            Metric(name="total", best=10),
+        )
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """`metrics`, the same for every task. Raises GoldError."""
+        self._gold(case)
+        return self.metrics
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Clean the report, agree on criteria, ask for marks, weigh them. Raises GoldError."""
+        gold = self._gold(case)
+        article = await self._cleaned(case, tools)
+        if isinstance(article, Missing):
+            return self._without(case, article.reason)
+        if self.variant == "vanilla":
+            return await self._vanilla(case, article, tools)
+        measure = await yardstick(case, gold, tools, static=self.variant == "static_criteria")
+        if isinstance(measure, Missing):
+            return self._unscored(case, measure)
+        measure = self._weighed(measure)
+        marks = await self._marks(case, article, clean_report(gold.reference), measure, tools)
+        items = [_Item(*item, marks) for item, marks in zip(measure.items, marks, strict=True)]
+        return self._scorecard(case, items, measure)
+
+    def _gold(self, case: Case) -> RaceGold:
+        gold = RaceGold.of(case)
+        if self.variant not in WITHOUT_REFERENCE and not gold.reference.strip():
+            raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference")
+        return gold
+
+    async def _cleaned(self, case: Case, tools: Tools) -> str | Missing:
+        if self.cleaning == "judge":
+            return await judge_clean(case.report.text, case.task.language, tools)
+        return clean_report(case.report.text)
+
+    def _weighed(self, measure: Yardstick) -> Yardstick:
+        if self.variant == "no_criteria_weights":
+            return measure.without_criteria_weights()
+        if self.variant == "no_dimension_weights":
+            return measure.without_dimension_weights()
+        return measure
+
+    async def _vanilla(self, case: Case, article: str, tools: Tools) -> Scorecard:
+        context = Context.of(task=case.task.prompt, article=article)
+        judgment = await tools.ask(OverallMark(context=context, language=case.task.language))
+        if judgment.answer is None:
+            return self._without(case, judgment.reason or "judge_unparseable")
+        mark = judgment.answer.mark
+        evidence = Evidence(what="overall", outcome=f"{mark:g} of 10", judgment=judgment.key.hex())
+        return Scorecard.of(self.name, case, {"overall": pointwise(mark), "total": mark}, [evidence])
+
+    async def _marks(
+        self, case: Case, target: str, reference: str, measure: Yardstick, tools: Tools
+    ) -> list[_Marks]:
+        """The marks for every criterion, in their order."""
+        criteria = [criterion.text for _, criterion in measure.items]
+        if self.variant == "pointwise":
+            return await _mark_alone(case, target, criteria, tools)
+        orders = []
+        if self.both_orders or self.variant != "reversed_positions":
+            orders.append(_mark_pair(case, reference, target, criteria, tools, target_first=False))
+        if self.both_orders or self.variant == "reversed_positions":
+            orders.append(_mark_pair(case, target, reference, criteria, tools, target_first=True))
+        marks = await asyncio.gather(*orders)
+        return marks[0] if len(marks) == 1 else [_averaged(*pair) for pair in zip(*marks, strict=True)]
+
+    def _scorecard(self, case: Case, items: Sequence[_Item], measure: Yardstick) -> Scorecard:
+        reasons = [item.marks.reason for item in items if item.marks.reason]
+        own_doing = next((reason for reason in reasons if CAUSES[reason] == "report"), None)
+        evidence = [_evidence(item, self.variant == "pointwise") for item in items]
+        if own_doing:
+            return msgspec.structs.replace(minimum(self, case, own_doing), evidence=tuple(evidence))
+        targets = {name: _dimension(items, name, target=True) for name in DIMENSIONS}
+        references = {name: _dimension(items, name, target=False) for name in DIMENSIONS}
+        targets["total"], references["total"] = _total(targets, measure), _total(references, measure)
+        values: dict[str, Value] = {
+            "overall" if name == "total" else name: self._share(targets[name], references[name])
+            for name in ("total", *DIMENSIONS)
+        }
+        values["total"] = targets["total"]
+        return Scorecard.of(self.name, case, values, evidence)
+
+    def _share(self, target: Value, reference: Value) -> Value:
+        if isinstance(target, Missing) or isinstance(reference, Missing):
+            return target if isinstance(target, Missing) else reference
+        return pointwise(target) if self.variant == "pointwise" else relative(target, reference)
+
+    def _without(self, case: Case, reason: Reason) -> Scorecard:
+        """The scorecard when a question about the report has no answer."""
+        return (
+            minimum(self, case, reason)
+            if CAUSES[reason] == "report"
+            else self._unscored(case, Missing(reason))
+        )
+
+    def _unscored(self, case: Case, missing: Missing) -> Scorecard:
+        return Scorecard.of(self.name, case, {metric.name: missing for metric in self.metrics})
+
+
+async def _mark_alone(case: Case, article: str, criteria: Sequence[str], tools: Tools) -> list[_Marks]:
+    context = Context.of(task=case.task.prompt, article=article)
+    asked = [
+        ArticleMarks(context=context, language=case.task.language, criteria=chunk)
+        for chunk in chunks(criteria)
+    ]
+    judgments = await tools.ask_all(asked)
+    found = []
+    for question, judgment in zip(asked, judgments, strict=True):
+        for key in numbered(question.count):
+            mark = judgment.answer.items[key] if judgment.answer else 0.0
+            found.append(_Marks(mark, 0.0, _reason(judgment), judgment.key.hex()))
+    return found
+
+
+async def _mark_pair(
+    case: Case, first: str, second: str, criteria: Sequence[str], tools: Tools, *, target_first: bool
+) -> list[_Marks]:
+    context = Context.of(task=case.task.prompt, article_a=first)
+    asked = [
+        PairMarks(context=context, language=case.task.language, criteria=chunk, article_b=second)
+        for chunk in chunks(criteria)
+    ]
+    judgments = await tools.ask_all(asked)
+    found = []
+    for question, judgment in zip(asked, judgments, strict=True):
+        for key in numbered(question.count):
+            pair = judgment.answer.items[key] if judgment.answer else Pair(a=0, b=0)
+            target, reference = (pair.a, pair.b) if target_first else (pair.b, pair.a)
+            found.append(_Marks(target, reference, _reason(judgment), judgment.key.hex()))
+    return found
+
+
+def _reason(judgment: Judgment[A]) -> Reason | None:
+    return None if judgment.answer is not None else judgment.reason or "judge_unparseable"
+
+
+def _averaged(one: _Marks, other: _Marks) -> _Marks:
+    failed = one if one.reason else other
+    return _Marks(
+        (one.target + other.target) / 2, (one.reference + other.reference) / 2, failed.reason, failed.judgment
+    )
+
+
+def _dimension(items: Iterable[_Item], name: str, *, target: bool) -> Value:
+    found = [item for item in items if item.dimension == name]
+    for item in found:
+        if item.marks.reason:
+            return Missing(item.marks.reason)
+    return weighted_mean(
+        (item.marks.target if target else item.marks.reference, item.criterion.weight) for item in found
+    )
+
+
+def _total(dimensions: Mapping[str, Value], measure: Yardstick) -> Value:
+    known: dict[str, float] = {}
+    for name, value in dimensions.items():
+        if isinstance(value, Missing):
+            return value
+        known[name] = value
+    return total(known, measure.weights)
+
+
+def _evidence(item: _Item, alone: bool) -> Evidence:
+    marks = item.marks
+    shown = f"{marks.target:g} of 10" if alone else f"{marks.target:g} of 10, reference {marks.reference:g}"
+    return Evidence(
+        what=f"{item.dimension}: {item.criterion.criterion}",
+        outcome="" if marks.reason else shown,
+        judgment=marks.judgment,
+        reason=marks.reason or "",
+    )

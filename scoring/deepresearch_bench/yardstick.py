@@ -1,0 +1,237 @@
+"""What a task's reports are measured by in RACE: dimension weights and weighted criteria, given or made by the judge.
+
+Made once a task: they are asked with nothing but the task in view, so every system's report gets the same answer
+from the store (semantics.md, RACE, gold).
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+import msgspec
+
+from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Missing, first_missing
+from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
+
+__all__ = [
+    "DIMENSIONS",
+    "Criterion",
+    "DimensionCriteria",
+    "DimensionWeights",
+    "RaceGold",
+    "Yardstick",
+    "average_weights",
+    "static_criteria",
+    "yardstick",
+]
+
+DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
+DRAWS = 5
+CRITERIA_A_DIMENSION = 5
+MAX_WEIGHT = 1e300  # of all together, so that the sum of what they weigh is finite
+_BOUNDS = f"not all 0 and at most {MAX_WEIGHT:g} together"
+
+
+class Criterion(msgspec.Struct, frozen=True):
+    """A criterion of one dimension; the weights of a dimension sum to 1."""
+
+    criterion: str
+    explanation: str = ""
+    weight: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """What a judge is shown; never the weight."""
+        return f"{self.criterion}: {self.explanation}" if self.explanation else self.criterion
+
+
+class RaceGold(msgspec.Struct, frozen=True):
+    """A task's gold as DeepResearch Bench publishes it; what is not there is made by the judge, save the reference."""
+
+    dimension_weight: dict[str, float] | None = None
+    criterions: dict[str, tuple[Criterion, ...]] | None = None
+    reference: str = ""
+
+    @classmethod
+    def of(cls, case: Case) -> "RaceGold":
+        """The gold of the case's task, empty if it has none. Raises GoldError if it cannot be measured by."""
+        if "race" not in case.task.gold:
+            return cls()
+        gold = case.gold("race", cls)
+        flaw = gold._flaw()
+        if flaw:
+            raise GoldError("gold_invalid", f"task {case.task.id}: gold for race: {flaw}")
+        return gold
+
+    def _flaw(self) -> str:
+        weights, criteria = self.dimension_weight, self.criterions
+        if weights is not None and not _positive([weights.get(name, -1.0) for name in DIMENSIONS]):
+            return f"dimension_weight needs a weight for each of {', '.join(DIMENSIONS)}, {_BOUNDS}"
+        for name in DIMENSIONS if criteria is not None else ():
+            if not _positive([criterion.weight for criterion in (criteria or {}).get(name, ())]):
+                return f"criterions.{name} needs criteria with weights, {_BOUNDS}"
+        return ""
+
+
+class Yardstick(msgspec.Struct, frozen=True):
+    """Dimension weights, and each dimension's criteria."""
+
+    weights: Mapping[str, float]
+    criteria: Mapping[str, tuple[Criterion, ...]]
+
+    @property
+    def items(self) -> tuple[tuple[str, Criterion], ...]:
+        """(dimension, criterion) of all criteria, dimension by dimension."""
+        return tuple((name, criterion) for name in DIMENSIONS for criterion in self.criteria[name])
+
+    def without_criteria_weights(self) -> "Yardstick":
+        """The same with equal weights within each dimension."""
+        return Yardstick(self.weights, {name: _equal(criteria) for name, criteria in self.criteria.items()})
+
+    def without_dimension_weights(self) -> "Yardstick":
+        """The same with equal weights of the dimensions."""
+        return Yardstick(dict.fromkeys(DIMENSIONS, 1 / len(DIMENSIONS)), self.criteria)
+
+
+Percent = Annotated[int, msgspec.Meta(ge=5, le=70, multiple_of=5)]
+Points = Annotated[int, msgspec.Meta(ge=1, le=10)]
+
+
+class WeightDraw(Answer, frozen=True, kw_only=True):
+    """One draw of the dimension weights, in percent; they need not sum to 100."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=800)] = ""
+    comprehensiveness: Percent
+    insight: Percent
+    instruction_following: Percent
+    readability: Percent
+
+
+class DimensionWeights(Question[WeightDraw], frozen=True, kw_only=True):
+    """How much does each dimension matter for the task in the context? `draw` numbers the draws, which are averaged."""
+
+    prompt = "race_weights"
+    answer = WeightDraw
+
+    draw: int
+
+    def lexical(self) -> WeightDraw:
+        """The same for every task: a lexical judge cannot tell."""
+        return WeightDraw(comprehensiveness=30, insight=35, instruction_following=20, readability=15)
+
+
+class Draft(Answer, frozen=True, kw_only=True):
+    """A proposed criterion; weights are in points and become shares of the dimension."""
+
+    criterion: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    explanation: Annotated[str, msgspec.Meta(max_length=300)]
+    weight: Points
+
+
+class CriteriaDraft(Answer, frozen=True, kw_only=True):
+    """The criteria of one dimension."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=800)] = ""
+    items: dict[str, Draft]
+
+
+class DimensionCriteria(Question[CriteriaDraft], frozen=True, kw_only=True):
+    """By which five criteria should a report on the task in the context be judged in one dimension?"""
+
+    prompt = "race_criteria"
+    answer = CriteriaDraft
+
+    dimension: str
+
+    @property
+    def count(self) -> int:
+        """Five criteria a dimension: twenty in all, which fit one scoring question."""
+        return CRITERIA_A_DIMENSION
+
+    def lexical(self) -> CriteriaDraft:
+        """The general criteria of the dimension."""
+        general = static_criteria(self.language)[self.dimension]
+        drafts = [
+            Draft(criterion=one.criterion, explanation=one.explanation, weight=max(1, round(one.weight * 20)))
+            for one in general[: self.count]
+        ]
+        return CriteriaDraft(items=dict(zip(numbered(len(drafts)), drafts, strict=True)))
+
+
+def static_criteria(language: str) -> dict[str, tuple[Criterion, ...]]:
+    """The general criteria of every dimension in `language`, English where it has none."""
+    general = GENERAL_CRITERIA.get(language, GENERAL_CRITERIA["en"])
+    return {name: tuple(Criterion(*one) for one in general[name]) for name in DIMENSIONS}
+
+
+def average_weights(draws: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Dimension weights from several draws: averaged, normalised, rounded to 2 decimals, the remainder to readability.
+
+    semantics.md, RACE, gold. Raises ValueError if there is no draw or all weights are 0.
+    """
+    taken = list(draws)
+    sums = {name: sum(draw[name] for draw in taken) for name in DIMENSIONS}
+    total = sum(sums.values())
+    if not total > 0:
+        raise ValueError("no weights to average")
+    rounded = {name: round(value / len(taken) / (total / len(taken)), 2) for name, value in sums.items()}
+    rounded["readability"] = round(rounded["readability"] + 1 - sum(rounded.values()), 2)
+    return rounded
+
+
+async def yardstick(case: Case, gold: RaceGold, tools: Tools, *, static: bool = False) -> Yardstick | Missing:
+    """What the case's task is measured by: its gold, else (or if `static`, the criteria) the general or made ones."""
+    task, language = Context.of(task=case.task.prompt), case.task.language
+    weights, criteria = await asyncio.gather(
+        _weights(gold, task, language, tools),
+        _criteria(gold, task, language, tools, static),
+    )
+    if isinstance(weights, Missing):
+        return weights.blameless()
+    return criteria.blameless() if isinstance(criteria, Missing) else Yardstick(weights, criteria)
+
+
+async def _weights(
+    gold: RaceGold, task: Context, language: str, tools: Tools
+) -> Mapping[str, float] | Missing:
+    if gold.dimension_weight is not None:
+        return gold.dimension_weight
+    asked = [DimensionWeights(context=task, language=language, draw=draw) for draw in range(1, DRAWS + 1)]
+    judgments = await tools.ask_all(asked)
+    draws = [judgment.answer for judgment in judgments if judgment.answer is not None]
+    return first_missing(judgments) or average_weights(
+        {name: getattr(draw, name) for name in DIMENSIONS} for draw in draws
+    )
+
+
+async def _criteria(
+    gold: RaceGold, task: Context, language: str, tools: Tools, static: bool
+) -> Mapping[str, tuple[Criterion, ...]] | Missing:
+    if static:
+        return static_criteria(language)
+    if gold.criterions is not None:
+        return gold.criterions
+    asked = [DimensionCriteria(context=task, language=language, dimension=name) for name in DIMENSIONS]
+    judgments = await tools.ask_all(asked)
+    missing = first_missing(judgments)
+    if missing:
+        return missing
+    answers = [judgment.answer for judgment in judgments if judgment.answer is not None]
+    return {name: _shares(answer.items.values()) for name, answer in zip(DIMENSIONS, answers, strict=True)}
+
+
+def _shares(drafts: Iterable[Draft]) -> tuple[Criterion, ...]:
+    taken = list(drafts)
+    points = sum(draft.weight for draft in taken)
+    return tuple(Criterion(draft.criterion, draft.explanation, draft.weight / points) for draft in taken)
+
+
+def _equal(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+    return tuple(msgspec.structs.replace(one, weight=1 / len(criteria)) for one in criteria)
+
+
+def _positive(weights: list[float]) -> bool:
+    return all(weight >= 0 for weight in weights) and 0 < sum(weights) <= MAX_WEIGHT

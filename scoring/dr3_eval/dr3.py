@@ -1,0 +1,353 @@
+"""DR3-Eval: reports written from a user's files and a sandbox corpus, by six metrics (here 0..1, shown times 100).
+
+Gold: `user_files` and `corpus` (`sandbox.Source`s; the format reader loads them), `insights` of each and a
+`checklist` (found by the judge where gold has none), and the `corpus_size` that results are also given by.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from adjudge.judges import Answer, Context, Question
+from adjudge.scoring.answers.answered import Answered, blame
+from adjudge.scoring.answers.partial import Measure, MinAnswered, measured, with_partials
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
+from adjudge.scoring.dr3_eval.checklist import check_report, find_checklist
+from adjudge.scoring.dr3_eval.grounding import COUNTS, POOLED, Pair, find_claims, ground_claims, role_counts
+from adjudge.scoring.dr3_eval.insights import find_insights, recall_insights
+from adjudge.scoring.dr3_eval.sandbox import Cited, Sandbox, Source
+
+__all__ = [
+    "DR3",
+    "DepthQuality",
+    "Gold",
+    "average",
+    "claim_accuracy",
+    "combined_recall",
+    "information_recall",
+    "instruction_following",
+    "instruction_following_code",
+    "pair_accuracy",
+]
+
+SIZES = ("32k", "64k", "128k", "256k", "512k")
+
+
+# The arithmetic (semantics.md, DR3-Eval).
+
+
+def information_recall(scores: Sequence[float]) -> float | None:
+    """The share of insights that are wholly recalled: of 1, 0.5 and 0 only 1 counts. None without insights."""
+    return sum(score == 1 for score in scores) / len(scores) if scores else None
+
+
+def combined_recall(user_files: float | None, corpus: float | None) -> float | None:
+    """The mean of the recalls there are."""
+    return average({"user_files": user_files, "corpus": corpus})[0]
+
+
+def pair_accuracy(verdicts: Sequence[bool]) -> float:
+    """Factual accuracy of the paper: supported (claim, source) pairs over all; 0 without a pair."""
+    return sum(verdicts) / len(verdicts) if verdicts else 0.0
+
+
+def claim_accuracy(claims: Sequence[Sequence[bool]]) -> float | None:
+    """Factual accuracy of the code: claims whose every citation supports them, over all claims; one without a citation
+
+    is unsupported. None without a claim.
+    """
+    return sum(bool(verdicts) and all(verdicts) for verdicts in claims) / len(claims) if claims else None
+
+
+def instruction_following(verdicts: Sequence[bool | None]) -> float | None:
+    """Satisfied over all checklist items (paper); an item without a verdict is not satisfied. None without items."""
+    return sum(verdict is True for verdict in verdicts) / len(verdicts) if verdicts else None
+
+
+def instruction_following_code(verdicts: Sequence[bool | None]) -> float | None:
+    """Satisfied over the checklist items that have a verdict (code)."""
+    return instruction_following([verdict for verdict in verdicts if verdict is not None])
+
+
+def average(components: Mapping[str, float | None]) -> tuple[float | None, tuple[str, ...]]:
+    """The mean of the components that have a value, and the names of those that have none.
+
+    The paper's six are IR of user files, IR of the corpus, CC, FA, IF and DQ; its code combines the first two into one.
+    """
+    known = [value for value in components.values() if value is not None]
+    left_out = tuple(name for name, value in components.items() if value is None)
+    return (sum(known) / len(known) if known else None), left_out
+
+
+# The gold, and the question that is asked of the report as a whole.
+
+
+class GoldInsights(msgspec.Struct, frozen=True):
+    """What a good report brings out, by where it stands; None for what the judge shall find."""
+
+    user_files: tuple[str, ...] | None = None
+    corpus: tuple[str, ...] | None = None
+
+
+class Gold(msgspec.Struct, frozen=True, kw_only=True):
+    """A task's sources and what is expected of its reports."""
+
+    user_files: tuple[Source, ...] = ()
+    corpus: tuple[Source, ...] = ()
+    insights: GoldInsights = GoldInsights()
+    checklist: tuple[str, ...] = ()
+    corpus_size: str = ""
+
+    @property
+    def recalls(self) -> tuple[str, ...]:
+        """The recalls that this task has: `ir_uf`, `ir_sc` or both."""
+        files = bool(self.user_files if self.insights.user_files is None else self.insights.user_files)
+        pages = bool(self.supportive if self.insights.corpus is None else self.insights.corpus)
+        return ("ir_uf",) * files + ("ir_sc",) * pages
+
+    @property
+    def supportive(self) -> tuple[Source, ...]:
+        """The pages of the corpus that the task was made from."""
+        return tuple(page for page in self.corpus if page.role == "supportive")
+
+    @property
+    def requires(self) -> bool:
+        """Whether there is a source that a good report cites."""
+        return bool(self.user_files or self.supportive)
+
+
+class Depth(Answer, frozen=True, kw_only=True):
+    """The depth of a report's analysis: 1 none, 10 as an expert would do it."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=800)] = ""
+    depth: Annotated[int, msgspec.Meta(ge=1, le=10)]
+
+
+class DepthQuality(Question[Depth], frozen=True, kw_only=True):
+    """How deep and how sound is the analysis of the report?"""
+
+    prompt = "dr3_depth"
+    answer = Depth
+
+    task: str
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One answer of the judge: which metric it is for, for pairs the place of the claim."""
+
+    part: Literal["ir_uf", "ir_sc", "pair", "uncited", "met", "depth"]
+    claim: int = 0
+
+
+class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The protocol. `average` is the mean of the paper's six metrics, less those that a task has no sources for;
+
+    `average_code` the code's five. Beside them, `cc_lenient` matches citations as permissively as the code, `fa_claims`
+    counts claims where `fa` counts pairs, and what ends in a role or a size is the same for a part.
+
+    Sources of more than `long_source` characters are judged by their five best chunks of 500 characters.
+    """
+
+    name: ClassVar[str] = "dr3"
+
+    long_source: Annotated[int, msgspec.Meta(ge=2500)] = 20_000
+    min_answered: MinAnswered = 1.0
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All metrics that a task may have, the average first."""
+        return (*self._scores_of(("ir_uf", "ir_sc"), True, SIZES), *COUNTS, *POOLED)
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """The metrics for which this task has sources."""
+        gold = case.gold(self.name, Gold)
+        sizes = (gold.corpus_size,) if gold.corpus_size else ()
+        return (*self._scores_of(gold.recalls, gold.requires, sizes), *COUNTS, *POOLED)
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Recall of insights, coverage and support of citations, the checklist, and depth."""
+        gold = case.gold(self.name, Gold)
+        sandbox = Sandbox([*gold.user_files, *gold.corpus])
+        cited = sandbox.cited(case.report)
+
+        files, pages, pairs, uncited, met, depth = await asyncio.gather(
+            self._recall(gold.insights.user_files, gold.user_files, case, tools),
+            self._recall(gold.insights.corpus, gold.supportive, case, tools),
+            ground_claims(cited, sandbox, case, tools, self.long_source),
+            find_claims(cited, case, tools),
+            self._follow(gold, case, tools),
+            self._depth(case, tools),
+        )
+        answers = [answer.about(Item("ir_uf")) for answer in files]
+        answers += [answer.about(Item("ir_sc")) for answer in pages]
+        answers += [answer.about(Item("pair", answer.item.claim)) for answer in pairs]
+        answers += [answer.about(Item("uncited", len(cited.claims) + n)) for n, answer in enumerate(uncited)]
+        answers += [answer.about(Item("met")) for answer in met]
+        answers.append(depth.about(Item("depth")))
+
+        scores = self._scores(answers, sandbox, cited, gold)
+        scores |= role_counts(pairs, sandbox, cited)
+        evidence = [
+            *(answer.evidence(f"insight: {answer.item}", "{:g}".format) for answer in [*files, *pages]),
+            *(_pair_evidence(answer, sandbox) for answer in pairs),
+            *(answer.evidence(f"without a citation: {answer.item}", _claim_or_not) for answer in uncited),
+            *(answer.evidence(f"checklist: {answer.item}", _met_or_not) for answer in met),
+            depth.evidence("depth", "{:g} of 1".format),
+            *_coverage_evidence(sandbox, cited),
+        ]
+        return blame(Scorecard.of(self.name, case, scores, evidence), answers)
+
+    async def _recall(
+        self, insights: Sequence[str] | None, sources: Sequence[Source], case: Case, tools: Tools
+    ) -> list[Answered[str]]:
+        found = await find_insights(sources, case, tools) if insights is None else insights
+        return await recall_insights(found, case, tools)
+
+    async def _follow(self, gold: Gold, case: Case, tools: Tools) -> list[Answered[str]]:
+        requirements = gold.checklist or await find_checklist(case, tools)
+        return await check_report(requirements, case, tools)
+
+    async def _depth(self, case: Case, tools: Tools) -> Answered[str]:
+        report = Context.of(report=case.report.text)
+        question = DepthQuality(context=report, language=case.task.language, task=case.task.prompt)
+        return Answered.of("depth", await tools.ask(question), lambda answer: answer.depth / 10, 0.1, 1.0)
+
+    def _scores_of(self, recalls: Sequence[str], requires: bool, sizes: Sequence[str]) -> list[Metric]:
+        """Metrics with a value for one report; `cc` asks the judge nothing, so it has no partial form."""
+        judged = [
+            "average",
+            "average_code",
+            *recalls,
+            *(["ir"] if recalls else []),
+            "fa",
+            "fa_claims",
+            "if",
+            "dq",
+        ]
+        judged += [f"average:{size}" for size in sizes]
+        metrics = [Metric(name=name, scale=100.0, headline=name == "average") for name in judged]
+        counted = ["cc", "cc_lenient"] if requires else []
+        return [
+            *with_partials(metrics, self.min_answered),
+            *(Metric(name=name, scale=100.0) for name in counted),
+        ]
+
+    def _scores(
+        self, answers: Sequence[Answered[Item]], sandbox: Sandbox, cited: Cited, gold: Gold
+    ) -> dict[str, Value]:
+        formulas = Formulas(
+            recalls=gold.recalls,
+            cites=bool(cited.claims),
+            coverage=sandbox.coverage(cited),
+            lenient_coverage=sandbox.coverage(cited, lenient=True),
+        )
+        scores: dict[str, Value] = {}
+        for name, parts, measure in formulas.all(gold.corpus_size):
+            needed = [answer for answer in answers if answer.item.part in parts]
+            scores |= measured(name, needed, measure, self.min_answered)
+        if formulas.coverage is not None and formulas.lenient_coverage is not None:
+            scores |= {"cc": formulas.coverage, "cc_lenient": formulas.lenient_coverage}
+        return scores
+
+
+Answers = Sequence[tuple[Item, float]]
+
+
+class Formulas(msgspec.Struct, frozen=True, kw_only=True):
+    """The metrics as functions of (item, value) pairs; None where there are too few of them."""
+
+    recalls: tuple[str, ...]
+    cites: bool
+    coverage: float | None
+    lenient_coverage: float | None
+
+    def all(self, size: str) -> Iterator[tuple[str, tuple[str, ...], Measure[Item]]]:
+        """Every metric that needs answers: its name, the parts whose answers it needs, its arithmetic."""
+        everything = (*self.recalls, "pair", "met", "depth")
+        yield "average", everything, self.average
+        yield "average_code", (*everything, "uncited"), self.average_code
+        if size:
+            yield f"average:{size}", everything, self.average
+        for name in self.recalls:
+            yield name, (name,), partial(self.recall, name)
+        if self.recalls:
+            yield "ir", self.recalls, self.combined
+        yield "fa", ("pair",), self.pairs
+        yield "fa_claims", ("pair", "uncited"), self.claims
+        yield "if", ("met",), self.following
+        yield "dq", ("depth",), self.depth
+
+    def average(self, answers: Answers) -> float | None:
+        """The paper's: over the parts that the task has."""
+        recalls = {name: self.recall(name, answers) for name in self.recalls}
+        rest = {"fa": self.pairs(answers), "if": self.following(answers), "dq": self.depth(answers)}
+        return average(recalls | rest | {"cc": self.coverage})[0]
+
+    def average_code(self, answers: Answers) -> float | None:
+        """The code's, of five parts."""
+        rest = {"fa": self.claims(answers), "if": self.following(answers), "dq": self.depth(answers)}
+        return average(rest | {"ir": self.combined(answers), "cc": self.lenient_coverage})[0]
+
+    def recall(self, name: str, answers: Answers) -> float | None:
+        """IR of one side."""
+        return information_recall([value for item, value in answers if item.part == name])
+
+    def combined(self, answers: Answers) -> float | None:
+        """IR of both sides."""
+        return average({name: self.recall(name, answers) for name in self.recalls})[0]
+
+    def pairs(self, answers: Answers) -> float | None:
+        """FA; 0 for a report that cites nothing."""
+        verdicts = [value == 1 for item, value in answers if item.part == "pair"]
+        return pair_accuracy(verdicts) if verdicts or not self.cites else None
+
+    def claims(self, answers: Answers) -> float | None:
+        """FA by claims; 0 for a report that claims nothing."""
+        claims: dict[int, list[bool]] = {}
+        for item, value in answers:
+            if item.part == "pair":
+                claims.setdefault(item.claim, []).append(value == 1)
+            elif item.part == "uncited" and value == 1:
+                claims[item.claim] = []
+        return claim_accuracy(list(claims.values())) if claims else (None if self.cites else 0.0)
+
+    def following(self, answers: Answers) -> float | None:
+        """IF."""
+        return instruction_following([value == 1 for item, value in answers if item.part == "met"])
+
+    def depth(self, answers: Answers) -> float | None:
+        """DQ."""
+        return next((value for item, value in answers if item.part == "depth"), None)
+
+
+# Evidence.
+
+
+def _pair_evidence(answer: Answered[Pair], sandbox: Sandbox) -> Evidence:
+    place = answer.item.source
+    source = "a source that does not exist" if place is None else sandbox.sources[place].label
+    return answer.evidence(f"claim: {answer.item.text} (citing {source})", _supported_or_not)
+
+
+def _coverage_evidence(sandbox: Sandbox, cited: Cited) -> Iterator[Evidence]:
+    for place, source in enumerate(sandbox.sources):
+        if source.required:
+            outcome = "cited" if place in cited.sources else "not cited"
+            yield Evidence(what=f"required source: {source.label}", outcome=outcome, url=source.url)
+
+
+def _supported_or_not(value: float) -> str:
+    return "supported" if value else "unsupported"
+
+
+def _claim_or_not(value: float) -> str:
+    return "a claim" if value else "no claim"
+
+
+def _met_or_not(value: float) -> str:
+    return "met" if value else "not met"

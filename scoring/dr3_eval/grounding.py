@@ -1,0 +1,200 @@
+"""Claims of a report against the sources it cites for them (DR3-Eval, factual accuracy)."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+
+from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges.lexical import figures, names, passages
+from adjudge.scoring.answers.answered import Answered, ask_numbered
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Metric, Missing, Value
+from adjudge.scoring.dr3_eval.sandbox import Cited, Sandbox, Source
+from adjudge.scoring.text.relevance import relevant_chunks
+
+__all__ = [
+    "COUNTS",
+    "POOLED",
+    "Grounded",
+    "Pair",
+    "WhichClaim",
+    "find_claims",
+    "ground_claims",
+    "role_counts",
+]
+
+ROLES = ("supportive", "distractor", "noise")
+
+COUNTS = (
+    Metric(name="cited", best=None),
+    *(
+        Metric(name=f"{count}:{role}", best=None)
+        for role in ROLES
+        for count in ("cited", "pairs", "supported")
+    ),
+)
+POOLED = (
+    *(Metric(name=f"fa:{role}", scale=100.0, ratio=(f"supported:{role}", f"pairs:{role}")) for role in ROLES),
+    *(Metric(name=f"share:{role}", scale=100.0, ratio=(f"cited:{role}", "cited")) for role in ROLES),
+)
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A claim (by its place among the report's cited sentences, and its words) and one source that it cites, None for
+
+    one that is not in the sandbox.
+    """
+
+    claim: int
+    text: str
+    source: int | None
+
+
+class Verdicts(Answer, frozen=True, kw_only=True):
+    """Whether the source backs each claim."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=800)] = ""
+    verdicts: dict[str, Literal["supported", "unsupported"]]
+
+
+class Grounded(Question[Verdicts], frozen=True, kw_only=True):
+    """Does the source back each of the claims that cite it?"""
+
+    prompt = "dr3_grounded"
+    answer = Verdicts
+
+    claims: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """One verdict a claim."""
+        return len(self.claims)
+
+    def lexical(self) -> Verdicts | None:
+        """By words, figures and names; a picture says nothing to the embedded judge."""
+        if self.context.media:
+            return None
+        source = passages(self.context["source"])
+        verdicts = (source.support(claim).verdict for claim in self.claims)
+        return Verdicts(verdicts=dict(zip(numbered(self.count), verdicts, strict=True)))
+
+
+class Kinds(Answer, frozen=True, kw_only=True):
+    """What each sentence is: a claim that needs evidence, or something else."""
+
+    kinds: dict[str, Literal["claim", "other"]]
+
+
+class WhichClaim(Question[Kinds], frozen=True, kw_only=True):
+    """Which of these sentences of the report state facts that would need a source?"""
+
+    prompt = "dr3_claims"
+    answer = Kinds
+
+    sentences: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """One kind a sentence."""
+        return len(self.sentences)
+
+    def lexical(self) -> Kinds:
+        """A claim if the sentence states a figure or a name."""
+        kinds: list[Literal["claim", "other"]] = [
+            "claim" if figures(sentence) or names(sentence) else "other" for sentence in self.sentences
+        ]
+        return Kinds(kinds=dict(zip(numbered(self.count), kinds, strict=True)))
+
+
+async def ground_claims(
+    cited: Cited, sandbox: Sandbox, case: Case, tools: Tools, long_source: int
+) -> list[Answered[Pair]]:
+    """Whether its source backs each (claim, source) pair, 1 or 0; up to 20 claims of one source a question.
+
+    A source that does not exist backs nothing. One of more than `long_source` characters, or one that does not fit the
+    judge's window, is shown to each claim alone, as the five chunks of 500 characters that fit the claim best.
+    """
+    pairs = [
+        Pair(place, text, source) for place, (text, sources) in enumerate(cited.claims) for source in sources
+    ]
+    by_source: dict[int | None, list[Pair]] = {}
+    for pair in pairs:
+        by_source.setdefault(pair.source, []).append(pair)
+    invented = by_source.pop(None, [])
+    answered = await asyncio.gather(
+        *(
+            _ground(sandbox.sources[source], group, case, tools, long_source)
+            for source, group in by_source.items()
+            if source is not None
+        )
+    )
+    known = {answer.item: answer for group in answered for answer in group}
+    known |= {pair: Answered(pair, 0.0, 0.0, 0.0) for pair in invented}
+    return [known[pair] for pair in pairs]
+
+
+async def _ground(
+    source: Source, pairs: Sequence[Pair], case: Case, tools: Tools, long_source: int
+) -> list[Answered[Pair]]:
+    if not source.text.strip() and source.media is None:
+        missing = Missing("media_unsupported")
+        return [Answered(pair, missing, 0.0, 1.0, missing.reason) for pair in pairs]
+    language = case.task.language
+
+    def whole(batch: tuple[Pair, ...]) -> Grounded:
+        return Grounded(
+            context=source.context(), language=language, claims=tuple(pair.text for pair in batch)
+        )
+
+    def relevant(batch: tuple[Pair, ...]) -> Grounded:
+        [pair] = batch
+        context = Context.of(name=source.label, source=relevant_chunks(source.text, pair.text))
+        return Grounded(context=context, language=language, claims=(pair.text,))
+
+    if len(source.text) > long_source:
+        return await ask_numbered(pairs, tools, relevant, _supported, 0.0, 1.0, 1)
+    answers = await ask_numbered(pairs, tools, whole, _supported, 0.0, 1.0)
+    beyond = [answer.item for answer in answers if answer.reason == "context_overflow"]
+    if not beyond or source.media is not None:
+        return answers
+    again = await ask_numbered(beyond, tools, relevant, _supported, 0.0, 1.0, 1)
+    shorter = {answer.item: answer for answer in again}
+    return [shorter.get(answer.item, answer) for answer in answers]
+
+
+async def find_claims(cited: Cited, case: Case, tools: Tools) -> list[Answered[str]]:
+    """Whether each sentence without a citation is a claim (1) or something else (0), up to 20 a question."""
+    report, language = Context.of(report=case.report.text), case.task.language
+
+    def question(batch: tuple[str, ...]) -> WhichClaim:
+        return WhichClaim(context=report, language=language, sentences=batch)
+
+    return await ask_numbered(cited.uncited, tools, question, _is_claim, 1.0, 0.0)
+
+
+def _supported(answer: Verdicts, key: str) -> float:
+    return float(answer.verdicts[key] == "supported")
+
+
+def _is_claim(answer: Kinds, key: str) -> float:
+    return float(answer.kinds[key] == "claim")
+
+
+def role_counts(pairs: Sequence[Answered[Pair]], sandbox: Sandbox, cited: Cited) -> dict[str, Value]:
+    """For pages of each role: how many are cited, (claim, source) pairs, and how many of those are supported."""
+    roles = {place: source.role for place, source in enumerate(sandbox.sources)}
+    counts: dict[str, Value] = {"cited": float(sum(roles[place] in ROLES for place in cited.sources))}
+    for role in ROLES:
+        values = [
+            answer.value
+            for answer in pairs
+            if answer.item.source is not None and roles[answer.item.source] == role
+        ]
+        missing = next((value for value in values if isinstance(value, Missing)), None)
+        counts[f"cited:{role}"] = float(sum(roles[place] == role for place in cited.sources))
+        counts[f"pairs:{role}"] = float(len(values))
+        counts[f"supported:{role}"] = missing or float(sum(value == 1 for value in values))
+    return counts

@@ -1,0 +1,1 @@
+"""Dr.Mi-Bench: planning, retrieval and reasoning over the literature."""

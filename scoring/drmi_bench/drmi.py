@@ -1,0 +1,372 @@
+"""Dr.Mi-Bench: planning, retrieval and reasoning of scientific research agents (semantics.md, Dr.Mi-Bench).
+
+Planning compares the subtasks that an agent laid out with an expert's, retrieval the works that it found with those
+that a paper rests on, and reasoning asks what its report says of 15 to 20 statements of which some are wrong. The
+same three are scored end to end and in isolation: `Report.mode` says what a report was written from.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+import numpy as np
+
+from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges.lexical import passages
+from adjudge.scoring.answers.overlap import Overlap
+from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
+from adjudge.scoring.contract.case import Case, Report
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.reasons import CAUSES, Reason
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
+from adjudge.scoring.drmi_bench.literature import Reference, Rule, doi_of, find_references
+from adjudge.scoring.kernels.matching import match_claims as kernel
+from adjudge.scoring.text.citations import parse
+
+__all__ = [
+    "DrMi",
+    "Gold",
+    "Label",
+    "Planning",
+    "Reasoning",
+    "Statement",
+    "planning_scores",
+    "reasoning_scores",
+    "retrieval_scores",
+]
+
+Label = Literal["true", "false", "not_stated"]
+Module = Literal["planning", "retrieval", "reasoning"]
+
+MAX_SUBTASKS = 100
+"""How many subtasks of a plan are compared; those beyond count as wrong."""
+
+_RULES: tuple[tuple[str, Rule], ...] = (("", "combined"), ("_doi", "doi"), ("_title20", "title20"))
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """A statement about the paper's question, and whether it is true."""
+
+    text: str
+    truth: bool
+
+
+class Gold(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one paper; a part that is empty leaves its module unscored (gold_missing).
+
+    `kind` is `review` for a paper that rests on many works, `research` for one with a single gold work.
+    """
+
+    kind: Literal["research", "review"] = "review"
+    plan: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
+    statements: tuple[Statement, ...] = ()
+
+
+class Planning(msgspec.Struct, frozen=True):
+    """Predicted against gold subtasks: matched one-to-one (as many as possible), and many-to-many.
+
+    `jaccard` is of the one-to-one matching: what the text calls accuracy. The published tables hold its precision
+    under that name.
+    """
+
+    one_to_one: Overlap
+    jaccard: float
+    matched: int
+    many_to_many: Overlap
+
+
+class Retrieval(msgspec.Struct, frozen=True):
+    """Works found against gold works. `accuracy` is Jaccard for a review, 1 or 0 for a research paper's one work."""
+
+    overlap: Overlap
+    accuracy: float
+
+
+class Reasoning(msgspec.Struct, frozen=True):
+    """Labels against truth. A statement that the report does not decide is not right, whatever the truth.
+
+    `binary` is Eqs. 8-11 with `true` as the positive class; `macro` the mean over three labels, of which gold never
+    holds the third, which the published figures fit; `macro_present` the mean over the labels that occur.
+    """
+
+    accuracy: float
+    binary: Overlap
+    macro: Overlap
+    macro_present: Overlap
+
+
+class Labels(Answer, frozen=True, kw_only=True):
+    """For each numbered statement, what the report makes of it."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=600)] = ""
+    items: dict[str, Label]
+
+
+class LabelStatements(Question[Labels], frozen=True, kw_only=True):
+    """What a report (context) makes of at most 20 statements."""
+
+    prompt = "drmi_statements"
+    answer = Labels
+
+    statements: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """One item a statement."""
+        return len(self.statements)
+
+    def lexical(self) -> Labels:
+        """True if some passage has the statement's words, names and figures; the embedded judge sees no falsehood."""
+        report = passages(self.context["report"])
+        verdicts = (report.support(statement).verdict for statement in self.statements)
+        keyed = zip(numbered(self.count), verdicts, strict=True)
+        return Labels(
+            items={key: "true" if verdict == "supported" else "not_stated" for key, verdict in keyed}
+        )
+
+
+class SameSubtask(SameAs, frozen=True, kw_only=True):
+    """Which of the expert's subtasks (references) a predicted subtask (candidate) does the work of."""
+
+    prompt = "drmi_subtask"
+
+
+def planning_scores(same: Sequence[Sequence[bool | int]], gold: int) -> Planning:
+    """Planning from `same[predicted][gold]`: whether two subtasks are the same; `gold` is how many there are."""
+    matrix = np.array(same, dtype=np.float64).reshape(len(same), gold)
+    pairs = kernel.ClaimPairs.from_matrices([matrix])
+    matched = int(kernel.match_cardinality(pairs).count[0])
+    one, many = kernel.overlap([len(same)], [gold], [matched]), kernel.coverage(pairs)
+    return Planning(_overlap(one), float(one.jaccard[0]), matched, _overlap(many))
+
+
+def retrieval_scores(
+    predicted: Sequence[Reference], gold: Sequence[Reference], rule: Rule, kind: str = "review"
+) -> Retrieval:
+    """Retrieval by one of the matching rules of `literature`, works counted once; `kind` as in `Gold`."""
+    found = find_references(predicted, gold, rule)
+    scores = kernel.overlap([found.predicted], [found.gold], [found.both])
+    hit = float(found.both > 0)
+    return Retrieval(_overlap(scores), hit if kind == "research" else float(scores.jaccard[0]))
+
+
+def reasoning_scores(truth: Sequence[bool], labels: Sequence[Label]) -> Reasoning:
+    """Reasoning from the truth of the statements and the labels they were given."""
+    gold: list[Label] = ["true" if true else "false" for true in truth]
+    pairs = list(zip(gold, labels, strict=True))
+    every: tuple[Label, ...] = ("true", "false", "not_stated")
+    by_label = {label: _one_label(pairs, label) for label in every}
+    present = [by_label[label] for label in every if label in gold or label in labels]
+    accuracy = sum(one == other for one, other in pairs) / len(pairs) if pairs else 0.0
+    return Reasoning(accuracy, by_label["true"], _macro(list(by_label.values())), _macro(present))
+
+
+def _one_label(pairs: Sequence[tuple[Label, Label]], label: Label) -> Overlap:
+    right = sum(gold == label == found for gold, found in pairs)
+    return Overlap.counted(
+        right, sum(found == label for _, found in pairs), sum(gold == label for gold, _ in pairs)
+    )
+
+
+def _macro(labels: Sequence[Overlap]) -> Overlap:
+    """Means of the labels' figures: the F1 is the mean of their F1, not that of the means."""
+    count = len(labels) or 1
+    return Overlap(
+        sum(one.precision for one in labels) / count,
+        sum(one.recall for one in labels) / count,
+        sum(one.f1 for one in labels) / count,
+    )
+
+
+class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The protocol. `modules` are those to be scored: a report that lacks what one of them looks at scores 0 there.
+
+    Leave `planning` out for agents that hand over no plan, and for reports written from the gold plan.
+    """
+
+    name: ClassVar[str] = "drmi"
+
+    modules: Annotated[tuple[Module, ...], msgspec.Meta(min_length=1)] = (
+        "planning",
+        "retrieval",
+        "reasoning",
+    )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """By module: its headline first, then the other readings (see `Planning`, `Retrieval`, `Reasoning`)."""
+        return _metrics(self.modules)
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """The metrics of the modules that the task has gold for. Raises GoldError."""
+        gold = case.gold(self.name, Gold)
+        known = {"planning": gold.plan, "retrieval": gold.references, "reasoning": gold.statements}
+        return _metrics([module for module in self.modules if known[module]])
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Scores the modules side by side."""
+        gold = case.gold(self.name, Gold)
+        scored = await asyncio.gather(*(_MODULES[module](case, gold, tools) for module in self.modules))
+        values: dict[str, Value] = {}
+        evidence: list[Evidence] = []
+        for module, found in zip(self.modules, scored, strict=True):
+            values.update(found.named(_NAMES[module]))
+            evidence.extend(found.evidence)
+        card = Scorecard.of(self.name, case, values, evidence)
+        blame = next((found.blame for found in scored if found.blame is not None), None)
+        return card if card.reason is not None else msgspec.structs.replace(card, reason=blame)
+
+
+def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
+    names = [name for module in modules for name in _NAMES[module]]
+    return tuple(Metric(name=name, scale=100, headline=name in _HEADLINES) for name in names)
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """A module's figures in the order of its names, or why there are none; `blame` if the report cost itself them."""
+
+    figures: tuple[float, ...] | Missing
+    evidence: list[Evidence] = []
+    blame: Reason | None = None
+
+    @classmethod
+    def unanswered(cls, missing: Missing, names: Sequence[str]) -> "Scored":
+        """For a module without its answers: 0 if that is the report's own doing, else no value."""
+        if CAUSES[missing.reason] == "report":
+            return cls((0.0,) * len(names), blame=missing.reason)
+        return cls(missing)
+
+    def named(self, names: Sequence[str]) -> dict[str, Value]:
+        """The figures by name."""
+        if isinstance(self.figures, Missing):
+            return dict.fromkeys(names, self.figures)
+        return dict(zip(names, self.figures, strict=True))
+
+
+async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
+    """Every predicted subtask is put beside all gold subtasks."""
+    if not gold.plan:
+        return Scored(Missing("gold_missing"))
+    context = Context.of(question=case.task.prompt)
+    plan = case.report.plan
+    asked = [clipped(subtask) for subtask in plan[:MAX_SUBTASKS] if subtask.strip()]
+    verdicts = await asyncio.gather(
+        *(_same_subtasks(tools, context, case.task.language, subtask, gold.plan) for subtask in asked)
+    )
+    same: list[list[bool]] = []
+    evidence = []
+    for subtask, verdict in zip(asked, verdicts, strict=True):
+        if isinstance(verdict, Missing):
+            return Scored.unanswered(verdict, _NAMES["planning"])
+        same.append(verdict.same)
+        evidence.append(verdict.evidence(subtask, gold.plan))
+    same.extend([[False] * len(gold.plan)] * (len(plan) - len(asked)))
+    scores = planning_scores(same, len(gold.plan))
+    one, many = scores.one_to_one, scores.many_to_many
+    figures = (
+        one.f1,
+        one.precision,
+        one.recall,
+        scores.jaccard,
+        one.precision,
+        many.f1,
+        many.precision,
+        many.recall,
+    )
+    return Scored(figures, evidence)
+
+
+async def _same_subtasks(
+    tools: Tools, context: Context, language: str, subtask: str, gold: Sequence[str]
+) -> Verdicts | Missing:
+    def ask(batch: tuple[str, ...]) -> SameSubtask:
+        return SameSubtask(context=context, language=language, candidate=subtask, references=batch)
+
+    return await same_as(tools, ask, gold)
+
+
+async def _retrieval(case: Case, gold: Gold, tools: Tools) -> Scored:
+    """No judge: works are the same by DOI or title."""
+    if not gold.references:
+        return Scored(Missing("gold_missing"))
+    predicted = retrieved(case.report)
+    figures: list[float] = []
+    for _, rule in _RULES:
+        found = retrieval_scores(predicted, gold.references, rule, gold.kind)
+        figures += [found.accuracy, found.overlap.f1, found.overlap.precision, found.overlap.recall]
+    count = f"{figures[0]:.3f} of {len(predicted)} references"
+    return Scored(tuple(figures), [Evidence(what="retrieval accuracy", outcome=count)])
+
+
+async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
+    """The report's labels of the statements, at most 20 a question."""
+    if not gold.statements:
+        return Scored(Missing("gold_missing"))
+    context = Context.of(report=case.report.text)
+    texts = batches([statement.text for statement in gold.statements])
+    questions = (
+        LabelStatements(context=context, language=case.task.language, statements=batch) for batch in texts
+    )
+    judgments = await tools.ask_all(questions)
+    missing = first_missing(judgments)
+    if missing is not None:
+        return Scored.unanswered(missing, _NAMES["reasoning"])
+    labels: list[Label] = []
+    evidence = []
+    for batch, judgment in zip(texts, judgments, strict=True):
+        items = judgment.answer.items if judgment.answer is not None else {}
+        for text, key in zip(batch, numbered(len(batch)), strict=True):
+            labels.append(items[key])
+            evidence.append(Evidence(what=text, outcome=items[key], judgment=judgment.key.hex()))
+    found = reasoning_scores([statement.truth for statement in gold.statements], labels)
+    figures = [found.accuracy]
+    for overlap in (found.binary, found.macro):
+        figures += [overlap.f1, overlap.precision, overlap.recall]
+    return Scored(tuple(figures), evidence)
+
+
+def retrieved(report: Report) -> list[Reference]:
+    """The works that a report found: its `evidence`, else its `citations`, else the sources that its text cites."""
+    cited = report.evidence or report.citations
+    if cited:
+        return [Reference(one.title, doi_of(f"{one.url} {one.title}")) for one in cited]
+    parsed = parse(report.text)
+    listed = [Reference(one.title, doi_of(f"{one.url} {one.title}")) for one in parsed.references]
+    known = {one.url for one in parsed.references}
+    urls = dict.fromkeys(triplet.url for triplet in parsed.triplets if triplet.url not in known)
+    return [*listed, *(Reference(doi=doi_of(url)) for url in urls)]
+
+
+def _overlap(scores: kernel.OverlapScores) -> Overlap:
+    return Overlap(float(scores.precision[0]), float(scores.recall[0]), float(scores.f1[0]))
+
+
+_MODULES = {"planning": _planning, "retrieval": _retrieval, "reasoning": _reasoning}
+_NAMES: dict[str, tuple[str, ...]] = {
+    "planning": (
+        "plan_f1",
+        "plan_precision",
+        "plan_recall",
+        "plan_accuracy",
+        "plan_accuracy_tables",
+        "plan_f1_many",
+        "plan_precision_many",
+        "plan_recall_many",
+    ),
+    "retrieval": tuple(
+        f"retrieval_{figure}{suffix}"
+        for suffix, _ in _RULES
+        for figure in ("accuracy", "f1", "precision", "recall")
+    ),
+    "reasoning": (
+        "reasoning_accuracy",
+        *(
+            f"reasoning_{figure}{suffix}"
+            for suffix in ("", "_macro")
+            for figure in ("f1", "precision", "recall")
+        ),
+    ),
+}
+_HEADLINES = frozenset({"plan_f1", "retrieval_accuracy", "reasoning_accuracy"})

@@ -1,0 +1,1 @@
+"""Correlations, reliability, variance components and agreement with people."""

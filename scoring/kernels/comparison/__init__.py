@@ -1,0 +1,1 @@
+"""Paired tests, sequences that stop early, corrections by labels, preferences and frontiers."""

@@ -1,0 +1,1 @@
+"""One-to-one matching of flat and nested claims."""

@@ -1,0 +1,1 @@
+"""Bootstrap, intervals and the stability of rankings."""

@@ -1,0 +1,326 @@
+"""How sure a leaderboard is: tasks resampled with replacement, the same tasks for every system.
+
+`bootstrap` does it at once; `bootstrap_part` draws a range of the resamples anywhere and `merge` joins the
+parts into the same result, bit for bit. Each resample depends on the seed and its own number only, and every
+resampled sum is exact, so nothing depends on threads or shards.
+
+Ties: two resampled means are tied when they are equal, as scores on a common grid can be; sums being exact,
+rounding neither makes nor breaks a tie (whole numbers up to four decimals, binary fractions; other scores
+are first rounded to about n_tasks * 2**-53 of the largest). Tied systems share the mean of their ranks.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, as_scores
+from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.resampling.intervals import (
+    bca_shares,
+    difference_intervals,
+    quantiles,
+    sorted_rows,
+)
+from adjudge.scoring.kernels.resampling.rankings import descending_midranks, rankings
+from adjudge.scoring.kernels.resampling.sampler import Sampler
+
+__all__ = ["Bootstrap", "BootstrapPart", "RankAgreement", "bootstrap", "bootstrap_part", "merge"]
+
+
+class RankAgreement(msgspec.Struct, frozen=True):
+    """A rank correlation of the resampled with the full ranking: mean and percentile interval.
+
+    `resamples` counts those where it is defined; the figures are NaN if there is none.
+    """
+
+    mean: float
+    low: float
+    high: float
+    resamples: int
+
+
+class BootstrapPart(msgspec.Struct, frozen=True):
+    """Resamples `first` to `first + means.shape[1]`: what `merge` needs, and small enough to send.
+
+    `means[S, count]` are the resampled means or ratios, NaN where a resample drew no task of the system.
+    """
+
+    seed: int
+    first: int
+    n_tasks: int
+    n_used: Integers
+    estimate: Floats
+    acceleration: Floats
+    means: Floats
+
+
+class Bootstrap(msgspec.Struct, frozen=True):
+    """The statistic of every system and pair with its uncertainty; arrays follow the order of the systems.
+
+    NaN means undefined: no estimate without a task, no interval from fewer than two tasks.
+    Higher is better: rank 1 is the highest estimate.
+
+    n_tasks: tasks resampled, those with a score of any system. n_used[S]: those with the system's own.
+    resamples: how many. defined[S]: in how many of them the system has a mean.
+    estimate[S], standard_error[S]; percentile[S, 2], bca[S, 2]: intervals at `level`.
+    difference[S, S]: estimate of the row less that of the column; difference_interval[S, S, 2]: percentile,
+    each mean over its own tasks (restrict the scores to common tasks for a strictly paired difference).
+    rank[S]: midranks. rank_counts[S, 2S - 1]: in how many resamples the rank was 1, 1.5, ..., S.
+    rank_interval[S, 2]: the smallest ranks reached by (1 - level) / 2 and (1 + level) / 2 of these.
+    ranked: resamples in which every system with an estimate has a mean; only they are ranked.
+    tier[S]: 1 is best. A tier is led by its highest estimate and holds the systems below whose difference
+    from the leader has an interval that includes 0 (each pair at `level`, not adjusted for their number);
+    the first system told apart from the leader leads the next tier. 0 without an estimate.
+    tau, rho: Kendall's tau-b and Spearman's rho of the resampled with the full ranking.
+    """
+
+    seed: int
+    level: float
+    resamples: int
+    n_tasks: int
+    n_used: Integers
+    defined: Integers
+    estimate: Floats
+    standard_error: Floats
+    percentile: Floats
+    bca: Floats
+    difference: Floats
+    difference_interval: Floats
+    rank: Floats
+    rank_counts: Integers
+    rank_interval: Floats
+    ranked: int
+    tier: Integers
+    tau: RankAgreement
+    rho: RankAgreement
+
+
+class _Input(NamedTuple):
+    """Tasks with a score of any system, sorted by stratum; 0 where a score is missing."""
+
+    scores: Floats
+    scored: Flags
+    denominators: Floats | None
+    bounds: Integers
+
+
+def bootstrap(
+    scores: npt.ArrayLike,
+    *,
+    denominators: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
+    resamples: int = 10_000,
+    level: float = 0.95,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Bootstrap:
+    """Resamples the tasks of `scores[S systems, T tasks]`; NaN is a missing score.
+
+    denominators[S, T], not negative: the statistic is sum(scores) / sum(denominators) over the drawn tasks
+    instead of the mean, for pooled metrics. strata[T], integers: each stratum keeps its number of tasks.
+    Raises KernelError for other shapes, infinite values, no resamples, or a level outside (0, 1).
+    """
+    _check_level(level)
+    part = bootstrap_part(
+        scores, denominators=denominators, strata=strata, first=0, count=resamples, seed=seed, threads=threads
+    )
+    return merge([part], level=level, threads=threads)
+
+
+def bootstrap_part(
+    scores: npt.ArrayLike,
+    *,
+    denominators: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
+    first: int,
+    count: int,
+    seed: int = 0,
+    threads: int | None = None,
+) -> BootstrapPart:
+    """Resamples `first` to `first + count` of those that `bootstrap` draws; arguments as there."""
+    if first < 0 or count < 1 or first + count > 2**32:
+        raise KernelError(f"resamples {first} to {first + count}: at least one, within 0 to 2**32")
+    given = _validated(scores, denominators, strata)
+    sampler = Sampler(given.scores, given.scored, given.denominators, given.bounds)
+    estimate = sampler.full()
+    return BootstrapPart(
+        seed=seed,
+        first=first,
+        n_tasks=given.scores.shape[1],
+        n_used=given.scored.sum(axis=1, dtype=np.int64),
+        estimate=estimate,
+        acceleration=_acceleration(given, estimate),
+        means=sampler.resampled(first, count, seed, threads),
+    )
+
+
+def merge(parts: Sequence[BootstrapPart], *, level: float = 0.95, threads: int | None = None) -> Bootstrap:
+    """The result of the parts together. They may come in any order and must cover 0 to their end once.
+
+    Raises KernelError if they overlap, leave a gap, or come from other scores, strata or another seed.
+    """
+    _check_level(level)
+    ordered = sorted(parts, key=lambda part: part.first)
+    if not ordered:
+        raise KernelError("no parts to merge")
+    end = 0
+    for part in ordered:
+        if part.first != end:
+            raise KernelError(f"a part begins at resample {part.first}, expected {end}")
+        if not _same_source(part, ordered[0]):
+            raise KernelError(f"the part at resample {part.first} comes from other scores, strata or seed")
+        end += part.means.shape[1]
+    means = np.concatenate([part.means for part in ordered], axis=1) if len(ordered) > 1 else ordered[0].means
+    return _summary(ordered[0], means, level, threads)
+
+
+def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | None) -> Bootstrap:
+    estimate, n_used = source.estimate, source.n_used
+    single = n_used < 2  # one task says nothing of the spread
+    ordered, defined = sorted_rows(means, threads)
+    percentile, bca = _system_intervals(ordered, defined, source, level)
+    percentile[single] = bca[single] = np.nan
+    difference_interval = difference_intervals(means, level, threads)
+    difference_interval[single] = difference_interval[:, single] = np.nan
+    present = np.flatnonzero(~np.isnan(estimate))
+    ranking = rankings(estimate[present], means[present], threads)
+    rank_counts = np.zeros((estimate.size, 2 * estimate.size - 1), dtype=np.int64)
+    rank_counts[present, : ranking.counts.shape[1]] = ranking.counts
+    return Bootstrap(
+        seed=source.seed,
+        level=level,
+        resamples=means.shape[1],
+        n_tasks=source.n_tasks,
+        n_used=n_used,
+        defined=defined,
+        estimate=estimate,
+        standard_error=_standard_errors(ordered, np.where(single, 0, defined)),
+        percentile=percentile,
+        bca=bca,
+        difference=estimate[:, None] - estimate[None, :],
+        difference_interval=difference_interval,
+        rank=descending_midranks(estimate),
+        rank_counts=rank_counts,
+        rank_interval=_rank_intervals(rank_counts, level),
+        ranked=int(rank_counts[present[0]].sum()) if present.size else 0,
+        tier=_tiers(estimate, difference_interval),
+        tau=_rank_agreement(ranking.tau, level),
+        rho=_rank_agreement(ranking.rho, level),
+    )
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise KernelError(f"level {level}: not between 0 and 1")
+
+
+def _same_source(part: BootstrapPart, other: BootstrapPart) -> bool:
+    return (
+        (part.seed, part.n_tasks) == (other.seed, other.n_tasks)
+        and np.array_equal(part.n_used, other.n_used)
+        and np.array_equal(part.estimate, other.estimate, equal_nan=True)
+        and np.array_equal(part.acceleration, other.acceleration, equal_nan=True)
+    )
+
+
+def _validated(
+    scores: npt.ArrayLike, denominators: npt.ArrayLike | None, strata: npt.ArrayLike | None
+) -> _Input:
+    values = as_scores(scores, 2)
+    if len(values) == 0:
+        raise KernelError("scores: no systems")
+    scored = ~np.isnan(values)
+    divisors = None
+    if denominators is not None:
+        divisors = as_scores(denominators, 2, "denominators")
+        if divisors.shape != values.shape:
+            raise KernelError(f"denominators: shape {divisors.shape}, but scores {values.shape}")
+        if (divisors < 0.0).any():
+            raise KernelError("denominators: negative values")
+        scored &= ~np.isnan(divisors)
+        divisors = np.where(scored, divisors, 0.0)
+    labels = np.zeros(values.shape[1], dtype=np.int64) if strata is None else np.asarray(strata)
+    if labels.shape != (values.shape[1],) or not np.issubdtype(labels.dtype, np.integer):
+        raise KernelError(f"strata: {labels.dtype}{labels.shape}, expected one integer for each task")
+    used = np.flatnonzero(scored.any(axis=0))
+    order = used[np.argsort(labels[used], kind="stable")]
+    sizes = np.unique(labels[used], return_counts=True)[1]
+    return _Input(
+        scores=np.where(scored, values, 0.0)[:, order],
+        scored=scored[:, order],
+        denominators=None if divisors is None else divisors[:, order],
+        bounds=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+    )
+
+
+def _acceleration(given: _Input, estimate: Floats) -> Floats:
+    """BCa's acceleration of each system, from empirical influence values centred within strata.
+
+    Davison and Hinkley, "Bootstrap Methods and their Application", 5.3; with one stratum and
+    a mean it is the jackknife's. 0 where the influence values are all equal.
+    """
+    weight = given.scored if given.denominators is None else given.denominators
+    influence = np.where(given.scored, given.scores - np.nan_to_num(estimate)[:, None] * weight, 0.0)
+    for begin, end in zip(given.bounds[:-1], given.bounds[1:], strict=True):
+        influence[:, begin:end] -= influence[:, begin:end].mean(axis=1, keepdims=True)
+    scale = np.abs(influence).max(axis=1, keepdims=True, initial=0.0)
+    influence /= np.where(scale > 0.0, scale, 1.0)
+    squares = influence * influence
+    spread = squares.sum(axis=1)
+    skewness = (squares * influence).sum(axis=1) / np.where(spread > 0.0, spread, 1.0) ** 1.5
+    return np.asarray(skewness / 6.0, dtype=np.float64)
+
+
+def _system_intervals(
+    ordered: Floats, defined: Integers, source: BootstrapPart, level: float
+) -> tuple[Floats, Floats]:
+    shares = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    percentile, bca = np.empty((ordered.shape[0], 2)), np.empty((ordered.shape[0], 2))
+    for system, n in enumerate(defined.tolist()):
+        values = ordered[system, :n]
+        corrected = bca_shares(
+            values, float(source.estimate[system]), float(source.acceleration[system]), level
+        )
+        percentile[system] = quantiles(values, shares)
+        bca[system] = quantiles(values, corrected)
+    return percentile, bca
+
+
+def _standard_errors(ordered: Floats, defined: Integers) -> Floats:
+    errors = np.full(len(ordered), np.nan)
+    for system, n in enumerate(defined.tolist()):
+        if n > 1:
+            errors[system] = np.std(ordered[system, :n], ddof=1)
+    return errors
+
+
+def _rank_intervals(counts: Integers, level: float) -> Floats:
+    """The smallest ranks that (1 - level) / 2 and (1 + level) / 2 of the ranked resamples reach."""
+    reached = np.cumsum(counts, axis=1)
+    total = reached[:, -1:]
+    interval = np.empty((len(counts), 2))
+    for side, share in enumerate([(1.0 - level) / 2.0, (1.0 + level) / 2.0]):
+        interval[:, side] = 1.0 + (reached < share * total - 1e-9).sum(axis=1) / 2.0
+    return np.where(total > 0, interval, np.nan)
+
+
+def _tiers(estimate: Floats, difference_interval: Floats) -> Integers:
+    tier = np.zeros(estimate.size, dtype=np.int64)
+    leader, current = -1, 0
+    for system in np.argsort(-estimate, kind="stable").tolist():
+        if np.isnan(estimate[system]):
+            continue
+        if current == 0 or difference_interval[leader, system, 0] > 0.0:
+            leader, current = system, current + 1
+        tier[system] = current
+    return tier
+
+
+def _rank_agreement(values: Floats, level: float) -> RankAgreement:
+    defined = np.sort(values[~np.isnan(values)])
+    low, high = quantiles(defined, np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])).tolist()
+    mean = float(defined.mean()) if defined.size else float("nan")
+    return RankAgreement(mean=mean, low=low, high=high, resamples=defined.size)

@@ -1,0 +1,1 @@
+"""LiveDRBench (Java et al., 2025): a report's claims against nested gold claims."""

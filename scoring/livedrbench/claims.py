@@ -1,0 +1,205 @@
+"""Claims: lists of what a system found, matched against gold one by one (LiveDRBench; semantics.md, LiveDRBench).
+
+A list is matched in order: each predicted claim is put beside the gold claims that are still unmatched, and the first
+that is the same is taken. That is sequential by the rule; different lists run side by side.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from adjudge.judges import Context
+from adjudge.scoring.answers.overlap import Overlap
+from adjudge.scoring.answers.sameness import SameAs, Verdicts, clipped, same_as
+from adjudge.scoring.contract.case import NULL, Case
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Missing
+from adjudge.scoring.kernels.matching import nested_claims as kernel
+from adjudge.scoring.livedrbench.prediction import Rows, fields, rows, shown
+
+__all__ = ["Claim", "Comparison", "Forest", "Matching", "SameClaim", "match_in_order", "match_nested"]
+
+MAX_CLAIMS = 200
+"""How many predicted claims of one list are put before the judge; those beyond count as wrong."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A gold claim: its text, its weight in Eq. 1, and its subclaims, of any depth that JSON is read to."""
+
+    claim: str
+    weight: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    claims: tuple["Claim", ...] = ()
+
+
+class Forest(msgspec.Struct, frozen=True):
+    """Predicted claims of one question, parents before children, as matched against `gold` main claims.
+
+    For each claim: the index of its parent (-1 at the root), its weight, its score (0 where it matches nothing),
+    and how many subclaims its gold claim has. Flat, so that no depth is too deep.
+    """
+
+    gold: int
+    parents: list[int] = []
+    weights: list[float] = []
+    scores: list[float] = []
+    subclaims: list[int] = []
+
+    def add(self, parent: int, score: float, weight: float = 1.0, subclaims: int = 0) -> int:
+        """Adds a claim below `parent`; its index."""
+        self.parents.append(parent)
+        self.weights.append(weight)
+        self.scores.append(score)
+        self.subclaims.append(subclaims)
+        return len(self.parents) - 1
+
+    def overlaps(self) -> tuple[Overlap, Overlap]:
+        """LiveDRBench's Eq. 1, standard and strict. Weights above 1 can lift it above 1, as denominators are counts."""
+        below: list[list[kernel.Claim]] = [[] for _ in self.parents]
+        roots: list[kernel.Claim] = []
+        for index in reversed(range(len(self.parents))):
+            parent = self.parents[index]
+            claim = kernel.Claim(
+                score=self.scores[index],
+                weight=self.weights[index],
+                subclaims=tuple(reversed(below[index])),
+                gold_subclaims=self.subclaims[index],
+            )
+            (roots if parent < 0 else below[parent]).append(claim)
+        found = kernel.nested_scores([(roots[::-1], self.gold)])
+        return (
+            Overlap(float(found.precision[0]), float(found.recall[0]), float(found.f1[0])),
+            Overlap(
+                float(found.strict_precision[0]), float(found.strict_recall[0]), float(found.strict_f1[0])
+            ),
+        )
+
+
+class Matching(msgspec.Struct, frozen=True):
+    """For each predicted item the gold item it was matched to, or None; each gold item at most once."""
+
+    gold: list[int | None]
+    evidence: list[Evidence]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """(predicted, gold) of all matches."""
+        return [(place, gold) for place, gold in enumerate(self.gold) if gold is not None]
+
+
+class SameClaim(SameAs, frozen=True, kw_only=True):
+    """Whether a predicted claim (a name, a title, a row's primary keys) is one of the reference entries."""
+
+    prompt = "livedr_same"
+
+    notes: str
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """How the claims of one case are compared: under its task, in its language, with its notes."""
+
+    tools: Tools
+    context: Context
+    language: str
+    notes: str
+
+    @classmethod
+    def of(cls, case: Case, tools: Tools, notes: str) -> "Comparison":
+        """For `case`; the task is the context, so that all its comparisons share a prefix."""
+        return cls(tools, Context.of(task=case.task.prompt), case.task.language, notes)
+
+    async def which(self, candidate: str, references: Sequence[str]) -> Verdicts | Missing:
+        """Which of `references` mean the same as `candidate`; an empty candidate none, without asking."""
+        if not candidate.strip():
+            return Verdicts([False] * len(references), [])
+
+        def ask(batch: tuple[str, ...]) -> SameClaim:
+            return SameClaim(
+                context=self.context,
+                language=self.language,
+                candidate=clipped(candidate),
+                references=tuple(clipped(reference) for reference in batch),
+                notes=self.notes,
+            )
+
+        return await same_as(self.tools, ask, references)
+
+
+async def match_in_order(
+    comparison: Comparison, predicted: Sequence[str], gold: Sequence[str]
+) -> Matching | Missing:
+    """One-to-one: each of `predicted` in order takes the first of the remaining `gold` that is the same.
+
+    `Missing` at the first judgment that is: what comes after depends on it.
+    """
+    remaining = list(range(len(gold)))
+    matching = Matching([None] * len(predicted), [])
+    for place, candidate in enumerate(predicted[:MAX_CLAIMS]):
+        if not remaining:
+            break
+        references = [gold[index] for index in remaining]
+        verdicts = await comparison.which(candidate, references)
+        if isinstance(verdicts, Missing):
+            return verdicts
+        if verdicts.first is not None:
+            matching.gold[place] = remaining.pop(verdicts.first)
+        matching.evidence.append(verdicts.evidence(candidate, references))
+    return matching
+
+
+class _Siblings(NamedTuple):
+    """A list of predicted claims below one parent, and the gold claims it is matched against."""
+
+    parent: int
+    predicted: Rows
+    gold: Sequence[Claim]
+
+
+async def match_nested(
+    comparison: Comparison, predicted: Rows, gold: Sequence[Claim]
+) -> tuple[Forest, list[Evidence]] | Missing:
+    """Matches nested claims level by level: the subclaims of a match against the subclaims of its gold claim.
+
+    A predicted claim is a string or an object with `claim` and, if it has subclaims, `claims`. The subclaims of a
+    claim that matches nothing are not looked at: it counts nothing whatever they say.
+    """
+    forest, evidence = Forest(len(gold)), list[Evidence]()
+    level = [_Siblings(-1, predicted, gold)]
+    while level:
+        texts = [[_claim(raw) for raw in siblings.predicted] for siblings in level]
+        gold_texts = [[claim.claim for claim in siblings.gold] for siblings in level]
+        matchings = await asyncio.gather(
+            *(match_in_order(comparison, *lists) for lists in zip(texts, gold_texts, strict=True))
+        )
+        below: list[_Siblings] = []
+        for siblings, matching in zip(level, matchings, strict=True):
+            if isinstance(matching, Missing):
+                return matching
+            evidence.extend(matching.evidence)
+            below.extend(_placed(forest, siblings, matching))
+        level = below
+    return forest, evidence
+
+
+def _placed(forest: Forest, siblings: _Siblings, matching: Matching) -> Iterator[_Siblings]:
+    """Puts the siblings into the forest; what is to be matched below them."""
+    for raw, place in zip(siblings.predicted, matching.gold, strict=True):
+        if place is None:
+            forest.add(siblings.parent, 0.0)
+            continue
+        claim = siblings.gold[place]
+        index = forest.add(siblings.parent, 1.0, claim.weight, len(claim.claims))
+        subclaims = _subclaims(raw)
+        if subclaims:
+            yield _Siblings(index, subclaims, claim.claims)
+
+
+def _claim(raw: msgspec.Raw) -> str:
+    found = fields(raw)
+    return shown(raw) if found is None else shown(found.get("claim", NULL))
+
+
+def _subclaims(raw: msgspec.Raw) -> Rows:
+    found = fields(raw) or {}
+    return rows(found["claims"]) or [] if "claims" in found else []

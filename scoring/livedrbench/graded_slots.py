@@ -1,0 +1,266 @@
+"""LiveDRBench's NovelDS and Flights: answers in slots, each an object or a list of rows (semantics.md, LiveDRBench).
+
+An object is graded field by field, 0..3. In a list every predicted row in order is matched to a gold row by the
+primary keys, that gold row is taken away, and the pair is graded. A field is right from 2 on. A main claim graded 0
+or 1 zeroes the whole question if it stands in an object slot, and its row otherwise; so does one that is not given.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+
+from adjudge.judges import Answer, Judgment, Question, numbered
+from adjudge.judges.lexical import coverage, figures, terms
+from adjudge.scoring.answers.overlap import Overlap
+from adjudge.scoring.answers.sameness import batches, clipped, same_text
+from adjudge.scoring.contract.case import NULL
+from adjudge.scoring.contract.scorecard import Evidence, Missing, first_missing
+from adjudge.scoring.livedrbench.claims import Comparison, Forest, match_in_order
+from adjudge.scoring.livedrbench.prediction import Fields, fields, rows, shown
+
+__all__ = [
+    "FieldGrades",
+    "GradeFields",
+    "Graded",
+    "Rules",
+    "Slot",
+    "grade_slots",
+    "slot_claims",
+    "slot_points",
+]
+
+RIGHT = 2
+"""The grade from which on a field is right."""
+
+Slot = Fields | list[Fields]
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """A question's `eval_info`: which keys match rows, which gate, which are left out of both counts.
+
+    `weights` of keys are ours, for Eq. 1; a key without one weighs 1.
+    """
+
+    primary_keys: tuple[str, ...] = ()
+    main_claims: tuple[str, ...] = ()
+    ignore_keys: tuple[str, ...] = ()
+    evaluation_note: msgspec.Raw = NULL
+    weights: dict[str, Annotated[float, msgspec.Meta(ge=0)]] = {}
+
+
+class Graded(msgspec.Struct, frozen=True):
+    """A predicted object or row: its keys, its grades 0..3 by key (None: no gold row is the same), and gold's keys.
+
+    `whole` marks an object slot, whose main claims gate the whole question.
+    """
+
+    keys: tuple[str, ...]
+    grades: Mapping[str, int] | None
+    gold_keys: tuple[str, ...] = ()
+    whole: bool = False
+
+
+class Points(msgspec.Struct, frozen=True):
+    """How many fields are right, of how many predicted and how many gold ones; ignored keys are in none of them."""
+
+    right: int
+    predicted: int
+    gold: int
+
+    @property
+    def overlap(self) -> Overlap:
+        """Precision, recall and F1."""
+        return Overlap.counted(self.right, self.predicted, self.gold)
+
+
+class FieldGrades(Answer, frozen=True, kw_only=True):
+    """A grade for each numbered field."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=600)] = ""
+    items: dict[str, Annotated[int, msgspec.Meta(ge=0, le=3)]]
+
+
+class GradeFields(Question[FieldGrades], frozen=True, kw_only=True):
+    """How well `predicted` says what `reference` says, field by field; both hold "key: value" in the same order."""
+
+    prompt = "livedr_grade"
+    answer = FieldGrades
+
+    reference: tuple[str, ...]
+    predicted: tuple[str, ...]
+    notes: str
+
+    @property
+    def count(self) -> int:
+        """One item a field."""
+        return len(self.reference)
+
+    def lexical(self) -> FieldGrades:
+        """3 for equal texts, else by the share of the reference's words that are there, figures included."""
+        pairs = zip(numbered(self.count), self.reference, self.predicted, strict=True)
+        return FieldGrades(items={key: _likeness(gold, found) for key, gold, found in pairs})
+
+
+def slot_points(items: Sequence[Graded], gold_fields: int, rules: Rules) -> Points:
+    """Points of a question (semantics.md, LiveDRBench, NovelDS and Flights).
+
+    `gold_fields` counts gold's fields that are not ignored. A gate looks at the grades that are there: a published
+    reply that leaves a main claim out does not close it.
+    """
+    ignored = frozenset(rules.ignore_keys)
+    closed = any(item.whole and not _open(item, rules) for item in items)
+    right = sum(
+        grade >= RIGHT and key not in ignored
+        for item in items
+        if not closed and _open(item, rules)
+        for key, grade in (item.grades or {}).items()
+    )
+    return Points(right, sum(key not in ignored for item in items for key in item.keys), gold_fields)
+
+
+def count_fields(slots: Sequence[Slot], rules: Rules) -> int:
+    """How many fields gold has, ignored keys left out."""
+    found = (row for slot in slots for row in (slot if isinstance(slot, list) else [slot]))
+    return sum(key not in rules.ignore_keys for row in found for key in row)
+
+
+def slot_claims(items: Sequence[Graded], slots: Sequence[Slot], rules: Rules) -> Forest:
+    """The same question as claims for Eq. 1: an object or row is a claim, its fields are its subclaims.
+
+    It is right if it matches and its main claims are; they are what it is, so they are not among its subclaims
+    (unless it has no other field: then it is a leaf). A gate that is closed makes every claim wrong.
+    """
+    closed = any(item.whole and not _open(item, rules) for item in items)
+    forest = Forest(sum(len(slot) if isinstance(slot, list) else 1 for slot in slots))
+    identity = frozenset(rules.main_claims)
+    left_out = identity | frozenset(rules.ignore_keys)
+    for item in items:
+        right = item.grades is not None and not closed and _open(item, rules)
+        weight = _weight([key for key in item.keys if key in identity], rules)
+        gold_keys = [key for key in item.gold_keys if key not in left_out]
+        index = forest.add(-1, float(right), weight, len(gold_keys))
+        for key in item.keys:
+            if key not in left_out:
+                grade = (item.grades or {}).get(key, 0) if key in gold_keys else 0
+                forest.add(index, float(grade >= RIGHT), _weight([key], rules))
+    return forest
+
+
+def _open(item: Graded, rules: Rules) -> bool:
+    return item.grades is not None and all(item.grades.get(key, RIGHT) >= RIGHT for key in rules.main_claims)
+
+
+def _weight(keys: Sequence[str], rules: Rules) -> float:
+    weight = 1.0
+    for key in keys:
+        weight *= rules.weights.get(key, 1.0)
+    return weight
+
+
+async def grade_slots(
+    comparison: Comparison, predicted: Sequence[msgspec.Raw], gold: Sequence[Slot], rules: Rules
+) -> tuple[list[Graded], list[Evidence]] | Missing:
+    """Matches and grades every gold slot's prediction; one that is not there or of another shape is not predicted."""
+    given = [*predicted, *[NULL] * (len(gold) - len(predicted))]
+    graded = await asyncio.gather(
+        *(_slot(comparison, raw, slot, rules) for raw, slot in zip(given, gold, strict=False))
+    )
+    items: list[Graded] = []
+    evidence: list[Evidence] = []
+    for found in graded:
+        if isinstance(found, Missing):
+            return found
+        items.extend(found[0])
+        evidence.extend(found[1])
+    return items, evidence
+
+
+async def _slot(
+    comparison: Comparison, raw: msgspec.Raw, gold: Slot, rules: Rules
+) -> tuple[list[Graded], list[Evidence]] | Missing:
+    if isinstance(gold, list):
+        return await _rows(comparison, [fields(row) or {} for row in rows(raw) or []], gold, rules)
+    found = fields(raw)
+    if found is None and gold.keys().isdisjoint(rules.main_claims):
+        return [], []
+    found = found or {}  # without its main claims, it closes their gate
+    grades = await _grades(comparison, found, gold, rules)
+    if isinstance(grades, Missing):
+        return grades
+    return [Graded(tuple(found), grades[0], tuple(gold), whole=True)], grades[1]
+
+
+async def _rows(
+    comparison: Comparison, predicted: list[Fields], gold: list[Fields], rules: Rules
+) -> tuple[list[Graded], list[Evidence]] | Missing:
+    keys = rules.primary_keys or rules.main_claims
+    matching = await match_in_order(
+        comparison, [_identity(row, keys) for row in predicted], [_identity(row, keys) for row in gold]
+    )
+    if isinstance(matching, Missing):
+        return matching
+    grades = await asyncio.gather(
+        *(_grades(comparison, predicted[place], gold[index], rules) for place, index in matching.pairs)
+    )
+    items = [Graded(tuple(row) or ("",), None) for row in predicted]
+    evidence = list(matching.evidence)
+    for (place, index), found in zip(matching.pairs, grades, strict=True):
+        if isinstance(found, Missing):
+            return found
+        items[place] = Graded(tuple(predicted[place]), found[0], tuple(gold[index]))
+        evidence.extend(found[1])
+    return items, evidence
+
+
+async def _grades(
+    comparison: Comparison, predicted: Fields, gold: Fields, rules: Rules
+) -> tuple[dict[str, int], list[Evidence]] | Missing:
+    """Grades of gold's fields that count or gate; those not predicted are 0 without asking."""
+    wanted = [key for key in gold if key not in rules.ignore_keys or key in rules.main_claims]
+    asked = [key for key in wanted if key in predicted]
+    questions = [_question(comparison, batch, predicted, gold) for batch in batches(asked)]
+    judgments = await comparison.tools.ask_all(questions)
+    missing = first_missing(judgments)
+    if missing is not None:
+        return missing
+    grades = dict.fromkeys(wanted, 0)
+    evidence = []
+    for batch, judgment in zip(batches(asked), judgments, strict=True):
+        for key, number in zip(batch, numbered(len(batch)), strict=True):
+            grades[key] = _item(judgment, number)
+            what = f"{clipped(key)}: {clipped(shown(predicted[key]))}"
+            evidence.append(Evidence(what=what, outcome=str(grades[key]), judgment=judgment.key.hex()))
+    return grades, evidence
+
+
+def _question(comparison: Comparison, keys: Sequence[str], predicted: Fields, gold: Fields) -> GradeFields:
+    return GradeFields(
+        context=comparison.context,
+        language=comparison.language,
+        reference=tuple(clipped(f"{key}: {shown(gold[key])}") for key in keys),
+        predicted=tuple(clipped(f"{key}: {shown(predicted[key])}") for key in keys),
+        notes=comparison.notes,
+    )
+
+
+def _item(judgment: Judgment[FieldGrades], number: str) -> int:
+    assert judgment.answer is not None
+    return judgment.answer.items[number]
+
+
+def _identity(row: Fields, keys: Sequence[str]) -> str:
+    """What a row is matched by: its primary keys, or all of it where the question names none."""
+    named = [key for key in keys if key in row] or ([] if keys else list(row))
+    return "\n".join(f"{key}: {shown(row[key])}" for key in named if shown(row[key]).strip())
+
+
+def _likeness(gold: str, found: str) -> int:
+    wanted, given = gold.partition(": ")[2], found.partition(": ")[2]
+    if same_text(wanted, given):
+        return 3
+    if not figures(wanted) <= figures(given):
+        return 0
+    share = coverage(terms(wanted), set(terms(given)))
+    return 3 if share == 1 else 2 if share >= 0.6 else 1 if share >= 0.3 else 0

@@ -1,0 +1,275 @@
+"""LiveDRBench: deep research as the discovery of claims (semantics.md, LiveDRBench).
+
+A system's answer is structured: slots of objects, rows or names, by the question's category. Each category has its
+own rule for precision, recall and F1 (`precision`, `recall`, `f1`: what the published tables hold). Beside it stands
+the paper's general measure over nested claims, Eq. 1, as a mean (`_eq1`) and with the minimum instead (`_strict`).
+For a question of plain nested claims (category `claims`, ours) Eq. 1 is the rule.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from adjudge.scoring.answers.overlap import Overlap
+from adjudge.scoring.contract.case import NULL, Case, GoldError
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.reasons import CAUSES, Reason
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
+from adjudge.scoring.livedrbench.claims import Claim, Comparison, Forest, match_in_order, match_nested
+from adjudge.scoring.livedrbench.graded_slots import (
+    Rules,
+    Slot,
+    count_fields,
+    grade_slots,
+    slot_claims,
+    slot_points,
+)
+from adjudge.scoring.livedrbench.prediction import NOTHING, fields, rows, shown, slots, structured_answer
+from adjudge.scoring.livedrbench.scifacts import (
+    Row,
+    compare_rows,
+    field_overlap,
+    material_overlap,
+    row_claims,
+)
+from adjudge.scoring.livedrbench.traces import count_trace
+
+__all__ = ["CATEGORIES", "Averages", "Gold", "LiveDR", "averages"]
+
+Category = Literal[
+    "scifacts-materials",
+    "scifacts-geo",
+    "novel-datasets-identification",
+    "novel-datasets-identi-extraction",
+    "novel-datasets-peer",
+    "prior-art",
+    "entities",
+    "flights",
+    "claims",
+]
+
+CATEGORIES: tuple[str, ...] = Category.__args__[:8]  # type: ignore[attr-defined]
+"""The eight published categories."""
+
+_FORMS = ("", "_eq1", "_strict")
+_COUNTS = {"source": "sources", "branch": "branches", "backtrack": "backtracks"}
+
+TRACED = "f1_traced"
+"""F1 of the reports that have a trace: what F1 per source, branch and backtrack are pooled from."""
+
+_NAMES = ("f1", "precision", "recall")
+_ANSWER_METRICS = (
+    *(Metric(name=name, headline=name == "f1") for name in _NAMES),
+    *(Metric(name=name + form, best=None) for form in _FORMS[1:] for name in _NAMES),
+)
+_TRACE_METRICS = (
+    Metric(name=TRACED),
+    *(Metric(name=name, best=None) for name in _COUNTS.values()),
+    *(Metric(name=f"f1_per_{one}", best=None, ratio=(TRACED, many)) for one, many in _COUNTS.items()),
+)
+
+
+class Gold(msgspec.Struct, frozen=True, kw_only=True):
+    """A question's ground truth, decrypted: slots in the shape of its category, and the published `eval_info`."""
+
+    category: Category
+    ground_truths: msgspec.Raw
+    eval_info: Rules | None = None
+
+    def truth(self) -> Any:
+        """The ground truth in its category's layout. Raises GoldError (gold_invalid) if it has another, or is empty."""
+        try:
+            found = msgspec.json.decode(self.ground_truths, type=_LAYOUTS.get(self.category, _SLOTS))
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise GoldError(
+                "gold_invalid", f"ground_truths of a {self.category} question: {error}"
+            ) from error
+        if not found or (isinstance(found, list) and not any(found)):
+            raise GoldError("gold_invalid", f"ground_truths of a {self.category} question: empty")
+        return found
+
+
+class PriorArt(msgspec.Struct, frozen=True):
+    """A gold paper; only its title counts."""
+
+    title: str
+
+
+_SLOTS = list[dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]]]
+_LAYOUTS: dict[Category, Any] = {
+    "scifacts-materials": list[list[Row]],
+    "scifacts-geo": list[list[Row]],
+    "prior-art": list[list[PriorArt]],
+    "entities": list[list[str]],
+    "claims": list[Claim],
+}
+"""How a category's ground truth is laid out; those not named here hold `_SLOTS`."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a question came to: by its category's rule, by Eq. 1, and by Eq. 1 strict."""
+
+    category: Overlap
+    mean: Overlap
+    strict: Overlap
+    evidence: list[Evidence]
+    blame: Reason | None = None
+    """why there is no answer, where that is the report's own doing"""
+
+
+class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The protocol. A report's trace, where it has one, is analysed too (section on reasoning traces)."""
+
+    name: ClassVar[str] = "livedr"
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """F1 first, then the other forms; last what traces hold, with F1 per source, branch and backtrack (pooled)."""
+        return _ANSWER_METRICS + _TRACE_METRICS
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """All of `metrics`, without those of the trace where the report has none. Raises GoldError."""
+        case.gold(self.name, Gold).truth()
+        return _ANSWER_METRICS if case.report.trace == NULL else self.metrics
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Reads the answer, matches its claims against gold, and counts what the trace holds."""
+        gold = case.gold(self.name, Gold)
+        outcome = await evaluate(case, gold, tools)
+        values, evidence = _values(outcome)
+        if case.report.trace != NULL:
+            counts = await count_trace(case, case.report.trace, tools)
+            values.update(zip(_COUNTS.values(), counts.values, strict=True), **{TRACED: values["f1"]})
+            evidence = [*evidence, *counts.evidence]
+        card = Scorecard.of(self.name, case, values, evidence)
+        own_doing = None if isinstance(outcome, Missing) or card.reason is not None else outcome.blame
+        return msgspec.structs.replace(card, reason=own_doing) if own_doing else card
+
+
+async def evaluate(case: Case, gold: Gold, tools: Tools) -> Outcome | Missing:
+    """A report's answer against gold, by its category's rule; none scores 0, and so does one too long for the judge."""
+    answer = await structured_answer(case, tools)
+    found = answer if isinstance(answer, Missing) else await _matched(case, gold, answer, tools)
+    if not isinstance(found, Missing) or CAUSES[found.reason] != "report":
+        return found
+    nothing = await _matched(case, gold, NOTHING, tools)
+    return nothing if isinstance(nothing, Missing) else msgspec.structs.replace(nothing, blame=found.reason)
+
+
+async def _matched(case: Case, gold: Gold, answer: msgspec.Raw, tools: Tools) -> Outcome | Missing:
+    truth, rules = gold.truth(), gold.eval_info or Rules()
+    comparison = Comparison.of(case, tools, shown(rules.evaluation_note) or "-")
+    match gold.category:
+        case "scifacts-materials" | "scifacts-geo":
+            return await _scifacts(comparison, answer, truth[0], rules)
+        case "prior-art":
+            return await _named(comparison, answer, [[row.title for row in slot] for slot in truth])
+        case "entities":
+            return await _named(comparison, answer, truth)
+        case "claims":
+            return await _nested(comparison, answer, truth)
+        case _:
+            return await _slots(comparison, answer, truth, rules)
+
+
+async def _scifacts(
+    comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Row], rules: Rules
+) -> Outcome | Missing:
+    predicted = slots(answer, [list])
+    found = await compare_rows(comparison, rows(predicted[0]) or [] if predicted else [], gold)
+    if isinstance(found, Missing):
+        return found
+    if found.material is None:
+        overlap = field_overlap(found.title, len(gold))
+    else:
+        overlap = material_overlap(found.material, found.title, len(gold))
+    claims = row_claims(found.title, found.material, len(gold), rules)
+    return Outcome(overlap, *claims.overlaps(), found.evidence)
+
+
+async def _slots(
+    comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Slot], rules: Rules
+) -> Outcome | Missing:
+    graded = await grade_slots(comparison, slots(answer, [type(slot) for slot in gold]), gold, rules)
+    if isinstance(graded, Missing):
+        return graded
+    items, evidence = graded
+    overlap = slot_points(items, count_fields(gold, rules), rules).overlap
+    return Outcome(overlap, *slot_claims(items, gold, rules).overlaps(), evidence)
+
+
+async def _named(
+    comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Sequence[str]]
+) -> Outcome | Missing:
+    """PriorArt and Entities: lists of titles or names; a row is its title."""
+    forest, evidence = Forest(sum(map(len, gold))), list[Evidence]()
+    for raw, slot in zip(slots(answer, [list] * len(gold)), gold, strict=False):
+        matching = await match_in_order(comparison, [_name(row) for row in rows(raw) or []], slot)
+        if isinstance(matching, Missing):
+            return matching
+        evidence.extend(matching.evidence)
+        for place in matching.gold:
+            forest.add(-1, 0.0 if place is None else 1.0)
+    mean, strict = forest.overlaps()
+    return Outcome(mean, mean, strict, evidence)
+
+
+async def _nested(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Claim]) -> Outcome | Missing:
+    matched = await match_nested(comparison, rows(answer) or [], gold)
+    if isinstance(matched, Missing):
+        return matched
+    mean, strict = matched[0].overlaps()
+    return Outcome(mean, mean, strict, matched[1])
+
+
+def _name(row: msgspec.Raw) -> str:
+    found = fields(row)
+    return shown(row) if found is None else shown(found.get("title", NULL))
+
+
+def _values(outcome: Outcome | Missing) -> tuple[dict[str, Value], list[Evidence]]:
+    names = [name + form for form in _FORMS for name in _NAMES]
+    if isinstance(outcome, Missing):
+        return dict.fromkeys(names, outcome), []
+    found = (outcome.category, outcome.mean, outcome.strict)
+    figures = [figure for overlap in found for figure in (overlap.f1, overlap.precision, overlap.recall)]
+    return dict(zip(names, figures, strict=True)), outcome.evidence
+
+
+class Averages(msgspec.Struct, frozen=True):
+    """Means over many questions: of each category, over the categories, and over the questions.
+
+    `categories_mean` is the paper's average, `questions_mean` its weighted average, which its code calls overall. Each
+    is None while a question it covers is unscored; `scored` and `total` count questions.
+    """
+
+    categories: dict[str, float | None]
+    categories_mean: float | None
+    questions_mean: float | None
+    scored: int
+    total: int
+
+
+def averages(questions: Iterable[tuple[str, float | None]]) -> Averages:
+    """Averages of one metric over (category, value) of each question (semantics.md, LiveDRBench, Overall).
+
+    A question that a system did not answer has the value 0; None is for one that could not be judged.
+    """
+    values: dict[str, list[float | None]] = {}
+    for category, value in questions:
+        values.setdefault(category, []).append(value)
+    categories = {category: _mean(found) for category, found in sorted(values.items())}
+    everything = [value for found in values.values() for value in found]
+    return Averages(
+        categories=categories,
+        categories_mean=_mean(list(categories.values())),
+        questions_mean=_mean(everything),
+        scored=sum(value is not None for value in everything),
+        total=len(everything),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if values and len(known) == len(values) else None

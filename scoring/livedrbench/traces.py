@@ -1,0 +1,101 @@
+"""What a research trace holds: its sources, branches and backtracks (LiveDRBench, analysis of reasoning traces).
+
+A trace is JSON: a text, or a list of steps, each a text or anything else. Sources are its distinct URLs; a judge says
+of every step whether it opens a new line of inquiry, gives one up, or goes on.
+"""
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+
+from adjudge.fetchers.urls import MalformedURL, normalise_url
+from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.scoring.answers.sameness import batches
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Value, first_missing
+from adjudge.scoring.livedrbench.prediction import rows, shown
+
+__all__ = ["LabelSteps", "StepLabels", "TraceCounts", "count_trace", "sources", "steps"]
+
+MAX_STEPS = 2_000
+_SHOWN = 500
+_BATCH = 20
+_URL = re.compile(r"https?://[^\s<>\"'\\^`{|}]{1,2000}", re.IGNORECASE)
+_TRAILING = ".,;:!?)]*_"
+
+StepLabel = Literal["branch", "backtrack", "continue"]
+
+
+class StepLabels(Answer, frozen=True, kw_only=True):
+    """For each numbered step, what it does to the course of the search."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=600)] = ""
+    items: dict[str, StepLabel]
+
+
+class LabelSteps(Question[StepLabels], frozen=True, kw_only=True):
+    """What each of at most 20 consecutive `steps` of a trace (context) does; `first` is the number of the first."""
+
+    prompt = "livedr_trace"
+    answer = StepLabels
+
+    first: int
+    steps: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """One item a step."""
+        return len(self.steps)
+
+
+class TraceCounts(msgspec.Struct, frozen=True):
+    """Sources, branches and backtracks of a trace, and what was found where."""
+
+    values: tuple[Value, Value, Value]
+    evidence: list[Evidence]
+
+
+def steps(trace: msgspec.Raw) -> list[str]:
+    """The steps of a trace, at most 2,000: the elements of its list, or the paragraphs of its text."""
+    found = rows(trace)
+    texts = [shown(raw) for raw in found] if found is not None else re.split(r"\n[ \t]*\n", shown(trace))
+    return [text.strip() for text in texts if text.strip()][:MAX_STEPS]
+
+
+def sources(trace: list[str]) -> set[str]:
+    """The distinct URLs in the steps of a trace, in their one spelling."""
+    return {url for step in trace for match in _URL.findall(step) for url in _normal(match.rstrip(_TRAILING))}
+
+
+async def count_trace(case: Case, trace: msgspec.Raw, tools: Tools) -> TraceCounts:
+    """Counts a report's trace. Sources need no judge, and stand even where the other two have no value."""
+    found = steps(trace)
+    named = float(len(sources(found)))
+    context = Context.of(trace="\n\n".join(found))
+    starts = range(0, len(found), _BATCH)
+    questions = [
+        LabelSteps(context=context, language=case.task.language, first=start + 1, steps=batch)
+        for start, batch in zip(starts, batches([step[:_SHOWN] for step in found]), strict=True)
+    ]
+    judgments = await tools.ask_all(questions)
+    missing = first_missing(judgments)
+    if missing is not None:
+        return TraceCounts((named, missing, missing), [])
+    labels: list[StepLabel] = []
+    evidence = []
+    for question, judgment in zip(questions, judgments, strict=True):
+        items = judgment.answer.items if judgment.answer is not None else {}
+        for step, key in zip(question.steps, numbered(question.count), strict=True):
+            labels.append(items[key])
+            if items[key] != "continue":
+                evidence.append(Evidence(what=step[:200], outcome=items[key], judgment=judgment.key.hex()))
+    return TraceCounts((named, float(labels.count("branch")), float(labels.count("backtrack"))), evidence)
+
+
+def _normal(url: str) -> list[str]:
+    try:
+        return [normalise_url(url)]
+    except MalformedURL:
+        return []

@@ -1,0 +1,329 @@
+"""Rigorous Bench (Dr. Bench): quality by rubrics, focus by keywords, trust by sources, and their product.
+
+    IntegratedScore = Quality * (1 - SemanticDrift) * TrustworthyBoost * 100
+
+Gold, as published: `qsr` (query-specific rubrics, strings or `Criterion`s), `fak` and `fdk` (focus-anchor and
+focus-deviation keywords), `tsl` (trustworthy source links). The general rubrics are our own, with the published
+structure (48 rubrics, 73 points, seven dimensions), or a file of the official ones.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from adjudge.scoring.answers.answered import Answered, blame
+from adjudge.scoring.answers.partial import Measure, MinAnswered, measured, with_partials
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
+from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
+from adjudge.scoring.rubrics.keywords import Keyword, Matching, keyword_frequency, rate_keywords
+from adjudge.scoring.rubrics.rubrics import give_points
+from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links
+from adjudge.scoring.text.cleaning import clean_report
+
+__all__ = [
+    "DIMENSIONS",
+    "Rigorous",
+    "contribution_per_token",
+    "fak_drift",
+    "fdk_drift",
+    "general_rubrics",
+    "integrated_score",
+    "quality",
+    "retrieval_index",
+    "semantic_drift",
+    "trustworthy_boost",
+]
+
+DIMENSIONS = ("structure", "clarity", "coverage", "citation", "originality", "data", "format")
+
+
+# The formulas (semantics.md, Rigorous Bench).
+
+
+def quality(
+    specific: Iterable[tuple[float, float]],
+    general: Iterable[tuple[float, float]],
+    alpha: float = 0.5,
+    beta: float = 0.5,
+) -> float:
+    """Quality, 0..1: alpha and beta times the share of points among (points, full points) of QSR and of GRR."""
+    return alpha * _share(specific) + beta * _share(general)
+
+
+def fak_drift(keywords: Iterable[tuple[float, float]], eps_plus: float) -> float:
+    """Drift from what a focused report uses, 0..1: (frequency, relevance 1..5) of the focus-anchor keywords."""
+    return 1 - _use(keywords, eps_plus)
+
+
+def fdk_drift(keywords: Iterable[tuple[float, float]], eps_minus: float) -> float:
+    """Drift to what a focused report avoids, 0..1: (frequency, relevance 1..5) of the focus-deviation keywords."""
+    return _use(keywords, eps_minus)
+
+
+def semantic_drift(fak: float, fdk: float, lam: float = 0.7, mu: float = 0.3) -> float:
+    """SemanticDrift, 0..1."""
+    return lam * fak + mu * fdk
+
+
+def trustworthy_boost(
+    links: LinkMatch,
+    variant: Literal["formula", "algorithm"] = "formula",
+    eta: float = 0.2,
+    theta: float = 0.7,
+    kappa: float = 0.3,
+) -> float:
+    """TrustworthyBoost, 1..1.2. Formula 4.3 counts all host matches, Algorithm 1 (and the code) those not full."""
+    host = links.host if variant == "formula" else links.host - links.full
+    full = links.full / links.trusted if links.trusted else 0.0
+    return 1 + eta * (theta * full + kappa * host / (links.cited + 1))
+
+
+def integrated_score(quality: float, drift: float, boost: float) -> float:
+    """IntegratedScore of one entry, 0..120; a system's is the mean over entries."""
+    return quality * (1 - drift) * boost * 100
+
+
+def contribution_per_token(integrated: float, written: int) -> float:
+    """Integrated score a token that the system itself generated. ZeroDivisionError if it generated none."""
+    return integrated / written
+
+
+def retrieval_index(annotated: int, retrieved: int) -> float:
+    """Different sources cited over pages retrieved (plus one)."""
+    return annotated / (retrieved + 1)
+
+
+def _share(points: Iterable[tuple[float, float]]) -> float:
+    pairs = list(points)
+    return sum(given for given, _ in pairs) / sum(full for _, full in pairs)
+
+
+def _use(keywords: Iterable[tuple[float, float]], eps: float) -> float:
+    used = [min(frequency / eps, 1) * relevance / 5 for frequency, relevance in keywords]
+    return sum(used) / len(used) if used else 0.0
+
+
+# What experts laid down.
+
+
+class Gold(msgspec.Struct, frozen=True):
+    """What experts laid down for one query."""
+
+    qsr: tuple[str | Criterion, ...]
+    fak: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    fdk: tuple[str, ...] = ()
+    tsl: tuple[str, ...] = ()
+
+
+def general_rubrics(language: str = "en") -> tuple[Criterion, ...]:
+    """Our own 48 general rubrics, 73 points, each tagged with one of `DIMENSIONS`; in English or Chinese."""
+    shipped = "zh" if language == "zh" else "en"
+    return load_criteria(str(Path(__file__).with_name(f"general_rubrics.{shipped}.jsonl")))
+
+
+class Item(msgspec.Struct, frozen=True):
+    """A rubric with its full points and tags, or a keyword with its frequency in the report."""
+
+    part: Literal["qsr", "grr", "fak", "fdk"]
+    full: float = 0.0
+    tags: tuple[str, ...] = ()
+    frequency: int = 0
+
+
+class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`integrated` is the headline; `quality` has the parts `qsr` and `grr` and a `dimension:NAME` each, `drift` the
+
+    parts `fak_drift` and `fdk_drift`. What ends in `_alg1` follows Algorithm 1 where it differs from formula 4.3.
+    `contribution_per_token` and `retrieval_index` are there for reports that say what they took.
+
+    The paper leaves open what its code sets: `eps_plus` and `eps_minus` are the code's; it takes keywords as
+    `matching="substrings"`, and keeps "www." (`keep_www`). `file` holds other general rubrics.
+    """
+
+    name: ClassVar[str] = "rigorous"
+
+    file: str | None = None
+    eps_plus: Annotated[float, msgspec.Meta(gt=0)] = 2.0
+    eps_minus: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    matching: Matching = "auto"
+    keep_www: bool = False
+    keep_slash: bool = False
+    min_answered: MinAnswered = 1.0
+
+    def __post_init__(self) -> None:
+        if self.file is not None:
+            load_criteria(self.file)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All metrics, the integrated score first."""
+        dimensions = dict.fromkeys(tag for criterion in self._general("en") for tag in criterion.tags)
+        judged = [
+            Metric(name="integrated", best=120.0, headline=True),
+            Metric(name="integrated_alg1", best=120.0),
+            *(Metric(name=name) for name in ("quality", "qsr", "grr")),
+            *(Metric(name=f"dimension:{name}") for name in dimensions),
+            *(Metric(name=name, worst=1.0, best=0.0, lower_is_better=True) for name in _DRIFTS),
+            Metric(name="contribution_per_token", best=None),
+            Metric(name="contribution_per_token_alg1", best=None),
+        ]
+        counted = [
+            Metric(name="boost", worst=1.0, best=1.2),
+            Metric(name="boost_alg1", worst=1.0, best=1.2),
+            Metric(name="retrieval_index", best=None),
+        ]
+        return (*with_partials(judged, self.min_answered), *counted)
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """`metrics` without those that need token or retrieval counts that the report lacks. Raises GoldError."""
+        self._gold(case)
+        known = {"contribution_per_token": _written(case), "retrieval_index": _retrieved(case)}
+        unknown = tuple(name for name, value in known.items() if value is None)
+        return tuple(metric for metric in self.metrics if not metric.name.startswith(unknown))
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Rubrics and keywords over the one context of the report; the formulas over what was answered."""
+        gold, specific = self._gold(case)
+        (qsr, asked), (grr, asked_generally), (keywords, rated) = await asyncio.gather(
+            give_points(specific, case, tools),
+            give_points(self._general(case.task.language), case, tools),
+            rate_keywords(self._keywords(gold, case), case, tools),
+        )
+        answers = [_rubric("qsr", answer) for answer in qsr]
+        answers += [_rubric("grr", answer) for answer in grr]
+        answers += [_keyword(answer) for answer in keywords]
+        links = match_links(cited_urls(case.report), gold.tsl, self.keep_www, self.keep_slash)
+
+        scores = self._scores(answers, links, case)
+        evidence = [*asked, *asked_generally, *rated, _link_evidence(links)]
+        return blame(Scorecard.of(self.name, case, scores, evidence), answers)
+
+    def _general(self, language: str) -> tuple[Criterion, ...]:
+        return general_rubrics(language) if self.file is None else load_criteria(self.file)
+
+    def _gold(self, case: Case) -> tuple[Gold, list[Criterion]]:
+        gold = case.gold(self.name, Gold)
+        try:
+            specific = [
+                rubric if isinstance(rubric, Criterion) else Criterion.parse(rubric) for rubric in gold.qsr
+            ]
+        except ValueError as error:
+            raise GoldError("gold_invalid", f"task {case.task.id}: qsr: {error}") from error
+        if not sum(criterion.full for criterion in specific):
+            raise GoldError(
+                "gold_invalid", f"task {case.task.id}: no query-specific rubric has positive points"
+            )
+        return gold, specific
+
+    def _keywords(self, gold: Gold, case: Case) -> list[Keyword]:
+        text = clean_report(case.report.text)
+        words = [(word, True) for word in gold.fak] + [(word, False) for word in gold.fdk]
+        return [Keyword(word, wanted, keyword_frequency(word, text, self.matching)) for word, wanted in words]
+
+    def _scores(self, answers: Sequence[Answered[Item]], links: LinkMatch, case: Case) -> dict[str, Value]:
+        boost, boost_alg1 = trustworthy_boost(links), trustworthy_boost(links, "algorithm")
+        scores: dict[str, Value] = {}
+        for name, parts, measure in self._measures(boost, boost_alg1, case):
+            needed = [answer for answer in answers if answer.item.part in parts]
+            scores |= measured(name, needed, measure, self.min_answered)
+        for dimension in dict.fromkeys(
+            tag for answer in answers if answer.item.part == "grr" for tag in answer.item.tags
+        ):
+            tagged = [a for a in answers if a.item.part == "grr" and dimension in a.item.tags]
+            scores |= measured(f"dimension:{dimension}", tagged, _points_share, self.min_answered)
+        scores |= {"boost": boost, "boost_alg1": boost_alg1}
+        retrieved = _retrieved(case)
+        if retrieved is not None:
+            scores["retrieval_index"] = retrieval_index(links.cited, retrieved)
+        return scores
+
+    def _measures(
+        self, boost: float, boost_alg1: float, case: Case
+    ) -> Iterator[tuple[str, tuple[str, ...], Measure[Item]]]:
+        """Every metric that needs answers: its name, the parts whose answers it needs, its arithmetic."""
+        everything = ("qsr", "grr", "fak", "fdk")
+        written = _written(case)
+        for form, factor in (("", boost), ("_alg1", boost_alg1)):
+            yield f"integrated{form}", everything, partial(self._integrated, factor)
+            if written is not None:
+                yield f"contribution_per_token{form}", everything, partial(self._per_token, factor, written)
+        yield "quality", ("qsr", "grr"), _quality
+        yield "qsr", ("qsr",), _points_share
+        yield "grr", ("grr",), _points_share
+        yield "drift", ("fak", "fdk"), self._drift
+        yield "fak_drift", ("fak",), self._fak_drift
+        yield "fdk_drift", ("fdk",), self._fdk_drift
+
+    def _integrated(self, boost: float, pairs: Sequence[tuple[Item, float]]) -> float | None:
+        good, drift = _quality(pairs), self._drift(pairs)
+        return None if good is None or drift is None else integrated_score(good, drift, boost)
+
+    def _per_token(self, boost: float, written: int, pairs: Sequence[tuple[Item, float]]) -> float | None:
+        integrated = self._integrated(boost, pairs)
+        return None if integrated is None else contribution_per_token(integrated, written)
+
+    def _drift(self, pairs: Sequence[tuple[Item, float]]) -> float | None:
+        away = self._fak_drift(pairs)
+        return None if away is None else semantic_drift(away, self._fdk_drift(pairs))
+
+    def _fak_drift(self, pairs: Sequence[tuple[Item, float]]) -> float | None:
+        uses = _uses("fak", pairs)
+        return fak_drift(uses, self.eps_plus) if uses else None
+
+    def _fdk_drift(self, pairs: Sequence[tuple[Item, float]]) -> float:
+        return fdk_drift(_uses("fdk", pairs), self.eps_minus)
+
+
+_DRIFTS = ("drift", "fak_drift", "fdk_drift")
+
+
+def _quality(pairs: Sequence[tuple[Item, float]]) -> float | None:
+    qsr, grr = _points("qsr", pairs), _points("grr", pairs)
+    return quality(qsr, grr) if _full(qsr) and _full(grr) else None
+
+
+def _points_share(pairs: Sequence[tuple[Item, float]]) -> float | None:
+    points = [(given, item.full) for item, given in pairs]
+    return _share(points) if _full(points) else None
+
+
+def _points(part: str, pairs: Sequence[tuple[Item, float]]) -> list[tuple[float, float]]:
+    return [(given, item.full) for item, given in pairs if item.part == part]
+
+
+def _full(points: Sequence[tuple[float, float]]) -> float:
+    return sum(full for _, full in points)
+
+
+def _uses(part: str, pairs: Sequence[tuple[Item, float]]) -> list[tuple[float, float]]:
+    return [(item.frequency, relevance) for item, relevance in pairs if item.part == part]
+
+
+def _rubric(part: Literal["qsr", "grr"], answer: Answered[Criterion]) -> Answered[Item]:
+    return answer.about(Item(part, full=answer.item.full, tags=answer.item.tags))
+
+
+def _keyword(answer: Answered[Keyword]) -> Answered[Item]:
+    return answer.about(Item("fak" if answer.item.wanted else "fdk", frequency=answer.item.frequency))
+
+
+def _link_evidence(links: LinkMatch) -> Evidence:
+    found = (
+        f"{links.full} of {links.trusted} cited; {links.host} of {links.cited} citations on a trusted host"
+    )
+    return Evidence(what="trustworthy sources", outcome=found)
+
+
+def _written(case: Case) -> int | None:
+    usage = case.report.usage
+    return None if usage is None else usage.written
+
+
+def _retrieved(case: Case) -> int | None:
+    return None if case.report.usage is None else case.report.usage.retrieved

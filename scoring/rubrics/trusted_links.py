@@ -1,0 +1,63 @@
+"""Which of the sources that a report cites are ones that experts trust: by address, and by host."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from adjudge.fetchers.urls import MalformedURL, split_url
+from adjudge.scoring.contract.case import Report
+from adjudge.scoring.text.citation_marks import clean_url
+from adjudge.scoring.text.citations import parse
+
+__all__ = ["LinkMatch", "cited_urls", "match_links"]
+
+
+class LinkMatch(msgspec.Struct, frozen=True):
+    """Counts of different addresses: trusted ones (S), cited ones (T), cited ones that are trusted (`full`), and cited
+
+    ones on a host that a trusted one is on (`host`, those of `full` included).
+    """
+
+    trusted: int
+    cited: int
+    full: int
+    host: int
+
+
+def match_links(
+    cited: Iterable[str], trusted: Iterable[str], keep_www: bool = False, keep_slash: bool = False
+) -> LinkMatch:
+    """Compare addresses without query and fragment (semantics.md, Rigorous Bench).
+
+    A leading "www." and a trailing slash make no difference unless kept. What is no URL counts as an address that
+    matches nothing.
+    """
+    wanted = {_address(url, keep_www, keep_slash) for url in trusted}
+    found = {_address(url, keep_www, keep_slash) for url in cited}
+    hosts = {host for host, _ in wanted} - {""}
+    return LinkMatch(
+        trusted=len(wanted),
+        cited=len(found),
+        full=len(found & wanted),
+        host=sum(host in hosts for host, _ in found),
+    )
+
+
+def cited_urls(report: Report) -> list[str]:
+    """All URLs that a report cites, in its text, its reference lists or apart from both; each spelling once."""
+    citations = parse(report.text, report.citations)
+    found = [reference.url for reference in citations.references]
+    found += [url for passage in citations.passages for _, url in passage.sources]
+    found += [clean_url(citation.url) for citation in report.citations]
+    return list(dict.fromkeys(url for url in found if url))
+
+
+def _address(url: str, keep_www: bool, keep_slash: bool) -> tuple[str, str]:
+    """Host, and the address without query and fragment."""
+    try:
+        parts = split_url(url)
+    except MalformedURL:
+        return "", url.partition("#")[0].partition("?")[0]
+    host = parts.host if keep_www else parts.host.removeprefix("www.")
+    path = parts.target.partition("?")[0]
+    return host, f"{parts.scheme}://{host}:{parts.port}{path if keep_slash else path.rstrip('/')}"

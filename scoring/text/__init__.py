@@ -1,0 +1,1 @@
+"""What protocols share about texts: citations, sentences, cleaning and relevance."""

@@ -1,0 +1,149 @@
+"""Reports without their citation marks and reference lists, by rule or by the judge (semantics.md, RACE 1)."""
+
+import asyncio
+import re
+from functools import lru_cache
+from typing import Annotated
+
+import msgspec
+
+from adjudge.judges import Answer, Context, Question
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.contract.scorecard import Missing
+from adjudge.scoring.text.blocks import lines
+from adjudge.scoring.text.citation_marks import Mark, pieces
+from adjudge.scoring.text.citations import references_in
+from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER
+
+__all__ = ["Clean", "clean_report", "cut", "judge_clean"]
+
+MIN_CLEAN_CHARS = 100
+PIECE_CHARS = 3_000
+MAX_PIECE_CHARS = 4_000
+
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
+
+_BEFORE_POINT = re.compile(r"(?<=\S)[ \t]{1,20}(?=[.,;!?，。；：！？、)）])")
+_GAP = re.compile(r"(?<=\S)[ \t]{2,20}(?=\S)")
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+@lru_cache(maxsize=64)
+def clean_report(text: str) -> str:
+    """`text` without citation marks, bare URLs, reference lists and footnotes; a link in a sentence leaves its title.
+
+    Linear in the text. Lone surrogates become question marks.
+    """
+    found = list(lines(text.encode("utf-8", "replace").decode()))
+    known = frozenset(reference.label for reference in references_in(found))
+    kept: list[str] = []
+    for line in found:
+        if line.kind == "code":
+            kept.append(line.raw)
+        elif line.kind != "reference":
+            cleaned = _clean_line(line.raw, known)
+            if cleaned is not None:
+                kept.append(cleaned)
+    return _BLANK_LINES.sub("\n\n", "\n".join(kept)).strip()
+
+
+def _clean_line(raw: str, known: frozenset[str]) -> str | None:
+    """A line without its marks; None if nothing but marks stood there."""
+    cut = list(pieces(raw, known))
+    if not any(isinstance(piece, Mark) for piece in cut):
+        return raw
+    bare = "".join(piece if isinstance(piece, str) else "" for piece in cut)
+    text = "".join(piece if isinstance(piece, str) else _title(cut, i, piece) for i, piece in enumerate(cut))
+    if LABEL_ONLY.fullmatch(LEFT_OVER.sub("", bare)) and not any(
+        isinstance(p, Mark) and p.title for p in cut
+    ):
+        return None
+    text = LEFT_OVER.sub("", text)
+    indent = len(text) - len(text.lstrip())
+    return text[:indent] + _GAP.sub(" ", _BEFORE_POINT.sub("", text[indent:]))
+
+
+def _title(cut: list[str | Mark], place: int, mark: Mark) -> str:
+    """A link's title, or nothing for a link that stands alone in parentheses: that one only names a source."""
+    before = cut[place - 1] if place else ""
+    after = cut[place + 1] if place + 1 < len(cut) else ""
+    alone = (
+        isinstance(before, str)
+        and isinstance(after, str)
+        and before.endswith(("(", "（"))
+        and after.startswith((")", "）"))
+    )
+    return "" if alone else mark.title
+
+
+class CleanText(Answer, frozen=True, kw_only=True):
+    """A piece of a report without its citation marks."""
+
+    text: Annotated[str, msgspec.Meta(max_length=MAX_PIECE_CHARS)]
+
+
+class Clean(Question[CleanText], frozen=True, kw_only=True):
+    """The report's piece in the context, word for word but without citation marks."""
+
+    prompt = "race_clean"
+    answer = CleanText
+
+    def lexical(self) -> CleanText:
+        """What the rules leave of it."""
+        return CleanText(text=clean_report(self.context["piece"])[:MAX_PIECE_CHARS])
+
+
+async def judge_clean(text: str, language: str, tools: Tools) -> str | Missing:
+    """`text` cleaned by the judge, piece by piece; reference lists go by rule (semantics.md, RACE 1).
+
+    A cleaned piece of at least 100 characters is valid; else its two halves, cut at a sentence end, are asked once
+    more. A piece that is short in itself is valid at half of what the rules leave.
+    """
+    body = "\n".join(line.raw for line in lines(text) if line.kind != "reference")
+    whole = _rejoined(
+        await asyncio.gather(*(_clean_piece(piece, language, tools) for piece in cut(body, PIECE_CHARS)))
+    )
+    return whole if isinstance(whole, Missing) else _BLANK_LINES.sub("\n\n", whole).strip()
+
+
+async def _clean_piece(piece: str, language: str, tools: Tools) -> str | Missing:
+    whole = await _ask_clean(piece, language, tools)
+    if isinstance(whole, str) or (
+        CAUSES[whole.reason] == "infrastructure" and whole.reason != "judge_unparseable"
+    ):
+        return whole
+    end = _SENTENCE_END.search(piece, len(piece) // 2)
+    middle = end.end() if end else len(piece) // 2
+    halves = (_ask_clean(half, language, tools) for half in (piece[:middle], piece[middle:]))
+    return _rejoined(await asyncio.gather(*halves))
+
+
+def _rejoined(cleaned: list[str | Missing]) -> str | Missing:
+    texts = [piece for piece in cleaned if isinstance(piece, str)]
+    missing = next((piece for piece in cleaned if isinstance(piece, Missing)), None)
+    return missing or "\n".join(texts)
+
+
+async def _ask_clean(piece: str, language: str, tools: Tools) -> str | Missing:
+    judgment = await tools.ask(Clean(context=Context.of(piece=piece), language=language))
+    if judgment.answer is None:
+        return Missing(judgment.reason or "judge_unparseable")
+    enough = min(MIN_CLEAN_CHARS, len(clean_report(piece)) // 2)
+    cleaned = judgment.answer.text.strip()
+    return cleaned if len(cleaned) >= enough else Missing("judge_unparseable")
+
+
+def cut(text: str, size: int) -> list[str]:
+    """`text` in pieces of at most `size` characters, cut at line ends, else sentence ends, else anywhere."""
+    found = []
+    while len(text) > size:
+        window = text[:size]
+        end = max(window.rfind("\n", size // 2), 0) or max(_ends(window, size // 2), 0) or size
+        found.append(text[:end])
+        text = text[end:]
+    return [*found, text] if text.strip() or not found else found
+
+
+def _ends(window: str, start: int) -> int:
+    return max((match.end() for match in _SENTENCE_END.finditer(window, start)), default=0)

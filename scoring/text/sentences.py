@@ -1,0 +1,144 @@
+"""Text with its citation marks lifted out: sentences, table cells, and what they state."""
+
+import re
+from collections.abc import Collection
+from functools import cached_property
+
+from adjudge.scoring.text.citation_marks import Mark, pieces
+
+__all__ = ["LABEL_ONLY", "LEFT_OVER", "MARKS", "MAX_FACT", "Marked", "marked", "tidy"]
+
+MAX_FACT = 1_000
+_MAX_CELLS = 100
+
+# Two characters of no meaning stand for marks while sentences are told apart; they are removed from reports.
+_MARK, _LINK = "\ue000", "\ue001"
+MARKS = {ord(_MARK): None, ord(_LINK): None}
+
+_SLOT = re.compile(f"[{_MARK}{_LINK}]")
+_END = re.compile(rf"[.!?。！？…]+[\"'”’»」』）)*_]*(?: ?{_MARK}[.。]?)*|\n")
+_WIDE_END = frozenset("。！？")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|al|vs|cf|figs?|nos?|dr|mr|mrs|ms|prof|st|inc|ltd|co|corp|approx|ca|pp?|vol|eq|eds?|resp|u\.s|u\.k|"
+    r"jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)|\b[A-Z])\.$",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"\*{1,3}|_{2,3}|(?<!\w)_|_(?!\w)|~~|`|</?(?:sup|sub|b|i|em|strong|br) ?/?>")
+_BEFORE_POINT = re.compile(r"[ \t]{1,20}(?=[.,;!?，。；：！？、)）\]】])")
+_SPACES = re.compile(r"\s+")
+_NAMES = (
+    r"(?:sources?|refs?|references?|see(?: also)?|via|from|cited in|according to|(?:数据|资料|信息)?来源"
+    r"|参考(?:资料|文献)?|参见|详见|见|引自|出处)"
+)
+_SOURCE = re.compile(_NAMES, re.IGNORECASE)
+LEFT_OVER = re.compile(
+    rf"[(（\[【][\s,，;；、.]{{0,20}}(?:{_NAMES} ?[:：]?)?[\s,，;；、.]{{0,20}}[)）\]】]", re.IGNORECASE
+)
+"""Brackets that hold nothing once the marks are out of them, or only a word such as "Source:"."""
+LABEL_ONLY = re.compile(rf"[\s>*_-]{{0,20}}{_NAMES}?[\s:：*_,，;；、.。]{{0,20}}", re.IGNORECASE)
+"""A line that holds nothing else once the marks are out of it."""
+_TITLE = re.compile(r"\[[^\[\]]*\]")
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_IDEOGRAPH = re.compile(r"[一-鿿]")
+
+
+class Marked:
+    """A text whose marks are slots: `template` holds one character for each of `marks`."""
+
+    def __init__(self, template: str, marks: list[Mark]) -> None:
+        self.marks = marks
+        self._template = template
+
+    @cached_property
+    def raw(self) -> str:
+        """The text as it was written."""
+        return self._filled([mark.raw for mark in self.marks]).strip()
+
+    @cached_property
+    def fact(self) -> str:
+        """What the text states: no marks, links as `[title]`, no emphasis; at most 1,000 characters."""
+        return tidy(self._filled([f"[{mark.title}]" if mark.title else "" for mark in self.marks]))[:MAX_FACT]
+
+    @property
+    def links(self) -> bool:
+        """Whether any mark is a link with a title."""
+        return any(mark.title for mark in self.marks)
+
+    @property
+    def states_something(self) -> bool:
+        """Whether more than marks, titles of links and a word such as "Source" is left."""
+        left = _SOURCE.sub("", _TITLE.sub("", self.fact))
+        return len(_WORD.findall(left)) >= 2 or len(_IDEOGRAPH.findall(left)) >= 4
+
+    @property
+    def states_a_name(self) -> bool:
+        """Whether there is a word, not only numbers."""
+        return any(not word.isdecimal() for word in _WORD.findall(self.fact))
+
+    def sentences(self) -> list["Marked"]:
+        """The sentences, each with its marks; one that follows the full stop belongs to the sentence before."""
+        return self._cut(_boundaries(self._template))
+
+    def cells(self) -> list["Marked"]:
+        """The cells of a table row."""
+        inner = self._template.strip().removeprefix("|").removesuffix("|")
+        taken = 0
+        found = []
+        for cell in inner.split("|", _MAX_CELLS):
+            count = len(_SLOT.findall(cell))
+            found.append(Marked(cell, self.marks[taken : taken + count]))
+            taken += count
+        return found
+
+    def _cut(self, boundaries: list[int]) -> list["Marked"]:
+        found = []
+        start = taken = 0
+        for end in [*boundaries, len(self._template)]:
+            part = self._template[start:end]
+            count = len(_SLOT.findall(part))
+            if part.strip():
+                found.append(Marked(part, self.marks[taken : taken + count]))
+            start, taken = end, taken + count
+        return found
+
+    def _filled(self, texts: list[str]) -> str:
+        parts = _SLOT.split(self._template)
+        return "".join(part + text for part, text in zip(parts, [*texts, ""], strict=True))
+
+
+def marked(text: str, known: Collection[str]) -> Marked:
+    """`text` with its marks lifted out. `known` as in `marks.pieces`."""
+    marks: list[Mark] = []
+    template: list[str] = []
+    for piece in pieces(text, known):
+        if isinstance(piece, str):
+            template.append(piece)
+        else:
+            template.append(_LINK if piece.title else _MARK)
+            marks.append(piece)
+    return Marked("".join(template), marks)
+
+
+def tidy(text: str) -> str:
+    """`text` without emphasis, empty brackets and the spaces that marks leave behind."""
+    text = LEFT_OVER.sub("", _EMPHASIS.sub("", text))
+    return _BEFORE_POINT.sub("", _SPACES.sub(" ", text)).strip(" ,;:，；：、|-–—")
+
+
+def _boundaries(template: str) -> list[int]:
+    """Where sentences end."""
+    found = []
+    for match in _END.finditer(template):
+        end = match.end()
+        rest = template[end : end + 3].lstrip(" *_\"'“‘(（")
+        if match[0] == "\n" or not _WIDE_END.isdisjoint(match[0]):
+            found.append(end)
+        elif (rest and template[end] not in " \n" and not "一" <= template[end] <= "鿿") or rest[
+            :1
+        ].islower():
+            continue
+        elif _MARK in match[0] or not _ABBREVIATION.search(
+            template[max(0, match.start() - 6) : match.start() + 1]
+        ):
+            found.append(end)
+    return found
