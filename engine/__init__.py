@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from adjudge.engine.commands.evaluate import RunResult, evaluate, evaluate_async
     from adjudge.engine.config.errors import ConfigError
     from adjudge.engine.config.run import RunConfig
+    from adjudge.engine.errors import UsageError
     from adjudge.engine.rewards.model import Reward, RewardError, RewardItem, RewardModel
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "RewardModel",
     "RunConfig",
     "RunResult",
+    "UsageError",
     "evaluate",
     "evaluate_async",
 ]
@@ -26,6 +28,7 @@ if not TYPE_CHECKING:
     _HOMES = {
         "config.errors": ("ConfigError",),
         "config.run": ("RunConfig",),
+        "errors": ("UsageError",),
         "rewards.model": ("Reward", "RewardError", "RewardItem", "RewardModel"),
         "commands.evaluate": ("RunResult", "evaluate", "evaluate_async"),
     }

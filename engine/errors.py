@@ -3,16 +3,21 @@
     UsageError              what the user gave cannot be used: exit code 2
         ConfigError         a configuration (`config/errors.py`)
         FormatError         files of tasks or reports (`formats/dataset.py`)
-        FormulaError        what a reward is made of (`config/formula.py`)
     JudgeError              the judge cannot be used (`judges/errors.py`)
-    StoreError, PoolError, ClusterError, RewardError
-                            something that adjudge works with failed: exit code 1
+    StoreError              the store cannot be read or written (`store/place.py`): exit code 1
+    PoolError               the processes that read pages cannot work (`fetchers/pool.py`): exit code 1
+    ClusterError            the cluster cannot run its workers: exit code 1
+    RewardError             an item is not a rollout, or its caller wants failures raised (`rewards/reward.py`)
 
 One report's failure is never an exception: it is a row with a reason (`scoring/contract/reasons.py`).
 """
 
-__all__ = ["UsageError"]
+__all__ = ["ClusterError", "UsageError"]
 
 
 class UsageError(ValueError):
     """What the user gave cannot be used: the key or place, the problem, and what to do, in one line."""
+
+
+class ClusterError(RuntimeError):
+    """The cluster cannot run its workers at all."""

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from adjudge.engine import ConfigError, RewardError, RewardModel
+from adjudge.engine import RewardError, RewardModel, UsageError
 from adjudge.engine.adapters import areal, nemo_gym, openrlhf, slime, source, trl, verl
 from adjudge.engine.serving.client import RewardClient
 from tests.mock_openai import MockOpenAI
@@ -124,7 +124,7 @@ class TestVerl:
         found = await verl.compute_score(**self.called(), source=str(failing), on_failure=-2)
         assert (found["score"], found["reason"]) == (-2.0, "judge_unavailable")
         for wrong in ("none", "zero"):
-            with pytest.raises((RewardError, ConfigError)):
+            with pytest.raises((RewardError, UsageError)):
                 await verl.compute_score(**self.called(), source=str(failing), on_failure=wrong)
 
     def test_the_older_batch_form(self, good):
@@ -274,7 +274,7 @@ class TestClient:
 
 def test_a_source_is_needed(monkeypatch):
     monkeypatch.delenv(source.REWARDS, raising=False)
-    with pytest.raises(ConfigError, match=source.REWARDS):
+    with pytest.raises(UsageError, match=source.REWARDS):
         trl.reward([PROMPT], [TEXT])
 
 

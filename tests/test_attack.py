@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from adjudge.engine.commands.attack import Attack, attack, load_attacks, wilson
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.judges import Context, LexicalJudge, Question, ScriptedJudge
 from adjudge.judges.render import messages
 from adjudge.judges.schema import schema_of
@@ -121,10 +121,10 @@ def test_attacks_may_hold_line_separators_and_a_nested_line_is_an_error_that_nam
     assert load_attacks(file) == [Attack(**one)]
     with file.open("a") as more:
         more.write("[" * 200_000)
-    with pytest.raises(ConfigError, match=r"mine\.jsonl:2"):
+    with pytest.raises(UsageError, match=r"mine\.jsonl:2"):
         load_attacks(file)
 
 
 def test_an_empty_file_of_attacks_is_an_error(tmp_path):
-    with pytest.raises(ConfigError, match="none"):
+    with pytest.raises(UsageError, match="none"):
         load_attacks(lines(tmp_path / "empty.jsonl", []))

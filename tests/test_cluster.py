@@ -20,7 +20,7 @@ from adjudge.engine.cluster.driver import open_cluster
 from adjudge.engine.cluster.evaluator_actor import UNWRITTEN
 from adjudge.engine.cluster.remote import Remote
 from adjudge.engine.commands.evaluate import evaluate_async
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.formats import load_dataset
 from adjudge.engine.store import StoreError
@@ -121,7 +121,7 @@ async def test_the_limit_of_tokens_a_minute_holds_across_evaluators(tmp_path):
 @pytest.mark.parametrize(
     ("error", "judge"),
     [
-        (ConfigError, {"backend": "openai", "url": "http://127.0.0.1:1/v1"}),
+        (UsageError, {"backend": "openai", "url": "http://127.0.0.1:1/v1"}),
         (JudgeError, {"backend": "openai", "url": "http://127.0.0.1:1/v2#x?", "model": "m"}),
     ],
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adjudge.engine import RunConfig, evaluate
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.build import Statistics, build_leaderboard
 from adjudge.engine.leaderboard.on_ray import statistics_on
 from tests.worlds import world
@@ -44,7 +44,7 @@ def test_resamples_drawn_elsewhere_are_the_same(statistics, missing):
 
 
 def test_what_is_no_run_is_said_in_one_line(tmp_path, statistics):
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(UsageError) as error:
         statistics.read([tmp_path])
     assert "\n" not in str(error.value) and "scores.parquet" in str(error.value)
     assert json.dumps(str(tmp_path))[1:-1] in str(error.value)

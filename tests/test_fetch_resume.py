@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine.commands.fetch import FetchRow, fetch_command, fetch_config
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import plain
 
@@ -95,14 +95,14 @@ def undated(row: FetchRow) -> FetchRow:
 
 
 async def test_usage_errors_are_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"missing\.txt"):
+    with pytest.raises(UsageError, match=r"missing\.txt"):
         await rows_of(tmp_path / "missing.txt", tmp_path / "store")
     (tmp_path / "urls.txt").write_text("http://127.0.0.1/")
-    with pytest.raises(ConfigError, match=r"allow: 'not a host' .*; write HOST:PORT"):
+    with pytest.raises(UsageError, match=r"allow: 'not a host' .*; write HOST:PORT"):
         await rows_of(tmp_path / "urls.txt", tmp_path / "store", "not a host")
-    with pytest.raises(ConfigError, match="positive"):
+    with pytest.raises(UsageError, match="positive"):
         fetch_config(timeout=0)
-    with pytest.raises(ConfigError, match="max_bytes"):
+    with pytest.raises(UsageError, match="max_bytes"):
         fetch_config(max_bytes=-1)
 
 

@@ -116,7 +116,7 @@ def test_results_do_not_depend_on_threads(monkeypatch):
     pairs = ClaimPairs.from_matrices(matrices)
     several = [match(pairs).matched for match in (match_greedy, match_cardinality, match_optimal)]
     for module in ("arrays", "compiled"):
-        monkeypatch.setattr(f"adjudge.scoring.kernels.{module}.available_threads", lambda: 1)
+        monkeypatch.setattr(f"adjudge.scoring.kernels.base.{module}.available_threads", lambda: 1)
     for match, matched in zip((match_greedy, match_cardinality, match_optimal), several, strict=True):
         np.testing.assert_array_equal(match(pairs).matched, matched)
 

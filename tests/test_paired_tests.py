@@ -179,7 +179,7 @@ def test_results_do_not_depend_on_threads(monkeypatch):
 
     several = everything()
     for module in ("arrays", "compiled"):
-        monkeypatch.setattr(f"adjudge.scoring.kernels.{module}.available_threads", lambda: 1)
+        monkeypatch.setattr(f"adjudge.scoring.kernels.base.{module}.available_threads", lambda: 1)
     for a, b in zip(several, everything(), strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine.commands.preferences import read_preferences, with_preferences
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.records.record import RunRecord
 from tests.made_runs import made_run
 from tests.test_cli import run
@@ -105,7 +105,7 @@ def test_the_ties_test(made: Path, tmp_path: Path) -> None:
 )
 def test_a_file_that_is_none_is_refused_with_its_reason(tmp_path: Path, text: str, word: str) -> None:
     (tmp_path / "chosen.jsonl").write_text(text)
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(UsageError) as error:
         read_preferences(tmp_path / "chosen.jsonl")
     assert word in str(error.value)
 

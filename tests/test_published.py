@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from scipy import stats
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.published import agreement_with, read_published
 from adjudge.engine.rendering.markdown import markdown_table, rich_markdown
 from tests.test_cli import one_line, run
@@ -83,12 +83,12 @@ def test_a_line_a_figure_and_a_line_a_system_are_the_same(tmp_path, text):
     ],
 )
 def test_a_file_that_is_none_is_refused_with_its_reason(tmp_path, text, word):
-    with pytest.raises(ConfigError, match=re.escape(word)):
+    with pytest.raises(UsageError, match=re.escape(word)):
         read_published(csv(tmp_path / "figures.csv", text))
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot be read"):
         read_published(tmp_path / "none.csv")
 
 

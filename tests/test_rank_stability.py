@@ -123,7 +123,7 @@ def test_results_do_not_depend_on_threads(kind, monkeypatch):
     scores = make_scores(kind, 60, 2000)
     several = leave_one_out(scores), smallest_task_count(scores[:, :50], orders=100, least_tau=0.2)
     for module in ("arrays", "compiled"):
-        monkeypatch.setattr(f"adjudge.scoring.kernels.{module}.available_threads", lambda: 1)
+        monkeypatch.setattr(f"adjudge.scoring.kernels.base.{module}.available_threads", lambda: 1)
     one = leave_one_out(scores), smallest_task_count(scores[:, :50], orders=100, least_tau=0.2)
     for a, b in zip(several, one, strict=True):
         for field in a.__struct_fields__:

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.ratings import HumanRating, read_ratings
 from tests.worlds import lines
 
@@ -32,7 +32,7 @@ def written(folder: Path, ratings: list[HumanRating], suffix: str) -> Path:
 def test_a_rating_that_stands_there_twice_counts_if_equal_and_is_an_error_if_not(tmp_path, suffix):
     assert set(read_ratings(written(tmp_path, [FIRST, *OTHERS, FIRST], suffix))) == {FIRST, *OTHERS}
     file = written(tmp_path, [FIRST, *OTHERS, msgspec.structs.replace(FIRST, value=3.5)], suffix)
-    with pytest.raises(ConfigError, match=r"ratings 1 and 6 differ .*'ann'.* score .*'a', task '1'"):
+    with pytest.raises(UsageError, match=r"ratings 1 and 6 differ .*'ann'.* score .*'a', task '1'"):
         list(read_ratings(file))
 
 
@@ -51,5 +51,5 @@ def test_line_separators_inside_a_string_end_no_line(tmp_path):
 @pytest.mark.parametrize("content", [b"[" * 200_000, b"{broken", b"\xff", b"[1]", b'{"value": 1}'])
 def test_what_is_no_rating_is_an_error_that_names_the_file(tmp_path, content):
     (tmp_path / "human.jsonl").write_bytes(content + b"\n")
-    with pytest.raises(ConfigError, match=r"human\.jsonl"):
+    with pytest.raises(UsageError, match=r"human\.jsonl"):
         list(read_ratings(tmp_path / "human.jsonl"))

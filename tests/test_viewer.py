@@ -218,7 +218,7 @@ async def test_tables_are_sorted_filtered_and_paged(run, monkeypatch):
         assert [cells[0] for cells in rows(tasks)] == sorted((c[0] for c in rows(tasks)), reverse=True)
         assert len(rows(tasks)) == 2
         for module in ("frame", "overview"):
-            monkeypatch.setattr(f"adjudge.engine.viewer.{module}.ROWS", 4)
+            monkeypatch.setattr(f"adjudge.engine.viewer.pages.{module}.ROWS", 4)
         pages = [rows(await reader.page(f"tasks?page={page}")) for page in (1, 2, 3)]
         assert [len(page) for page in pages] == [4, 2, 0]
         first = await reader.page("tasks")

@@ -3,8 +3,8 @@
 import os
 from functools import cache
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import Constant, OnFailure
+from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.reward import Reward, RewardError, settled
 from adjudge.engine.serving.client import RewardClient
@@ -17,12 +17,12 @@ Source = str | RewardModel | RewardClient | None
 
 
 def open_source(source: Source) -> RewardModel | RewardClient:
-    """What `source` names. Raises ConfigError if there is none, or none that can be used."""
+    """What `source` names. Raises UsageError if there is none, or none that can be used."""
     if isinstance(source, (RewardModel, RewardClient)):
         return source
     named = source or os.environ.get(REWARDS, "")
     if not named:
-        raise ConfigError(
+        raise UsageError(
             f"rewards: set {REWARDS}, or source=, to the URL of a server or the path of a configuration"
         )
     return _opened(named)
@@ -49,4 +49,4 @@ def _on_failure(given: str | float | Constant) -> OnFailure:
     try:
         return Constant(float(given))
     except ValueError as error:
-        raise ConfigError(f"on_failure: {given!r} must be raise or a number") from error
+        raise UsageError(f"on_failure: {given!r} must be raise or a number") from error

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from adjudge.engine.cli.actions import DONE, FAILED, INTERRUPTED, USAGE
 from adjudge.engine.cli.parser import parser
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import ClusterError, UsageError
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.pool import PoolError
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except (UsageError, JudgeError) as error:
         code = _ended(USAGE, str(error), "red")
-    except (StoreError, PoolError) as error:
+    except (StoreError, PoolError, ClusterError) as error:
         code = _ended(FAILED, str(error), "red")
     except KeyboardInterrupt:
         said = "interrupted; what was answered is stored, the same command goes on from there"

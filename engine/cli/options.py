@@ -30,7 +30,7 @@ def positive(text: str) -> float:
 
 
 def run_config(options: Namespace) -> RunConfig:
-    """The configuration of `evaluate` and `plan`. Raises ConfigError."""
+    """The configuration of `evaluate` and `plan`. Raises UsageError."""
     return RunConfig.load(
         options.config,
         out=options.out,

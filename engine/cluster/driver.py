@@ -21,10 +21,11 @@ from adjudge.engine.cluster.messages import Delivery, MakeJudge, Opened, Setup, 
 from adjudge.engine.cluster.remote import Hung, Remote
 from adjudge.engine.cluster.session import connected
 from adjudge.engine.cluster.shards import Shards
-from adjudge.engine.cluster.supervisor import DEATHS_AT_START, ClusterError
+from adjudge.engine.cluster.supervisor import DEATHS_AT_START
 from adjudge.engine.cluster.workers import Backing, cpus_of_cluster, patience_of
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import ClusterConfig, RunConfig
+from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.assembly import window_of
 from adjudge.engine.evaluation.evaluator import Counts
 from adjudge.engine.records.record import JudgeRecord
@@ -35,7 +36,7 @@ from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.scorecard import Missing, Scorecard
 
-__all__ = ["Cluster", "ClusterError", "open_cluster"]
+__all__ = ["Cluster", "open_cluster"]
 
 _STOP_SECONDS = 30.0
 _log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ async def open_cluster(
     """The cluster of `config` with a first evaluator open. On the way out everything is written and closed.
 
     `judge` makes another judge than the configured one, in every evaluator, or in so many `replicas` of its own.
-    Raises ConfigError, StoreError, JudgeError, ClusterError.
+    Raises UsageError, StoreError, JudgeError, ClusterError.
     """
     settings = config.cluster_config()
     with connected(settings.address, settings.cpus * (settings.evaluators or 0)):

@@ -19,7 +19,7 @@ from adjudge.engine.cluster.fetch_actor import Fetchers
 from adjudge.engine.cluster.judge_actor import Replicas
 from adjudge.engine.cluster.messages import Delivery, Done, Failure, Opened, Setup, unpack_cases
 from adjudge.engine.cluster.supervisor import Service
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator, window_of
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import YOUNG
@@ -81,7 +81,7 @@ class EvaluatorActor:
                 limit=self._limit,
             )
             self._evaluator: Evaluator = await self._stack.enter_async_context(house)
-        except (ConfigError, JudgeError, StoreError) as error:
+        except (UsageError, JudgeError, StoreError) as error:
             return Opened(failure=Failure.of(error))
         self._writing = asyncio.ensure_future(self._write_now_and_then())
         node = ray.get_runtime_context().get_node_id()
@@ -167,7 +167,7 @@ class EvaluatorActor:
             cards = await asyncio.gather(
                 *(self._card(case, protocol) for protocol in self._evaluator.protocols)
             )
-        except (ConfigError, JudgeError, StoreError) as error:
+        except (UsageError, JudgeError, StoreError) as error:
             self._fail(error)
             return
         except Exception as error:  # noqa: BLE001 - whatever it is, the driver raises it

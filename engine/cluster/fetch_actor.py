@@ -12,8 +12,8 @@ from ray.exceptions import RayActorError
 
 from adjudge.engine.cluster.messages import Failure, Opened, Pulse
 from adjudge.engine.cluster.supervisor import Service
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import FetchConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_fetcher
 from adjudge.fetchers.page import Page, failed
 from adjudge.fetchers.urls import worker_of
@@ -35,7 +35,7 @@ class FetchActor:
         """Make the fetcher."""
         try:
             self._fetcher, source = make_fetcher(self._config)
-        except ConfigError as error:
+        except UsageError as error:
             return Opened(failure=Failure.of(error))
         node = ray.get_runtime_context().get_node_id()
         return Opened(pages=source, process=os.getpid(), node=node)

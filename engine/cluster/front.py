@@ -9,9 +9,9 @@ from typing import Any
 from adjudge.engine.cluster.fetch_actor import Fetchers
 from adjudge.engine.cluster.judge_actor import Replicas
 from adjudge.engine.cluster.session import connected
-from adjudge.engine.cluster.supervisor import ClusterError
 from adjudge.engine.cluster.workers import Backing
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.store import Place
@@ -27,7 +27,7 @@ async def open_front(config: RunConfig, place: Place | None = None) -> AsyncIter
     """The evaluator of `config`, storing at `place` as `open_evaluator` does, for callers that wait for single cases.
 
     A judge without `replicas` answers from this process. A replica that dies is replaced, and what it was asked is
-    asked again. Raises ConfigError, StoreError, JudgeError, ClusterError.
+    asked again. Raises UsageError, StoreError, JudgeError, ClusterError.
     """
     settings = config.cluster_config()
     with connected(settings.address, settings.cpus):

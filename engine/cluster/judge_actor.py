@@ -16,8 +16,8 @@ from ray.exceptions import RayActorError
 
 from adjudge.engine.cluster.messages import Failure, MakeJudge, Opened, Pulse
 from adjudge.engine.cluster.supervisor import Service
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.evaluation.router import Router
 from adjudge.engine.records.record import JudgeRecord
@@ -53,7 +53,7 @@ class JudgeActor:
         """Load the judge."""
         try:
             self._judge: Judge = self._make(make_book(self._config))
-        except (ConfigError, JudgeError) as error:
+        except (UsageError, JudgeError) as error:
             return Opened(failure=Failure.of(error))
         return Opened(
             judge=JudgeRecord.of(self._judge),

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.evaluator import Counts
 from adjudge.engine.records.record import JudgeRecord
 from adjudge.engine.store import StoreError
@@ -33,7 +33,7 @@ __all__ = [
 MakeJudge = Callable[[PromptBook], Judge]
 Numbered = tuple[int, Case]
 
-_FATAL: dict[str, type[Exception]] = {kind.__name__: kind for kind in (ConfigError, JudgeError, StoreError)}
+_FATAL: dict[str, type[Exception]] = {kind.__name__: kind for kind in (UsageError, JudgeError, StoreError)}
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Failure(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, error: Exception) -> "Failure":
-        """`error`, one of ConfigError, JudgeError and StoreError."""
+        """`error`, one of UsageError, JudgeError and StoreError."""
         kind = next(name for name, kind in _FATAL.items() if isinstance(error, kind))
         return cls(kind, str(error))
 

@@ -12,17 +12,14 @@ from ray.exceptions import RayActorError
 
 from adjudge.engine.cluster.messages import Opened, Pulse
 from adjudge.engine.cluster.remote import Hung, Remote
+from adjudge.engine.errors import ClusterError
 from adjudge.engine.telemetry.logs import event
 
-__all__ = ["ClusterError", "Service", "Services"]
+__all__ = ["Service", "Services"]
 
 DEATHS_AT_START = 5
 _PULSE_SECONDS = 2.0
 _log = logging.getLogger(__name__)
-
-
-class ClusterError(RuntimeError):
-    """The cluster cannot run its workers at all."""
 
 
 class Service(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.ratings import HumanRating, left_out, matrix_named, rating_array, read_ratings
 from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores, values_of
 from adjudge.engine.records.record import RunRecord
@@ -62,7 +62,7 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
 def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
     """The run's judge against the ratings in `file` (CSV or JSON Lines), for every metric that was rated.
 
-    Raises ConfigError for a file that cannot be read, a bad line, or a metric that the run does not have.
+    Raises UsageError for a file that cannot be read, a bad line, or a metric that the run does not have.
     """
     matrices = read_matrices(read_scores([Path(run)]))
     seed = RunRecord.read(Path(run)).config.seed
@@ -97,7 +97,7 @@ def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
 
 
 def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
-    """The judges of two runs over the same reports, for every metric that both have. Raises ConfigError."""
+    """The judges of two runs over the same reports, for every metric that both have. Raises UsageError."""
     seed = RunRecord.read(Path(run)).config.seed
     mine, theirs = (read_matrices(read_scores([Path(folder)])) for folder in (run, other))
     others = {(matrix.protocol, matrix.metric): matrix for matrix in theirs}
@@ -127,7 +127,7 @@ def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
             )
         )
     if not found:
-        raise ConfigError(f"{run} and {other} have no metric in common")
+        raise UsageError(f"{run} and {other} have no metric in common")
     return found
 
 

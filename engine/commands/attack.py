@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.judges import Asked, Context, Judge
 from adjudge.scoring.deepresearch_bench.fact_support import Backed
 from adjudge.scoring.rubrics.rubrics import RubricPoints
@@ -93,21 +93,21 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 def load_attacks(file: str | Path | None = None) -> list[Attack]:
-    """The attacks in `file` (JSON Lines), or the shipped ones. Raises ConfigError."""
+    """The attacks in `file` (JSON Lines), or the shipped ones. Raises UsageError."""
     source = files("adjudge.engine.commands").joinpath("attacks.jsonl") if file is None else Path(file)
     try:
         lines = source.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"attacks: {source} cannot be read: {error}") from error
+        raise UsageError(f"attacks: {source} cannot be read: {error}") from error
     found = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 found.append(msgspec.json.decode(line, type=Attack))
             except (msgspec.MsgspecError, RecursionError) as error:
-                raise ConfigError(f"attacks: {source}:{number}: {error}") from error
+                raise UsageError(f"attacks: {source}:{number}: {error}") from error
     if not found:
-        raise ConfigError(f"attacks: {source} holds none")
+        raise UsageError(f"attacks: {source} holds none")
     return found
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores
 from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
@@ -50,15 +50,15 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(run: str | Path, a: str, b: str) -> Comparison:
-    """Compare systems `a` and `b` of the run folder `run`. Raises ConfigError for a run or system that is not there."""
+    """Compare systems `a` and `b` of the run folder `run`. Raises UsageError for a run or system that is not there."""
     record = RunRecord.read(Path(run))
     for system in (a, b):
         if system not in record.systems:
-            raise ConfigError(
+            raise UsageError(
                 f"system: {system!r} is not in this run; there are {', '.join(record.systems[:20])}"
             )
     if a == b:
-        raise ConfigError(f"system: {a!r} is named twice; name two systems")
+        raise UsageError(f"system: {a!r} is named twice; name two systems")
     scales = {
         (name, metric.name): metric.scale for name, metrics in record.metrics.items() for metric in metrics
     }

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from adjudge.engine.commands.finding import Finding
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book, make_judge
 from adjudge.engine.store import JudgmentStore, Place, StoreError
 from adjudge.judges import Asked
@@ -110,7 +110,7 @@ def _on_cluster(config: RunConfig) -> list[Finding]:
         return [Finding(what="cluster", good=False, found=str(error), mend="pip install 'adjudge[cluster]'")]
     try:
         return check_up(config, ask_judge)
-    except ConfigError as error:
+    except UsageError as error:
         return [Finding(what="cluster", good=False, found=str(error), mend="start it, or correct cluster:")]
 
 
@@ -137,7 +137,7 @@ async def _judges(config: RunConfig) -> list[Finding]:
     try:
         book = make_book(config)
         return [await _judge(settings, book) for settings in _each(config.judge_config())]
-    except ConfigError as error:
+    except UsageError as error:
         return [Finding(what="judge", good=False, found=str(error), mend="mend judge: in the configuration")]
 
 

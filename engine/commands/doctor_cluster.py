@@ -45,7 +45,7 @@ Judged = Callable[[RunConfig], list[Finding]]
 
 
 def check_up(config: RunConfig, judged: Judged) -> list[Finding]:
-    """Ask every node of the cluster of `config`; `judged` asks the judge. Raises ConfigError if there is no cluster.
+    """Ask every node of the cluster of `config`; `judged` asks the judge. Raises UsageError if there is no cluster.
 
     A judge that has replicas in the cluster is asked in a place that has what a replica needs, else from every node.
     """

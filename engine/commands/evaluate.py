@@ -23,7 +23,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import make_book, open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
-from adjudge.engine.formats import Dataset, FormatError, Rejected, load_dataset
+from adjudge.engine.formats import Dataset, Rejected, load_dataset
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.records.record import RunRecord, TaskRecord
@@ -104,13 +104,10 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
 
     `on_start` is told how many scorecards there will be and gives a function that is called with each. Whatever ends
     the run early, all that was answered until then is in the store, and the same call goes on from there. Raises
-    ConfigError, StoreError and the judge's own engine-fatal errors.
+    UsageError, StoreError and the judge's own engine-fatal errors.
     """
     started = time.time()
-    try:
-        dataset = load_dataset(config.format, config.tasks, config.reports)
-    except FormatError as error:
-        raise ConfigError(str(error)) from error
+    dataset = load_dataset(config.format, config.tasks, config.reports)
     out = Path(config.out)
     _make(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"

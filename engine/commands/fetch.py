@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import FetchConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_fetcher
 from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.store import PageStore, Place
@@ -52,7 +52,7 @@ def fetch_config(
     timeout: float | None = None,
     max_bytes: int | None = None,
 ) -> FetchConfig:
-    """The command's options as configuration; `timeout` is seconds for a whole page. Raises ConfigError."""
+    """The command's options as configuration; `timeout` is seconds for a whole page. Raises UsageError."""
     usual, limits = Timeouts(), Limits()
     try:
         if max_bytes is not None:
@@ -66,7 +66,7 @@ def fetch_config(
             )
         return FetchConfig(extractor=extractor, allow=list(allow), limits=limits, timeouts=usual)
     except ValueError as error:
-        raise ConfigError(f"fetch: {error}") from error
+        raise UsageError(f"fetch: {error}") from error
 
 
 async def fetch_command(
@@ -74,16 +74,16 @@ async def fetch_command(
 ) -> FetchSummary:
     """Read every URL of `file` (one a line, blank lines skipped) through the store; `emit` gets rows in its order.
 
-    Raises ConfigError if the file or an option cannot be used, and StoreError. Interrupted, it leaves what was read
+    Raises UsageError if the file or an option cannot be used, and StoreError. Interrupted, it leaves what was read
     in the store, from which the same call goes on.
     """
     try:
         urls = (await asyncio.to_thread(Path(file).read_text, "utf-8", "replace")).split("\n")
         fetcher, source = make_fetcher(config)
     except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror}") from error
+        raise UsageError(f"{file}: {error.strerror}") from error
     except ValueError as error:
-        raise ConfigError(f"fetch: {error}") from error
+        raise UsageError(f"fetch: {error}") from error
     async with AsyncExitStack() as stack:
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)

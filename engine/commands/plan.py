@@ -7,13 +7,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.evaluation.asker import Asker
 from adjudge.engine.evaluation.assembly import make_book, make_fetcher, make_judge
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.reader import Reader
-from adjudge.engine.formats import FormatError, Rejected, load_dataset
+from adjudge.engine.formats import Rejected, load_dataset
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.fetchers.page import Fetcher, Page
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
@@ -57,15 +56,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(config: RunConfig) -> Plan:
-    """The plan of `config`: asks no judge, uses no network, writes nothing. Raises ConfigError, StoreError."""
+    """The plan of `config`: asks no judge, uses no network, writes nothing. Raises UsageError, StoreError."""
     return asyncio.run(_plan(config))
 
 
 async def _plan(config: RunConfig) -> Plan:
-    try:
-        dataset = load_dataset(config.format, config.tasks, config.reports)
-    except FormatError as error:
-        raise ConfigError(str(error)) from error
+    dataset = load_dataset(config.format, config.tasks, config.reports)
     book, place = make_book(config), Place.of(config.store)
     judge = make_judge(config.judge_config(), book)
     notes = NoteTaker(judge, book)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.records.matrices import figure, read_scores
 from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.kernels.comparison.preference_accuracy import (
@@ -49,7 +49,7 @@ class MetricPreference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_preferences(file: Path) -> list[Preference]:
-    """The sets in `file`, one JSON object a line. Raises ConfigError.
+    """The sets in `file`, one JSON object a line. Raises UsageError.
 
     {"task_id": ..., "chosen": ["system", ...], "rejected": [{"system": ..., "sample": 1}, ...]}, and if wanted
     "subset" and "pair". A set names a report once, and no two sets of a ties test have one name.
@@ -57,7 +57,7 @@ def read_preferences(file: Path) -> list[Preference]:
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"preferences: {file} cannot be read: {error}") from error
+        raise UsageError(f"preferences: {file} cannot be read: {error}") from error
     found: list[Preference] = []
     named: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
@@ -66,22 +66,22 @@ def read_preferences(file: Path) -> list[Preference]:
         try:
             one = msgspec.json.decode(line, type=_Line).preference()
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise ConfigError(f"preferences: {file}:{number}: {error}") from error
+            raise UsageError(f"preferences: {file}:{number}: {error}") from error
         report, times = Counter((*one.chosen, *one.rejected)).most_common(1)[0]
         if times > 1:
-            raise ConfigError(f"preferences: {file}:{number}: {report.system!r} is named {times} times")
+            raise UsageError(f"preferences: {file}:{number}: {report.system!r} is named {times} times")
         if one.pair and named.setdefault(one.pair, number) != number:
-            raise ConfigError(f"preferences: {file}:{number}: line {named[one.pair]} is {one.pair!r} already")
+            raise UsageError(f"preferences: {file}:{number}: line {named[one.pair]} is {one.pair!r} already")
         found.append(one)
     if not found:
-        raise ConfigError(f"preferences: {file} holds none")
+        raise UsageError(f"preferences: {file} holds none")
     return found
 
 
 def with_preferences(run: str | Path, file: str | Path) -> list[MetricPreference]:
     """Every metric of the run against the preferences in `file`.
 
-    Raises ConfigError for a file that cannot be read, a bad line, and where no set has all its reports in the run.
+    Raises UsageError for a file that cannot be read, a bad line, and where no set has all its reports in the run.
     """
     record = RunRecord.read(Path(run))
     sets = read_preferences(Path(file))
@@ -90,7 +90,7 @@ def with_preferences(run: str | Path, file: str | Path) -> list[MetricPreference
     rows = msgspec.convert(scores.to_pylist(), list[ScoreRow])
     reports = {(row.task_id, Candidate(row.system, row.sample)) for row in rows}
     if not any(reports.issuperset(_reports(one)) for one in sets):
-        raise ConfigError(f"preferences: no set in {file} has all its reports in this run")
+        raise UsageError(f"preferences: no set in {file} has all its reports in this run")
     lower = {
         (name, metric.name): metric.lower_is_better
         for name, metrics in record.metrics.items()

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.scorecards import find_cards
@@ -48,13 +48,13 @@ class CardEvidence(msgspec.Struct, frozen=True, kw_only=True):
 def find_evidence(run: str, task: str, system: str) -> list[CardEvidence]:
     """The evidence for `system`'s reports to `task` in the run folder `run`, by protocol, sample and repeat.
 
-    Raises ConfigError if the run has no such report, StoreError if its store cannot be read.
+    Raises UsageError if the run has no such report, StoreError if its store cannot be read.
     """
     record = RunRecord.read(Path(run)).found_from_here(Path(run))
     place = Place.of(record.config.store)
     cards = find_cards(place, record.run, system, task)
     if not cards:
-        raise ConfigError(_not_there(record, task, system, place))
+        raise UsageError(_not_there(record, task, system, place))
     return asyncio.run(_with_rows(place, record, cards))
 
 

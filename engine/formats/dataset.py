@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
+from adjudge.engine.errors import UsageError
 from adjudge.scoring.contract.case import Case, Report, Task
 
 __all__ = ["Dataset", "FormatError", "Located", "Rejected", "load_dataset", "load_tasks", "rows"]
@@ -20,7 +21,7 @@ T = TypeVar("T")
 ENTRY_POINTS = "adjudge.formats"
 
 
-class FormatError(ValueError):
+class FormatError(UsageError):
     """Input that leaves nothing sensible to evaluate: what, where, and how to mend it, in one line."""
 
 

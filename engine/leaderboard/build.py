@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.best_of import BestOf, best_of_samples
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Leaderboard, MetricBoard, RankStability, Standing
 from adjudge.engine.leaderboard.correction import Correction, corrections
@@ -40,7 +40,7 @@ class Statistics:
     """What a leaderboard leaves to others: reading score rows and drawing resamples. Here, in this process."""
 
     def read(self, runs: list[Path]) -> pa.Table:
-        """The score rows of `runs`. Raises ConfigError."""
+        """The score rows of `runs`. Raises UsageError."""
         return read_scores(runs)
 
     def resample(self, values: Floats, denominators: Floats | None, seed: int) -> Bootstrap:
@@ -96,12 +96,12 @@ def build_leaderboard(
     """The leaderboard of the run folders `runs`, by `statistics` of this process or another's.
 
     `published` figures are set beside the metrics of their names, what people's ratings in the file `human` make of
-    means and differences beside the judge's. Raises ConfigError for a folder that is no finished
+    means and differences beside the judge's. Raises UsageError for a folder that is no finished
     run, and for published figures of other metrics alone.
     """
     folders = [Path(run) for run in runs]
     if len(set(folders)) < len(folders):
-        raise ConfigError("leaderboard: a run is named twice")
+        raise UsageError("leaderboard: a run is named twice")
     records = [RunRecord.read(folder) for folder in folders]
     statistics = statistics or Statistics()
     scores = statistics.read(folders)
@@ -115,7 +115,7 @@ def build_leaderboard(
     ]
     if published and not any(board.published for board in boards):
         there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
-        raise ConfigError(f"published: no figure is of a metric of these runs; they have {there}")
+        raise UsageError(f"published: no figure is of a metric of these runs; they have {there}")
     return Leaderboard(
         runs=tuple(record.run for record in records),
         notes=notes_on(records, boards, corrected, scores),

@@ -66,7 +66,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
 def corrections(matrices: list[ScoreMatrix], human: str | Path) -> list[Correction]:
     """The corrections of every metric that the ratings in the file `human` are of; a report's label is their mean.
 
-    The rated tasks must have been drawn at random. Raises ConfigError for a file that cannot be read, a bad line, and
+    The rated tasks must have been drawn at random. Raises UsageError for a file that cannot be read, a bad line, and
     a metric that is not there.
     """
     ratings = list(read_ratings(Path(human)))

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 @contextmanager
 def statistics_on(address: str) -> Iterator[Statistics]:
-    """What `build_leaderboard` needs, done on the cluster at `address`. Raises ConfigError."""
+    """What `build_leaderboard` needs, done on the cluster at `address`. Raises UsageError."""
     with connected(address, 1):
         cpus = int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]
         yield _OnRay(max(1, cpus))

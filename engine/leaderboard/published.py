@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.scoring.kernels.agreement.correlations import correlations
 
 __all__ = ["Published", "PublishedAgreement", "agreement_with", "read_published"]
@@ -44,7 +44,7 @@ class PublishedAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_published(file: str | Path) -> tuple[Published, ...]:
-    """The figures of a CSV file. Raises ConfigError for a file that is none.
+    """The figures of a CSV file. Raises UsageError for a file that is none.
 
     Either a line a figure with the columns `system`, `metric` and `value`, or a line a system with a column a metric;
     the system's column may be called `model`. Cells that are empty or `-` are left out, and columns without any number
@@ -55,11 +55,11 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
         with path.open(encoding="utf-8-sig", newline="") as file_:
             rows = list(csv.DictReader(file_))
     except (OSError, UnicodeError, csv.Error) as error:
-        raise ConfigError(f"published: {path} cannot be read: {error}") from error
+        raise UsageError(f"published: {path} cannot be read: {error}") from error
     columns = [name for name in (rows[0] if rows else {}) if name]
     named = next((name for name in columns if name.strip().lower() in _NAMES), None)
     if named is None:
-        raise ConfigError(f"published: {path}: no column is called system or model")
+        raise UsageError(f"published: {path}: no column is called system or model")
     if {"metric", "value"} <= set(columns):
         figures = [(line, row[named], row["metric"], row["value"]) for line, row in enumerate(rows, 2)]
     else:
@@ -71,14 +71,14 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
     for line, system, metric, text in figures:
         value = _number(text)
         if value is None and text and text.strip() not in ("", "-"):
-            raise ConfigError(f"published: {path}:{line}: {metric}: {text!r} is no number")
+            raise UsageError(f"published: {path}:{line}: {metric}: {text!r} is no number")
         if system and metric and value is not None:
             found.append(Published(system.strip(), metric.strip(), value))
     if not found:
-        raise ConfigError(f"published: {path}: holds no figure")
+        raise UsageError(f"published: {path}: holds no figure")
     for (system, metric), several in groupby(sorted(found, key=_name), _name):
         if len({one.value for one in several}) > 1:
-            raise ConfigError(f"published: {path}: {system!r} has several values of {metric}")
+            raise UsageError(f"published: {path}: {system!r} has several values of {metric}")
     return tuple(found)
 
 

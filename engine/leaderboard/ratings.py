@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.records.matrices import ScoreMatrix
 
 __all__ = ["HumanRating", "left_out", "matrix_named", "rating_array", "read_ratings"]
@@ -33,7 +33,7 @@ class HumanRating(msgspec.Struct, frozen=True, kw_only=True):
 def read_ratings(file: Path) -> Iterator[HumanRating]:
     """The ratings in `file`, CSV by its name or else JSON Lines.
 
-    Raises ConfigError for what cannot be read, for a file without any, and for two ratings of one report by one rater
+    Raises UsageError for what cannot be read, for a file without any, and for two ratings of one report by one rater
     that differ.
     """
     try:
@@ -44,21 +44,21 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
             text = file.read_text(encoding="utf-8-sig")
             rows = [msgspec.json.decode(line) for line in text.split("\n") if line.strip()]
     except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
-        raise ConfigError(f"human: {file} cannot be read: {error}") from error
+        raise UsageError(f"human: {file} cannot be read: {error}") from error
     if not rows:
-        raise ConfigError(f"human: {file} holds no rating")
+        raise UsageError(f"human: {file} holds no rating")
     seen: dict[tuple[str, str, str, str], tuple[int, float]] = {}
     for number, row in enumerate(rows, 1):
         try:
             rating = msgspec.convert(row, HumanRating, strict=False)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"human: {file}, rating {number}: {error}") from error
+            raise UsageError(f"human: {file}, rating {number}: {error}") from error
         if not np.isfinite(rating.value):
-            raise ConfigError(f"human: {file}, rating {number}: value must be a finite number")
+            raise UsageError(f"human: {file}, rating {number}: value must be a finite number")
         what = (rating.task_id, rating.system, rating.rater, rating.metric)
         first, value = seen.setdefault(what, (number, rating.value))
         if value != rating.value:
-            raise ConfigError(
+            raise UsageError(
                 f"human: {file}, ratings {first} and {number} differ and are both {rating.rater!r}'s {rating.metric} "
                 f"of system {rating.system!r}, task {rating.task_id!r}"
             )
@@ -66,12 +66,12 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
 
 
 def matrix_named(matrices: list[ScoreMatrix], name: str) -> ScoreMatrix:
-    """The metric that a rating calls `name`. Raises ConfigError."""
+    """The metric that a rating calls `name`. Raises UsageError."""
     for matrix in matrices:
         if name in (matrix.metric, f"{matrix.protocol}.{matrix.metric}"):
             return matrix
     known = ", ".join(f"{matrix.protocol}.{matrix.metric}" for matrix in matrices)
-    raise ConfigError(f"human: the run has no metric {name!r}; there are {known}")
+    raise UsageError(f"human: the run has no metric {name!r}; there are {known}")
 
 
 def left_out(matrix: ScoreMatrix, ratings: list[HumanRating]) -> str:
@@ -83,7 +83,7 @@ def left_out(matrix: ScoreMatrix, ratings: list[HumanRating]) -> str:
 
 
 def rating_array(matrix: ScoreMatrix, ratings: list[HumanRating]) -> npt.NDArray[np.float64]:
-    """Ratings as [S, T, R]; those of reports that the run does not have are left out. Raises ConfigError."""
+    """Ratings as [S, T, R]; those of reports that the run does not have are left out. Raises UsageError."""
     systems = {name: row for row, name in enumerate(matrix.systems)}
     tasks = {name: column for column, name in enumerate(matrix.tasks)}
     raters = {name: place for place, name in enumerate(sorted({rating.rater for rating in ratings}))}
@@ -92,5 +92,5 @@ def rating_array(matrix: ScoreMatrix, ratings: list[HumanRating]) -> npt.NDArray
         if rating.system in systems and rating.task_id in tasks:
             humans[systems[rating.system], tasks[rating.task_id], raters[rating.rater]] = rating.value
     if np.isnan(humans).all():
-        raise ConfigError(f"human: none of the ratings of {matrix.metric!r} is of a report in this run")
+        raise UsageError(f"human: none of the ratings of {matrix.metric!r} is of a report in this run")
     return humans

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 
 __all__ = ["ScoreMatrix", "codes", "figure", "read_matrices", "read_scores", "values_of"]
 
@@ -36,13 +36,13 @@ class ScoreMatrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_scores(runs: list[Path]) -> pa.Table:
-    """The score rows of `runs`, one after the other. Raises ConfigError for a folder without scores.parquet."""
+    """The score rows of `runs`, one after the other. Raises UsageError for a folder without scores.parquet."""
     tables = []
     for run in runs:
         try:
             tables.append(pq.read_table(run / "scores.parquet"))
         except (OSError, pa.ArrowException) as error:
-            raise ConfigError(f"{run} is no finished run: scores.parquet cannot be read ({error})") from error
+            raise UsageError(f"{run} is no finished run: scores.parquet cannot be read ({error})") from error
     return pa.concat_tables(tables, promote_options="default")
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Rejected
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
@@ -101,11 +101,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, folder: Path) -> "RunRecord":
-        """The record in `folder`. Raises ConfigError if there is none, or none that this version reads."""
+        """The record in `folder`. Raises UsageError if there is none, or none that this version reads."""
         file = folder / "run.json"
         try:
             return msgspec.json.decode(file.read_bytes(), type=cls)
         except OSError as error:
-            raise ConfigError(f"{folder} is no run: {file} cannot be read ({error.strerror})") from error
+            raise UsageError(f"{folder} is no run: {file} cannot be read ({error.strerror})") from error
         except msgspec.MsgspecError as error:
-            raise ConfigError(f"{file}: not the record of a run: {error}") from error
+            raise UsageError(f"{file}: not the record of a run: {error}") from error

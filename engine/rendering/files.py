@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.board import Leaderboard, Standing
 from adjudge.engine.leaderboard.correction import Corrected
 from adjudge.engine.rendering.leaderboard_page import leaderboard_page
@@ -19,7 +19,7 @@ _CORRECTED = Corrected.__struct_fields__
 
 
 def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
-    """Write the files into `folder`; the path of the page. Raises ConfigError."""
+    """Write the files into `folder`; the path of the page. Raises UsageError."""
     out = Path(folder)
     files = {
         "leaderboard.json": msgspec.json.format(msgspec.json.encode(board), indent=1),
@@ -34,7 +34,7 @@ def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
             written.write_bytes(content)
             written.rename(out / name)
     except OSError as error:
-        raise ConfigError(f"out: {out} cannot be written: {error.strerror}") from error
+        raise UsageError(f"out: {out} cannot be written: {error.strerror}") from error
     return out / "leaderboard.html"
 
 

@@ -14,7 +14,7 @@ __all__ = ["Reward", "RewardError", "RewardItem", "RewardModel"]
 
 
 class RewardModel:
-    """Scores rollouts by the section `reward:` of a configuration (or of the file at a path). Raises ConfigError.
+    """Scores rollouts by the section `reward:` of a configuration (or of the file at a path). Raises UsageError.
 
     Its engine runs in an event loop and a thread of its own, so that nothing of it blocks the caller's. It is opened
     by the first call; `close` writes what is not yet stored. Picklable: a copy opens an engine of its own.

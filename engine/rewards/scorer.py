@@ -15,7 +15,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
-from adjudge.engine.formats import FormatError, load_tasks
+from adjudge.engine.formats import load_tasks
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
 from adjudge.engine.rewards.flags import flags_of
@@ -49,7 +49,7 @@ async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
     await asyncio.to_thread(prune, place, days=reward.retention_days)
     async with AsyncExitStack() as stack:
         stack.enter_context(rare_collections())
-        tasks = await asyncio.to_thread(_tasks, config)
+        tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks)
         evaluator = await stack.enter_async_context(_open(config, place))
         scorer = RewardScorer(config, evaluator, tasks)
         stack.push_async_callback(scorer.close)
@@ -249,10 +249,3 @@ async def _give_up(work: list["asyncio.Task[None]"]) -> None:
         task.cancel()
         await asyncio.sleep(0)
     await asyncio.gather(*work, return_exceptions=True)
-
-
-def _tasks(config: RunConfig) -> dict[str, Task]:
-    try:
-        return load_tasks(config.format, config.tasks)
-    except FormatError as error:
-        raise ConfigError(str(error)) from error

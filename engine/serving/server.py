@@ -16,8 +16,8 @@ import msgspec
 from aiohttp import web
 
 from adjudge.engine.config.access import Access
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.flags import FLAGS
 from adjudge.engine.rewards.reward import Reward
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
@@ -43,7 +43,7 @@ def serve(config: RunConfig, host: str, port: int, json: bool = False) -> None:
 
     The URL is printed first, as a JSON document {"url": ...} if `json`.
 
-    Raises ConfigError for an address that everybody can reach without a token, or that cannot be bound.
+    Raises UsageError for an address that everybody can reach without a token, or that cannot be bound.
     """
     asyncio.run(_serve(config, host, port, Access.from_environment("serve", host), json))
 
@@ -93,13 +93,13 @@ class RewardServer:
         )
 
     async def start(self, host: str, port: int) -> str:
-        """Listen; the server's URL. Raises ConfigError if the address cannot be bound."""
+        """Listen; the server's URL. Raises UsageError if the address cannot be bound."""
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port, backlog=1024).start()
         except OSError as error:
             await self._runner.cleanup()
-            raise ConfigError(f"serve: {host} port {port} cannot be bound: {error.strerror}") from error
+            raise UsageError(f"serve: {host} port {port} cannot be bound: {error.strerror}") from error
         bound = self._runner.addresses[0][1]
         return f"http://{f'[{host}]' if ':' in host else host}:{bound}"
 

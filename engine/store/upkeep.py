@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.pages import PAGES
 from adjudge.engine.store.parts import SCHEMA_VERSION, TableKind, current, live_parts, stamped, version_of
@@ -69,10 +69,10 @@ _KIND = {JUDGMENTS.name: "judge", PAGES.name: "source", SCORECARDS.name: "run"}
 
 
 def existing(uri: str) -> Place:
-    """The store at `uri`, whatever it holds. Raises ConfigError if there is none, and StoreError."""
+    """The store at `uri`, whatever it holds. Raises UsageError if there is none, and StoreError."""
     place = Place.of(uri)
     if not any((place / kind.name).is_folder() for kind in TABLES):
-        raise ConfigError(f"store: {uri} is no store; name the folder or URI that store: of a run names")
+        raise UsageError(f"store: {uri} is no store; name the folder or URI that store: of a run names")
     return place
 
 

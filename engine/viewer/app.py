@@ -18,7 +18,7 @@ import pyarrow as pa
 from aiohttp import web
 from yarl import URL
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.rendering.leaderboard_page import asset, page_policy
 from adjudge.engine.rendering.markup import tag
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -73,7 +73,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def view(run: str, other: str | None, port: int, json: bool = False) -> None:
     """Serve the run folder `run`, beside `other` if given, until SIGTERM or SIGINT.
 
-    Raises ConfigError for a folder that is no run, and a port that cannot be bound.
+    Raises UsageError for a folder that is no run, and a port that cannot be bound.
     """
     asyncio.run(_view(run, other, port, json))
 
@@ -116,13 +116,13 @@ class Viewer:
         )
 
     async def start(self, port: int) -> str:
-        """Listen on loopback; the viewer's URL. Raises ConfigError if the port cannot be bound."""
+        """Listen on loopback; the viewer's URL. Raises UsageError if the port cannot be bound."""
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, HOST, port).start()
         except OSError as error:
             await self._runner.cleanup()
-            raise ConfigError(f"view: {HOST} port {port} cannot be bound: {error.strerror}") from error
+            raise UsageError(f"view: {HOST} port {port} cannot be bound: {error.strerror}") from error
         for run in self._runs:
             run.begin()
         return f"http://{HOST}:{self._runner.addresses[0][1]}/"
@@ -202,7 +202,7 @@ def _explained(handler: Handler, frame: Frame) -> Handler:
             return _failed(frame, 400, "This address is not one of ours", str(error))
         except NotThere as error:
             return _failed(frame, 404, "It is not there", str(error))
-        except (OSError, ConfigError, pa.ArrowException, msgspec.MsgspecError) as error:
+        except (OSError, UsageError, pa.ArrowException, msgspec.MsgspecError) as error:
             _log.error("%s", error)
             return _failed(frame, 503, "The run cannot be read", str(error))
 

@@ -26,7 +26,7 @@ _CACHED_GROUPS = 4
 
 
 class OpenRun:
-    """The run in `folder`. Raises ConfigError if it is none. `close` ends what goes on in the background."""
+    """The run in `folder`. Raises UsageError if it is none. `close` ends what goes on in the background."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
@@ -127,7 +127,7 @@ class OpenRun:
         raise NotThere(f"the run's input has no report of {wanted.system!r} for task {wanted.task!r}")
 
     async def questions(self, wanted: ReportQuery, protocol: str) -> dict[str, AskedQuestion]:
-        """What was asked about a report under `protocol`, by key. Raises NotThere, StoreError, ConfigError."""
+        """What was asked about a report under `protocol`, by key. Raises NotThere, StoreError, UsageError."""
         kept = (wanted.system, wanted.task, wanted.sample, wanted.repeat, protocol)
         if self._replayed is None or self._replayed[0] != kept:
             case = await self.case(wanted)
@@ -135,7 +135,7 @@ class OpenRun:
         return self._replayed[1]
 
     async def replayer(self) -> Replayer:
-        """What asks questions again. Raises StoreError, ConfigError."""
+        """What asks questions again. Raises StoreError, UsageError."""
         return Replayer(self.record, *await self.stores())
 
     async def _open_stores(self) -> tuple[JudgmentStore, PageStore]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import UsageError
 
 __all__ = ["ScoreRows", "joined", "pooled"]
 
@@ -15,14 +15,14 @@ _REPORT = ("system", "task_id", "sample", "repeat")
 
 
 class ScoreRows:
-    """The rows of a scores.parquet. Raises ConfigError for a folder without one."""
+    """The rows of a scores.parquet. Raises UsageError for a folder without one."""
 
     def __init__(self, run: Path) -> None:
         self._path = run / "scores.parquet"
         try:
             pq.read_metadata(self._path)
         except (OSError, pa.ArrowException) as error:
-            raise ConfigError(f"{run} is no finished run: scores.parquet cannot be read ({error})") from error
+            raise UsageError(f"{run} is no finished run: scores.parquet cannot be read ({error})") from error
 
     def select(self, columns: list[str], **equal: str | int) -> pa.Table:
         """`columns` of the rows whose columns equal what is given, in the file's order."""
