@@ -1,0 +1,68 @@
+"""A run and a store that version 0.1.0 wrote before its modules moved open in every command (tests/old_run)."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.viewing import viewing
+
+ROOT = Path(__file__).parents[1]
+OLD = Path("tests/old_run")
+QUICKSTART = "examples/quickstart/adjudge.yaml"
+
+
+def adjudge(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "adjudge.engine", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_old_run_leaderboard_is_unchanged(tmp_path: Path) -> None:
+    done = adjudge("leaderboard", OLD / "run", "--out", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads((ROOT / OLD / "run/leaderboard.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", OLD / "run", "--task", "cargo-bikes", "--system", "borealis"),
+        ("compare", OLD / "run", "atlas", "borealis"),
+        ("agreement", OLD / "run", "--other", OLD / "run"),
+        ("store", "ls", OLD / "store"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_old_run_opens_in_command(arguments: tuple[object, ...]) -> None:
+    done = adjudge(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
+
+
+async def test_old_run_opens_in_viewer() -> None:
+    async with viewing(ROOT / OLD / "run") as reader:
+        pages = [path async for path, _, _ in reader.crawl()]
+    assert len(pages) > 80
+
+
+def test_old_store_answers_all_questions(tmp_path: Path) -> None:
+    """Keys of questions and pages are unchanged: only what a snapshot lacks or failed to read is looked for again."""
+    shutil.copytree(ROOT / OLD / "store", tmp_path / "store")
+    done = adjudge("evaluate", QUICKSTART, "--store", tmp_path / "store", "--out", tmp_path / "run", "--json")
+    assert done.returncode == 3, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["from_judge"], found["from_store"]) == (0, 111)
+    assert (found["pages_read"], found["pages_from_store"]) == (5, 36)
+
+
+@pytest.mark.parametrize("action", [("compact",), ("prune", "--days", "100000")], ids=["compact", "prune"])
+def test_old_store_is_rewritten_without_loss(tmp_path: Path, action: tuple[str, ...]) -> None:
+    shutil.copytree(ROOT / OLD / "store", tmp_path / "store")
+    before = json.loads(adjudge("store", "ls", tmp_path / "store", "--json").stdout)
+    name, *options = action
+    assert adjudge("store", name, tmp_path / "store", *options).returncode == 0
+    after = json.loads(adjudge("store", "ls", tmp_path / "store", "--json").stdout)
+    assert [table["rows"] for table in after] == [table["rows"] for table in before]
