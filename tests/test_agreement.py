@@ -19,7 +19,7 @@ from adjudge.scoring.kernels.agreement.human_consistency import (
     krippendorffs_alpha,
 )
 from adjudge.scoring.kernels.base.errors import KernelError
-from tests.golden import golden
+from tests.shared_data import GOLDEN
 
 
 def make_ratings(reports: int, raters: int, seed: int = 0) -> np.ndarray:
@@ -125,7 +125,7 @@ def test_human_consistency_against_the_definitions(missing):
 
 
 def test_human_consistency_of_the_shared_case():
-    case = json.loads(golden("stats/human_consistency.json").read_text(encoding="utf-8"))
+    case = json.loads((GOLDEN / "stats/human_consistency.json").read_text(encoding="utf-8"))
     human = np.array(case["human_scores_task_report_rater"]).transpose(1, 0, 2)
     ours = human_consistency(human, np.array(case["method_scores_task_report"]).T)
     assert ours.par == pytest.approx(case["expected"]["pairwise_agreement"], abs=1e-9)

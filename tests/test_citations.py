@@ -1,8 +1,5 @@
 """Citation marks, reference lists, facts and the cleaner, in English and Chinese, on hostile text too."""
 
-import os
-from pathlib import Path
-
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -14,8 +11,7 @@ from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.citation_marks import MAX_URL, Mark, clean_url, pieces
 from adjudge.scoring.text.citations import parse, url_key
 from adjudge.scoring.text.cleaning import clean_report
-
-GOLDEN = Path(__file__).parents[1] / "../shared/golden"
+from tests.shared_data import shared
 
 LIST = "\n\n## References\n[5] Five. https://five.example/a\n15. [Fifteen](https://fifteen.example/b)\n"
 
@@ -324,18 +320,9 @@ def test_any_text_is_parsed_and_cleaning_twice_is_cleaning_once(text: str) -> No
     assert "five.example" not in cleaned
 
 
-def golden(name: str) -> Path:
-    path = GOLDEN / name
-    if not path.is_file():
-        if os.environ.get("CI"):
-            pytest.fail(f"{path} is missing")
-        pytest.skip(f"{path} is missing: the golden cases are not on this machine")
-    return path
-
-
 def test_real_reports_give_the_triplets_that_a_judge_extracted() -> None:
     """Eight real reports in bracket style: for each URL at least 95% of the recorded triplets, and at most 5% more."""
-    for line in golden("fact/dls_science_03_17_dedup.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in shared("golden/fact/dls_science_03_17_dedup.jsonl").read_text(encoding="utf-8").splitlines():
         row = msgspec.json.decode(line)
         recorded = len(row["citations"])
         assert abs(len(parse(row["article"]).triplets) - recorded) <= 0.06 * recorded

@@ -2,26 +2,36 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.conformance.__main__ import main, run_folder
 from tests.conformance.case import compare, difference
-from tests.golden import golden
+from tests.shared_data import GOLDEN, shared
 
 FOLDERS = ["dr3", "drmi", "fact", "livedrbench", "race", "rigorous", "stats"]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_golden_cases_pass(folder):
-    outcomes = run_folder(golden(folder))
+    passes(GOLDEN / folder)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_published_cases_pass(folder):
+    passes(shared(f"golden/{folder}"))
+
+
+def passes(folder: Path) -> None:
+    outcomes = run_folder(folder)
     assert outcomes
     assert [outcome.failures for outcome in outcomes] == [[]] * len(outcomes)
     assert all(outcome.total for outcome in outcomes)
 
 
 def test_other_numbers_fail(tmp_path, capsys):
-    shutil.copytree(golden("stats"), tmp_path / "stats")
+    shutil.copytree(GOLDEN / "stats", tmp_path / "stats")
     file = tmp_path / "stats" / "drb_table12.json"
     table = json.loads(file.read_text(encoding="utf-8"))
     table["rows"][3]["cohens_dz_t_over_sqrt_n"] += 1e-8
@@ -49,7 +59,7 @@ def test_a_file_that_cannot_be_checked_fails(tmp_path, capsys, name, text):
 
 
 def test_data_files_are_no_cases(tmp_path, capsys):
-    for name in ("INDEX.md", "onyx.expected.json"):
+    for name in ("INDEX.md", "README.md", "onyx.expected.json"):
         (tmp_path / name).write_text("", encoding="utf-8")
     assert main([str(tmp_path)]) == 2
     assert main([str(tmp_path / "gone")]) == 2

@@ -1,9 +1,7 @@
 """FACT under a scripted judge: extraction both ways, repeats, verdicts, failures of pages and replies, both counts."""
 
 import json
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -39,6 +37,7 @@ from adjudge.scoring.deepresearch_bench.fact_support import (
     excerpt,
 )
 from adjudge.scoring.text.citations import Triplet
+from tests.shared_data import shared
 from tests.tools import DirectTools, page
 
 A, B, C = "https://a.example/", "https://b.example/", "https://c.example/"
@@ -514,18 +513,14 @@ def test_every_answer_type_has_a_schema_and_a_bound() -> None:
         msgspec.convert({"extraction": "auto"}, Fact)
 
 
-def _golden_tasks() -> Sequence[dict[str, Any]]:
-    file = Path(__file__).parents[1] / "../shared/golden/fact/dls_validated.jsonl"
-    if not file.is_file():
-        if os.environ.get("CI"):
-            pytest.fail(f"{file} is missing")
-        pytest.skip(f"{file} is missing: the golden cases are not on this machine")
+def _recorded_tasks() -> Sequence[dict[str, Any]]:
+    file = shared("golden/fact/dls_validated.jsonl")
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 async def test_real_verdicts_come_out_as_the_published_counts() -> None:
     """Real triplets, repeats already dropped, and recorded verdicts, through the protocol itself."""
-    for task in _golden_tasks():
+    for task in _recorded_tasks():
         recorded = {
             (fact, url): verdict["result"]
             for url, found in task["citations_deduped"].items()

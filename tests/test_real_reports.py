@@ -8,7 +8,7 @@ import pytest
 
 from adjudge.engine import RunConfig, evaluate
 from adjudge.scoring.contract.reasons import CAUSES
-from tests.golden import golden
+from tests.shared_data import shared
 from tests.test_cli import run
 
 SYSTEMS = ("claude4-sonnet", "gpt-4.1", "gpt-5")
@@ -17,11 +17,13 @@ SYSTEMS = ("claude4-sonnet", "gpt-4.1", "gpt-5")
 def published(folder: Path) -> Path:
     """The published layout, flat: queries, criteria, the reports of three systems, one of them also the reference."""
     folder.mkdir()
-    (folder / "query.jsonl").write_bytes(golden("race/drb_query.jsonl").read_bytes())
-    (folder / "criteria.jsonl").write_bytes(golden("race/drb_criteria.jsonl").read_bytes())
+    (folder / "query.jsonl").write_bytes(shared("golden/race/drb_query.jsonl").read_bytes())
+    (folder / "criteria.jsonl").write_bytes(shared("golden/race/drb_criteria.jsonl").read_bytes())
     for system in SYSTEMS:
-        (folder / f"{system}.jsonl").write_bytes(golden(f"reports/langchain_{system}.jsonl").read_bytes())
-    (folder / "reference.jsonl").write_bytes(golden("reports/langchain_gpt-5.jsonl").read_bytes())
+        (folder / f"{system}.jsonl").write_bytes(
+            shared(f"golden/reports/langchain_{system}.jsonl").read_bytes()
+        )
+    (folder / "reference.jsonl").write_bytes(shared("golden/reports/langchain_gpt-5.jsonl").read_bytes())
     return folder
 
 
@@ -63,7 +65,7 @@ def test_race_scores_every_report_of_both_languages_and_the_reference_is_half(sc
 
 
 def test_fact_finds_citations_in_both_languages_and_unread_pages_leave_it_unscored(scores):
-    queries = [json.loads(line) for line in golden("race/drb_query.jsonl").read_text().splitlines()]
+    queries = [json.loads(line) for line in shared("golden/race/drb_query.jsonl").read_text().splitlines()]
     language = {str(query["id"]): query["language"] for query in queries}
     reasons = {
         (language[row["task_id"]], row["reason"])

@@ -1,6 +1,6 @@
 """`python -m tests.conformance DIR [--json]`: runs every case file below DIR.
 
-DIR is laid out like `golden/`, or is one of its folders; files are found by their names. Exit code 0 if every
+DIR is laid out like `tests/golden/`, or is one of its folders; files are found by their names. Exit code 0 if every
 case of every file passes, 1 if one fails or a file is not known, 2 if there is nothing to run.
 """
 
@@ -19,7 +19,7 @@ from tests.conformance.case import Check, Checker
 
 # One module a folder. Each has CHECKS (file-name pattern -> checker) and DATA (patterns of plain data files).
 FOLDERS = (dr3, drmi, fact, livedrbench, race, rigorous, stats)
-PLAIN = ("INDEX.md", "*.expected.json", "langchain_*.jsonl")
+PLAIN = ("INDEX.md", "README.md", "*.expected.json", "langchain_*.jsonl")
 FAILURES_SHOWN = 5
 
 # What a checker may raise over a file that is malformed or over code that is wrong.

@@ -9,8 +9,7 @@ import numpy as np
 from adjudge.scoring.kernels.agreement.human_consistency import human_consistency
 from adjudge.scoring.kernels.comparison.paired_tests import paired_t, student
 from tests.conformance.case import TOLERANCE, Check, Checker, compare, read_lines
-
-GOLDEN_RACE = Path(__file__).resolve().parents[3] / "shared" / "golden" / "race"
+from tests.shared_data import shared_folder
 
 
 def check_published_t_tests(path: Path) -> Iterator[Check]:
@@ -45,8 +44,10 @@ def check_paired_scores(path: Path) -> Iterator[Check]:
 
 
 def _overall_scores(path: Path, system: str) -> dict[int, float]:
-    """Overall scores by task id, from the race folder that belongs to a stats folder."""
-    folders = (path.parent.parent / "race", path.parent, GOLDEN_RACE)
+    """Overall scores by task id, from the race folder beside a stats folder, or from the published texts."""
+    folders = [path.parent.parent / "race", path.parent]
+    if (published := shared_folder()) is not None:
+        folders.append(published / "golden" / "race")
     files = [folder / f"{system}{ending}.jsonl" for folder in folders for ending in ("", "_raw_results")]
     file = next((file for file in files if file.exists()), None)
     if file is None:
