@@ -2,9 +2,9 @@
 
     python -m benchmarks.lexical_agreement [--json] [--file FILE]
 
-FACT runs over `../shared/golden/fact/dls_validated.jsonl`: its statements are the extraction, its `url_content` the
-pages, the lexical judge the judge; its verdicts, made by a large language model, are what is agreed with. The recorded
-model took 12 pairs for unknown, nearly all of them bot checks in place of a page.
+FACT runs over `golden/fact/dls_validated.jsonl` of the folder `ADJUDGE_SHARED`, or over FILE: its statements are the
+extraction, its `url_content` the pages, the lexical judge the judge; agreement is with its verdicts, made by a large
+language model. That model answered unknown for 12 pairs, nearly all of them bot checks in place of a page.
 
 How the judge's threshold was chosen: `judges.lexical._PARTLY` is the middle of the range of best Cohen's kappa on
 task 1 alone (82 pairs that are supported or unsupported). Tasks 58 and 62 were looked at while the window was
@@ -26,8 +26,9 @@ import numpy as np
 from adjudge.fetchers.page import Page
 from adjudge.judges import Asked, LexicalJudge, Question, numbered
 from adjudge.scoring.deepresearch_bench.fact_support import Backed, excerpt
+from tests.shared_data import shared_folder
 
-FILE = Path(__file__).parents[1] / "../shared/golden/fact/dls_validated.jsonl"
+FILE = "golden/fact/dls_validated.jsonl"
 CLASSES = ("supported", "unsupported", "unknown")
 TUNED_ON = frozenset({1})
 BATCH = 20
@@ -46,10 +47,17 @@ def main() -> int:
         prog="python -m benchmarks.lexical_agreement", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--file", type=Path, default=FILE)
+    shared = shared_folder()
+    parser.add_argument(
+        "--file",
+        type=Path,
+        default=shared and shared / FILE,
+        required=shared is None,
+        help=f"recorded verdicts (default: {FILE} in the folder that ADJUDGE_SHARED names)",
+    )
     options = parser.parse_args()
     if not options.file.is_file():
-        print(f"{options.file}: no such file; the golden cases are not on this machine", file=sys.stderr)
+        print(f"{options.file}: no such file; pass --file or set ADJUDGE_SHARED", file=sys.stderr)
         return 2
     rows = asyncio.run(judge_all(options.file))
     splits = {

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from adjudge.scoring.kernels.agreement.human_consistency import icc_1_1
 from adjudge.scoring.kernels.agreement.variance import plan, variance_components
 from adjudge.scoring.kernels.comparison.paired_tests import paired_t, student
+from tests.shared_data import shared_folder
 
 METRICS = ("comprehensiveness", "insight", "instruction_following", "readability", "overall_score")
 RUNS = tuple(f"onyx_run_{run}" for run in range(1, 6))
@@ -110,10 +111,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--golden", type=Path, default=Path("../shared/golden"), metavar="DIR")
+    shared = shared_folder()
+    parser.add_argument(
+        "--golden",
+        type=Path,
+        default=shared and shared / "golden",
+        required=shared is None,
+        metavar="DIR",
+        help="folder with stats/ and race/ (default: golden/ in the folder that ADJUDGE_SHARED names)",
+    )
     golden = parser.parse_args().golden
-    if not (golden / "stats").is_dir():
-        print(f"{golden}: no folder with stats/ and race/ in it; name it with --golden", file=sys.stderr)
+    if not all((golden / name).is_dir() for name in ("stats", "race")):
+        print(f"{golden}: no stats/ and race/ there; pass --golden with the folder of both", file=sys.stderr)
         return 2
     for title, lines in {
         "DeepResearch Bench, appendix K": published_tests,
