@@ -74,14 +74,14 @@ class TestTRL:
         assert await f(**{**called, "prompts": ["?", "?"]}, task_id=["1", 1]) == [0.8, 0.0]
         assert trl.reward(**called, source=good) == [0.8, 0.0]
 
-    async def test_a_failure_is_none_and_one_in_a_batch_leaves_the_others(self, good, failing):
+    async def test_failure_is_none_and_one_in_a_batch_leaves_the_others(self, good, failing):
         called = {"prompts": [PROMPT, "?"], "completions": [TEXT, TEXT]}
         assert await trl.async_reward(**called, source=good) == [0.8, None]
         assert trl.reward(**called, source=str(failing)) == [None, None]
         with pytest.raises(RewardError, match="gold_missing"):
             trl.reward(**called, source=good, on_failure="raise")
 
-    def test_it_is_seen_to_be_async_and_pickled(self, good):
+    def test_reward_function_is_async_and_picklable(self, good):
         bound = functools.partial(trl.async_reward, source=good)
         assert inspect.iscoroutinefunction(bound)
         copy = pickle.loads(pickle.dumps(bound))
@@ -102,7 +102,7 @@ class TestVerl:
             "extra_info": {"index": 3, "num_turns": 2, "rollout_reward_scores": {}, **extra},
         }
 
-    async def test_one_call_a_sample_with_the_same_keys_always(self, good):
+    async def test_each_call_returns_the_same_keys(self, good):
         score = functools.partial(verl.compute_score, source=good, on_failure=-1.0)
         assert inspect.iscoroutinefunction(verl.compute_score)
         texts = [TEXT, "", f"{TEXT} more"]
@@ -113,12 +113,12 @@ class TestVerl:
         assert [one["failed"] for one in found] == [0, 0, 0, 1]
         assert len({tuple(one) for one in found}) == 1
 
-    async def test_the_task_is_named_in_the_extra_info_or_found_by_its_prompt(self, good):
+    async def test_task_comes_from_extra_info_or_the_prompt(self, good):
         for extra in ({"task_id": 1}, {"prompt": PROMPT}, {"question": PROMPT}):
             found = await verl.compute_score(**self.called(task={"style": "rule"}, **extra), source=good)
             assert found["score"] == 0.8
 
-    async def test_a_failure_raises_or_is_the_constant_and_never_zero_by_itself(self, failing):
+    async def test_failure_raises_or_gives_the_constant_never_zero(self, failing):
         with pytest.raises(RewardError, match="judge_unavailable"):
             await verl.compute_score(**self.called(), source=str(failing))
         found = await verl.compute_score(**self.called(), source=str(failing), on_failure=-2)
@@ -127,7 +127,7 @@ class TestVerl:
             with pytest.raises((RewardError, UsageError)):
                 await verl.compute_score(**self.called(), source=str(failing), on_failure=wrong)
 
-    def test_the_older_batch_form(self, good):
+    def test_older_batch_form_is_accepted(self, good):
         found = verl.compute_scores(["d"] * 2, [TEXT, ""], ["1", "1"], [{}, None], source=good, extra=1)
         assert [one["score"] for one in found] == [0.8, 0.0]
 
@@ -142,13 +142,13 @@ class TestOpenRLHF:
         spec.loader.exec_module(module)
         return module.reward_func
 
-    def test_the_python_form(self, good, monkeypatch, reward_func):
+    def test_python_form_is_accepted(self, good, monkeypatch, reward_func):
         monkeypatch.setenv(source.REWARDS, good)
         found = reward_func([f"{PROMPT}{TEXT}</s>", PROMPT], [PROMPT, PROMPT], [None, "1"])
         assert found["rewards"].tolist() == pytest.approx([0.8, 0.0])
         assert reward_func([], [], [])["rewards"].tolist() == []
 
-    def test_a_failure_raises_or_is_the_constant(self, failing, monkeypatch, reward_func):
+    def test_failure_raises_or_gives_the_constant(self, failing, monkeypatch, reward_func):
         monkeypatch.setenv(source.REWARDS, str(failing))
         with pytest.raises(RewardError, match="judge_unavailable"):
             reward_func([f"{PROMPT}{TEXT}"], [PROMPT], [None])
@@ -161,23 +161,23 @@ class TestSlime:
     def sample(self, text: str = TEXT, **more: object) -> SimpleNamespace:
         return SimpleNamespace(**{"prompt": PROMPT, "response": text, "label": None, "metadata": {}, **more})
 
-    async def test_one_sample_or_a_batch(self, good, monkeypatch):
+    async def test_one_sample_or_a_batch_is_scored(self, good, monkeypatch):
         monkeypatch.setenv(source.REWARDS, good)
         assert await slime.reward(None, self.sample()) == 0.8
         samples = [self.sample(""), self.sample(prompt="?", label="1"), self.sample(metadata={"task_id": 2})]
         assert await slime.reward(None, samples, evaluation=False) == [0.0, 0.8, 0.8]
 
-    async def test_a_failure_raises(self, failing, monkeypatch):
+    async def test_failure_raises(self, failing, monkeypatch):
         monkeypatch.setenv(source.REWARDS, str(failing))
         with pytest.raises(RewardError, match="judge_unavailable"):
             await slime.reward(None, self.sample())
 
 
 class TestNeMoGym:
-    async def test_the_request_comes_back_with_its_reward(self, good):
+    async def test_request_is_returned_with_its_reward(self, good):
         assert await nemo_gym.verify({**GYM, "row": 1}, source=good) == {**GYM, "row": 1, "reward": 0.8}
 
-    async def test_a_failure_raises_or_is_masked(self, failing):
+    async def test_failure_raises_or_is_masked(self, failing):
         with pytest.raises(RewardError, match="judge_unavailable"):
             await nemo_gym.verify(GYM, source=str(failing))
         found = await nemo_gym.verify(GYM, source=str(failing), on_failure=-1.0)
@@ -189,13 +189,13 @@ class TestNeMoGym:
 
 
 class TestAReaL:
-    def test_it_runs_in_a_pool_of_processes(self, url):
+    def test_reward_runs_in_a_process_pool(self, url):
         # api/reward_api.py: a partial, in a ProcessPoolExecutor
         called = functools.partial(areal.reward_fn, PROMPT, TEXT, [1], [2], source=url, answer="x")
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             assert pool.submit(called).result(60) == 0.8
 
-    def test_a_failure_raises_before_the_trainer_makes_it_zero(self, failing):
+    def test_failure_raises_before_the_trainer_makes_it_zero(self, failing):
         with pytest.raises(RewardError, match="judge_unavailable"):
             areal.reward_fn(PROMPT, TEXT, [], [], source=str(failing))
         assert areal.reward_fn(PROMPT, TEXT, [], [], source=str(failing), on_failure=-1) == -1.0
@@ -203,7 +203,7 @@ class TestAReaL:
 
 
 class TestVerifiers:
-    async def test_the_judge_scores_a_trace(self, good, failing):
+    async def test_judge_scores_a_trace(self, good, failing):
         vf = pytest.importorskip("verifiers.v1")
         from adjudge.engine.adapters.verifiers import AdjudgeConfig, AdjudgeJudge
 
@@ -218,7 +218,7 @@ class TestVerifiers:
 
 
 class TestClient:
-    async def test_single_calls_are_gathered_into_one_request(self, config):
+    async def test_single_calls_share_one_request(self, config):
         with reward_server(config) as (address, _), RewardClient(address) as client:
             found = await asyncio.gather(
                 *(client.score([{"task_id": str(n % 5), "text": f"{TEXT} {n}"}]) for n in range(64))
@@ -228,7 +228,7 @@ class TestClient:
         (requests,) = re.findall(r'requests_total\{path="/v1/rewards",status="200"\} ([0-9.]+)', text)
         assert float(requests) <= 4
 
-    async def test_everybody_keeps_their_own_deadline(self, tmp_path):
+    async def test_each_caller_keeps_its_own_deadline(self, tmp_path):
         async with MockOpenAI(latency=3.0) as mock:
             judge = {"backend": "openai", "url": mock.url, "model": "mock", "retries": 0}
             settings = world(tmp_path, judge=judge, reward={"metric": "score_clipped"})
@@ -243,7 +243,7 @@ class TestClient:
         assert (hasty[0].value, hasty[0].reason) == (None, "deadline")
         assert patient[0].value is not None
 
-    def test_a_server_that_is_not_there_or_hangs_or_lets_nobody_in(self, config, monkeypatch):
+    def test_missing_hanging_or_refusing_server_is_reported(self, config, monkeypatch):
         with RewardClient("http://127.0.0.1:9") as client:
             (found,) = client.score_sync([{"task_id": "0", "text": TEXT}], deadline=0.3)
             assert (found.value, found.reason) == (None, "judge_unavailable")
@@ -255,7 +255,7 @@ class TestClient:
             with RewardClient(address) as client:
                 assert client.score_sync([{"task_id": "0", "text": TEXT}])[0].value == 0.8
 
-    async def test_what_the_server_refuses_for_now_is_asked_again(self, tmp_path):
+    async def test_temporary_refusal_is_retried(self, tmp_path):
         async with MockOpenAI(latency=0.3) as mock:
             judge = {"backend": "openai", "url": mock.url, "model": "mock", "retries": 0}
             settings = world(
@@ -272,7 +272,7 @@ class TestClient:
         assert all(rewards[0].value is not None for rewards in found)
 
 
-def test_a_source_is_needed(monkeypatch):
+def test_source_is_required(monkeypatch):
     monkeypatch.delenv(source.REWARDS, raising=False)
     with pytest.raises(UsageError, match=source.REWARDS):
         trl.reward([PROMPT], [TEXT])

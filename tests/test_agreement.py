@@ -124,7 +124,7 @@ def test_human_consistency_against_the_definitions(missing):
     assert ours.n_cases == np.count_nonzero(~np.isnan(judge))
 
 
-def test_human_consistency_of_the_shared_case():
+def test_human_consistency_of_the_golden_case():
     case = json.loads((GOLDEN / "stats/human_consistency.json").read_text(encoding="utf-8"))
     human = np.array(case["human_scores_task_report_rater"]).transpose(1, 0, 2)
     ours = human_consistency(human, np.array(case["method_scores_task_report"]).T)
@@ -132,7 +132,7 @@ def test_human_consistency_of_the_shared_case():
     assert ours.fas == pytest.approx(case["expected"]["filtered_avg_spearman"], abs=1e-9)
 
 
-def test_a_tie_equals_only_a_tie():
+def test_tie_agrees_only_with_a_tie():
     human = np.array([[1.0, 1, 1], [1, 2, 1]])[:, :, None]
     judge = np.array([[5.0, 5, 5], [5, 6, 4]])
     ours = human_consistency(human, judge)
@@ -147,14 +147,14 @@ def test_judge_agreement_of_a_judge_with_itself():
     assert (ours.mean_difference, ours.n_cases, ours.n_pairs, ours.n_tasks) == (0, 54, 135, 9)
 
 
-def test_judge_agreement_sees_a_shift():
+def test_judge_agreement_detects_a_shift():
     scores = np.random.default_rng(1).normal(5, 1, (6, 9))
     ours = judge_agreement(scores, scores - 3)
     assert ours.opc == pytest.approx(1) and ours.icc_2_k < 0.5 and ours.mean_difference == pytest.approx(3)
 
 
 @pytest.mark.parametrize(("systems", "tasks"), [(1, 1), (1, 5), (5, 1), (0, 3), (3, 0)])
-def test_degenerate_shapes(systems, tasks):
+def test_degenerate_shapes_are_handled(systems, tasks):
     scores = np.random.default_rng(0).normal(0, 1, (systems, tasks))
     ours = human_consistency(scores[:, :, None], scores)
     assert not ours.kept.any() and np.isnan(ours.fap) and np.isnan(ours.fas)
@@ -163,7 +163,7 @@ def test_degenerate_shapes(systems, tasks):
 
 
 @pytest.mark.parametrize("value", [0.1, np.nan])
-def test_nothing_varies_or_all_is_missing(value):
+def test_constant_or_missing_ratings_are_undefined(value):
     scores = np.full((3, 4), value)
     ours = judge_agreement(scores, scores)
     undefined = [ours.opc, ours.pearson, ours.icc_1_1, ours.icc_2_k, ours.kappa, ours.alpha]
@@ -173,7 +173,7 @@ def test_nothing_varies_or_all_is_missing(value):
         assert np.isnan(krippendorffs_alpha(scores, level=level))
 
 
-def test_rejects():
+def test_bad_input_is_rejected():
     good = np.ones((2, 3))
     with pytest.raises(KernelError):
         judge_agreement(good, np.ones((3, 2)))

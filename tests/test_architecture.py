@@ -74,7 +74,7 @@ def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_every_module_is_looked_at() -> None:
+def test_every_module_is_checked() -> None:
     assert len(MODULES) > 150
 
 
@@ -155,13 +155,13 @@ def test_every_package_has_a_floor(folder: str) -> None:
     assert flat <= known, "a module outside of all packages"
 
 
-def test_no_circle_between_files() -> None:
+def test_files_import_without_circles() -> None:
     graph = {name: edges(module) for name, module in IMPORTED_AS.items()}
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 @pytest.mark.parametrize("folder", ["prompts", "fetchers", "judges", "scoring"])
-def test_what_is_heavy_and_optional_is_imported_where_it_is_used(folder: str) -> None:
+def test_heavy_optional_packages_are_imported_where_used(folder: str) -> None:
     for module in MODULES:
         if module.parts[0] == folder and module.name != "vllm_engine.py":
             top = [name.split(".")[0] for name in imported(iter(tree(module).body))]
@@ -181,7 +181,7 @@ def test_modules_and_functions_stay_readable() -> None:
     assert not long
 
 
-def test_what_scoring_passes_around_are_values() -> None:
+def test_scoring_structs_are_frozen_values() -> None:
     """Its structs are frozen, and questions and answers are made by the names of their fields alone."""
     found = {
         kind
@@ -197,7 +197,7 @@ def test_what_scoring_passes_around_are_values() -> None:
             assert {field.kind for field in fields} <= {inspect.Parameter.KEYWORD_ONLY}, kind
 
 
-def test_everything_public_says_what_it_is() -> None:
+def test_public_names_have_docstrings() -> None:
     """What `__all__` names is defined or imported there, and what is defined there has a docstring."""
     for module in MODULES:
         parsed = tree(module)

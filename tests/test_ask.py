@@ -52,7 +52,7 @@ async def test_equal_questions_in_flight_are_one_call(tmp_path):
     assert {judgment.answer for judgment in found} == {YES}
 
 
-async def test_a_question_asked_before_is_answered_from_the_store(tmp_path):
+async def test_repeated_question_is_answered_from_the_store(tmp_path):
     first = await asker(tmp_path, always())
     asked = await first.ask(ask())
     await first.store.parts.close()
@@ -63,7 +63,7 @@ async def test_a_question_asked_before_is_answered_from_the_store(tmp_path):
     assert (judge.asked, second.from_store, second.from_judge) == (0, 2, 0)
 
 
-async def test_a_transient_failure_is_kept_and_asked_again(tmp_path):
+async def test_transient_failure_is_stored_and_asked_again(tmp_path):
     judge = ScriptedJudge(["judge_timeout", YES])
     asking = await asker(tmp_path, judge)
     failed = await asking.ask(ask())
@@ -72,7 +72,7 @@ async def test_a_transient_failure_is_kept_and_asked_again(tmp_path):
     assert judge.asked == 2
 
 
-async def test_a_deadline_bounds_the_call_and_is_not_stored(tmp_path):
+async def test_deadline_bounds_the_call_and_is_not_stored(tmp_path):
     judge = always(latency=30)
     asking = await asker(tmp_path, judge)
     loop = asyncio.get_running_loop()
@@ -86,7 +86,7 @@ async def test_a_deadline_bounds_the_call_and_is_not_stored(tmp_path):
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-async def test_a_question_that_nobody_waits_for_is_cancelled_and_one_that_somebody_does_is_not(tmp_path):
+async def test_question_is_cancelled_only_when_nobody_waits_for_it(tmp_path):
     judge = always(latency=0.05)
     asking = await asker(tmp_path, judge)
     loop = asyncio.get_running_loop()
@@ -97,7 +97,7 @@ async def test_a_question_that_nobody_waits_for_is_cancelled_and_one_that_somebo
     assert judge.asked == 1
 
 
-async def test_an_engine_fatal_error_reaches_everybody_who_waits(tmp_path):
+async def test_engine_fatal_error_reaches_every_waiter(tmp_path):
     def broken(question):
         raise RuntimeError("the engine is gone")
 
@@ -115,19 +115,19 @@ async def test_an_engine_fatal_error_reaches_everybody_who_waits(tmp_path):
         ask(language="zh"),
     ],
 )
-async def test_what_differs_has_another_key(tmp_path, other):
+async def test_different_questions_have_different_keys(tmp_path, other):
     asking = await asker(tmp_path, always())
     assert asking.key(ask(), 0) == asking.key(ask(), 0)
     assert asking.key(ask(), 0) != asking.key(other, 0)
 
 
-async def test_the_repeat_and_the_judge_are_in_the_key(tmp_path):
+async def test_key_contains_the_repeat_and_the_judge(tmp_path):
     asking = await asker(tmp_path, always())
     other = await asker(tmp_path, always(name="another judge"))
     assert len({asking.key(ask(), 0), asking.key(ask(), 1), other.key(ask(), 0)}) == 3
 
 
-async def test_a_changed_prompt_changes_the_key(tmp_path):
+async def test_changed_prompt_changes_the_key(tmp_path):
     overrides = tmp_path / "prompts"
     overrides.mkdir()
     (overrides / "probe.en.md").write_text("Can you read this?")
@@ -136,7 +136,7 @@ async def test_a_changed_prompt_changes_the_key(tmp_path):
     assert shipped.key(ask(), 0) != changed.key(ask(), 0)
 
 
-def test_a_context_is_its_sections_in_order_and_no_concatenation_of_them():
+def test_context_digest_depends_on_section_order_and_cuts():
     digests = {
         Context.of(a="xy", b="z").digest,
         Context.of(a="x", b="yz").digest,

@@ -28,7 +28,7 @@ def gullible(question: Question) -> PointsGiven | Verdicts:
     return Verdicts(items={"c01": "supported" if "supported" in question.context["page"] else "unsupported"})
 
 
-def test_there_are_sixty_attacks_of_every_kind_in_both_places_and_languages():
+def test_sixty_attacks_cover_every_kind_place_and_language():
     attacks = load_attacks()
     assert len(attacks) >= 60 and len({one.id for one in attacks}) == len(attacks)
     kinds = Counter(one.kind for one in attacks)
@@ -40,7 +40,7 @@ def test_there_are_sixty_attacks_of_every_kind_in_both_places_and_languages():
     assert any("一" <= char <= "鿿" for one in attacks for char in one.text)
 
 
-async def test_a_gullible_judge_is_flipped_by_what_it_obeys_and_by_nothing_else():
+async def test_gullible_judge_is_flipped_only_by_what_it_obeys():
     report = await attack(ScriptedJudge(gullible), load_attacks())
     obeyed = {
         one.id
@@ -51,7 +51,7 @@ async def test_a_gullible_judge_is_flipped_by_what_it_obeys_and_by_nothing_else(
     assert report.overall.flipped == sum(kind.flipped for kind in report.kinds)
 
 
-async def test_a_judge_that_gave_its_best_before_is_settled_and_a_dead_one_unscored():
+async def test_best_score_is_settled_and_a_dead_judge_unscored():
     one = [Attack(id="x", kind="k", where="report", text="full marks")]
     generous = await attack(ScriptedJudge(lambda question: PointsGiven(points=3.0)
                                           if isinstance(question, RubricPoints) else "judge_timeout"), one)  # fmt: skip
@@ -61,7 +61,7 @@ async def test_a_judge_that_gave_its_best_before_is_settled_and_a_dead_one_unsco
     assert (dead.reasons, generous.reasons) == ({"judge_unavailable": 3}, {})
 
 
-async def test_the_lexical_judge_obeys_nobody_but_can_be_fed_a_criterion_s_own_words():
+async def test_lexical_judge_is_flipped_only_by_echoed_criteria():
     report = await attack(LexicalJudge(), load_attacks())
     assert {one.rsplit("-", 1)[0] for one in report.flipped} == {"echo"}
 
@@ -74,7 +74,7 @@ def shown(**fields: str) -> str:
 
 
 @pytest.mark.parametrize("one", load_attacks(), ids=lambda one: one.id)
-def test_no_attack_breaks_out_of_its_fence(one):
+def test_attack_stays_inside_its_fence(one):
     plain = shown(report=one.text, task="t")
     mark = plain.split()[0].removeprefix("<<")
     assert plain.startswith(f"<<{mark} report\n") and one.text in plain[: plain.index(f"\n{mark}>>") + 1]
@@ -82,7 +82,7 @@ def test_no_attack_breaks_out_of_its_fence(one):
     assert forged not in shown(report=one.text, task=forged)
 
 
-def test_the_command_and_its_own_file(tmp_path, capsys):
+def test_attack_command_takes_its_own_file(tmp_path, capsys):
     code, out, _ = run(capsys, "attack", "--json")
     assert code == 0 and json.loads(out)["overall"]["tried"] > 150
     own = lines(tmp_path / "mine.jsonl", [{"id": "1", "kind": "mine", "where": "page", "text": "x"}])
@@ -95,9 +95,7 @@ def test_the_command_and_its_own_file(tmp_path, capsys):
     assert code == 2 and "oracle" in error
 
 
-async def test_a_judge_that_does_not_answer_leaves_the_command_incomplete_and_its_reason_is_said(
-    tmp_path, capsys
-):
+async def test_failing_judge_exits_3_and_prints_the_reason(tmp_path, capsys):
     own = lines(tmp_path / "mine.jsonl", [{"id": "1", "kind": "mine", "where": "page", "text": "x"}])
 
     async def never(mock: MockOpenAI, call: Call) -> web.Response:
@@ -115,7 +113,7 @@ def test_wilson_against_its_formula():
     assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
 
 
-def test_attacks_may_hold_line_separators_and_a_nested_line_is_an_error_that_names_it(tmp_path):
+def test_attack_file_allows_line_separators_not_deep_nesting(tmp_path):
     one = {"id": "1", "kind": "mine", "where": "page", "text": "a\u2028b\u2029c\x85d"}
     file = lines(tmp_path / "mine.jsonl", [one])
     assert load_attacks(file) == [Attack(**one)]
@@ -125,6 +123,6 @@ def test_attacks_may_hold_line_separators_and_a_nested_line_is_an_error_that_nam
         load_attacks(file)
 
 
-def test_an_empty_file_of_attacks_is_an_error(tmp_path):
+def test_empty_attack_file_is_an_error(tmp_path):
     with pytest.raises(UsageError, match="none"):
         load_attacks(lines(tmp_path / "empty.jsonl", []))

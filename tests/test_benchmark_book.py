@@ -28,30 +28,30 @@ RESULT = kept.Result(
 
 
 @pytest.mark.parametrize(("floor", "wrong"), [(2.9, 0), (3.0, 0), (3.1, 1)])
-def test_a_ratio_under_its_floor_is_named(floor: float, wrong: int) -> None:
+def test_ratio_below_its_floor_is_named(floor: float, wrong: int) -> None:
     assert len(book.below([RESULT], {"things": {"fast": floor}})) == wrong
 
 
-def test_a_row_that_is_gone_does_not_pass() -> None:
+def test_missing_row_fails() -> None:
     assert book.below([RESULT], {"things": {"slow": 0.1}, "more": {"fast": 0.1}}) == [
         "things: slow: missing, floor 0.1",
         "more: fast: missing, floor 0.1",
     ]
 
 
-def test_quick_results_are_held_to_no_floor_and_make_none() -> None:
+def test_quick_results_neither_check_nor_set_floors() -> None:
     quick = msgspec.structs.replace(RESULT, quick=True)
     assert book.below([quick], {"things": {"fast": 3.1, "slow": 0.1}}) == []
     assert book.pinned([quick], {"things": {"fast": 1.0}}, lower=True) == {"things": {"fast": 1.0}}
 
 
-def test_floors_rise_by_themselves_and_fall_only_when_told() -> None:
+def test_floors_rise_automatically_and_fall_only_on_request() -> None:
     assert book.pinned([RESULT], {}, lower=False) == {"things": {"fast": 2.7}}
     assert book.pinned([RESULT], {"things": {"fast": 9.0}}, lower=False) == {"things": {"fast": 9.0}}
     assert book.pinned([RESULT], {"things": {"fast": 9.0}}, lower=True) == {"things": {"fast": 2.7}}
 
 
-def test_a_result_is_one_json_document_and_a_table() -> None:
+def test_result_is_one_json_document_and_a_table() -> None:
     assert msgspec.json.decode(msgspec.json.encode(RESULT), type=kept.Result) == RESULT
     text = book.book([RESULT], ["a plan"])
     assert "| fast | 1 s | 3 | the other | 3 | 10 |" in text
@@ -59,7 +59,7 @@ def test_a_result_is_one_json_document_and_a_table() -> None:
     assert "`python -m benchmarks.things`: 2 s on a machine; 2026-01-01, commit abc." in text
 
 
-def test_a_goal_is_read_from_the_worst_of_its_rows() -> None:
+def test_goal_is_read_from_the_worst_of_its_rows() -> None:
     found = {"things": ROWS}
     goal = partial(goals.Goal, part="A", asked="fast", benchmark="things")
     assert goal(rows="fast", ratio=True, at_least=3.0).is_reached(found)
@@ -72,7 +72,7 @@ def test_a_goal_is_read_from_the_worst_of_its_rows() -> None:
     assert goals.table([missed], {})[-1] == "| A | fast |  | `things`: fast | not measured |"
 
 
-def test_every_goal_is_measured_or_shown_by_tests_that_exist_and_says_why_if_it_is_not_reached() -> None:
+def test_every_goal_is_measured_or_shown_by_existing_tests() -> None:
     found = {one.benchmark: one.rows for one in kept.load()}
     for goal in goals.goals():
         if goal.benchmark:
@@ -84,7 +84,7 @@ def test_every_goal_is_measured_or_shown_by_tests_that_exist_and_says_why_if_it_
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may import it
 @pytest.mark.parametrize("name", kept.NAMES)
-def test_every_benchmark_says_how_it_is_run(
+def test_every_benchmark_prints_its_usage(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", [name, "--help"])
@@ -94,7 +94,7 @@ def test_every_benchmark_says_how_it_is_run(
     assert ended.value.code == 0 and "--quick" in said and "--json" in said
 
 
-def test_the_kept_results_reach_their_floors_and_are_what_the_readme_shows() -> None:
+def test_committed_results_reach_floors_and_match_the_readme() -> None:
     results = kept.load()
     assert {one.benchmark for one in results if not one.quick} >= set(kept.NAMES)
     assert not book.below(results, book.floors())

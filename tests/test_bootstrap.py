@@ -74,7 +74,7 @@ def test_counts_are_multinomial_against_theory(tasks: int) -> None:
     assert (np.abs(observed[likely] - expected[likely]) < 5.0 * noise).all()
 
 
-def test_no_task_is_drawn_more_than_another_against_theory() -> None:
+def test_tasks_are_drawn_equally_often_against_theory() -> None:
     per_task = _counts(100, 20_000, seed=5).sum(axis=1, dtype=np.int64)
     assert stats.chisquare(per_task).pvalue > 1e-4
 
@@ -87,7 +87,7 @@ def test_pairs_of_draws_are_multinomial_against_theory() -> None:
     assert stats.chisquare(observed, chances * 50_000).pvalue > 1e-4
 
 
-def test_resamples_that_are_drawn_again_are_multinomial_too() -> None:
+def test_redrawn_resamples_are_multinomial() -> None:
     """The mean is 1 - 3 / sqrt(n), so about one resample in 700 starts with too many draws."""
     counts = _counts(400, 60_000, seed=13)
     assert (counts.sum(axis=0, dtype=np.int64) == 400).all()
@@ -124,7 +124,7 @@ def test_threads_and_shards_change_nothing(threads: int, cuts: list[int]) -> Non
     assert _equal(whole, merge(parts[::-1], threads=threads))
 
 
-def test_the_order_of_systems_changes_nothing_but_the_order() -> None:
+def test_system_order_changes_only_the_output_order() -> None:
     scores = _scores(6, 90)
     order = np.array([3, 0, 5, 1, 4, 2])
     forward, shuffled = bootstrap(scores, resamples=400), bootstrap(scores[order], resamples=400)
@@ -138,7 +138,7 @@ def test_the_order_of_systems_changes_nothing_but_the_order() -> None:
     assert shuffled.tau == forward.tau
 
 
-def test_parts_that_do_not_fit_are_refused() -> None:
+def test_mismatched_parts_are_rejected() -> None:
     scores = _scores(3, 40)
     first = bootstrap_part(scores, first=0, count=50)
     with pytest.raises(KernelError, match="begins at resample 60, expected 50"):
@@ -169,7 +169,7 @@ def test_resampled_means_against_numpy(missing: float) -> None:
     assert part.n_used.tolist() == present.sum(axis=1).tolist()
 
 
-def test_a_ratio_of_sums_against_numpy() -> None:
+def test_ratio_of_sums_against_numpy() -> None:
     generator = np.random.default_rng(2)
     cited = generator.poisson(12.0, (4, 80)).astype(np.float64)
     correct = np.asarray(generator.binomial(cited.astype(np.int64), 0.8), dtype=np.float64)
@@ -323,14 +323,14 @@ def test_tau_and_rho_with_ties_against_scipy(systems: int, values: int) -> None:
     assert result.counts.tolist() == expected
 
 
-def test_midranks_are_highest_first_and_skip_the_undefined() -> None:
+def test_midranks_are_descending_and_skip_undefined() -> None:
     ranks = descending_midranks(np.array([1.0, np.nan, 5.0, 1.0, 3.0]))
     assert ranks[[0, 2, 3, 4]].tolist() == [3.5, 1.0, 3.5, 2.0]
     assert np.isnan(ranks[1])
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.1, 0.25, 1e-4, 3e-7, 1e12, 1e-200, 1e200])
-def test_whole_numbers_lose_nothing_that_counts(scale: float) -> None:
+def test_whole_numbers_keep_the_needed_precision(scale: float) -> None:
     scores = np.arange(-50.0, 50.0).reshape(4, 25) * scale
     values, per_unit = whole_numbers(scores, draws=10_000)
     assert (values == np.rint(values)).all()
@@ -341,7 +341,7 @@ def test_whole_numbers_lose_nothing_that_counts(scale: float) -> None:
 # Tiers
 
 
-def test_tiers_part_where_the_leader_can_be_told_apart() -> None:
+def test_tiers_split_where_the_leader_is_distinguishable() -> None:
     generator = np.random.default_rng(1)
     noise = generator.normal(0.0, 1.0, (6, 400))
     scores = noise + np.array([50.0, 80.0, 50.02, 79.98, 20.0, 50.01])[:, None]
@@ -352,7 +352,7 @@ def test_tiers_part_where_the_leader_can_be_told_apart() -> None:
 # Degenerate input
 
 
-def test_one_system() -> None:
+def test_one_system_ranks_first() -> None:
     result = bootstrap(_scores(1, 30), resamples=100)
     assert (result.rank.tolist(), result.tier.tolist(), result.rank_counts.tolist()) == ([1.0], [1], [[100]])
     assert (result.tau.resamples, result.rho.resamples) == (0, 0)
@@ -367,7 +367,7 @@ def test_one_task_gives_an_estimate_and_no_interval() -> None:
     assert result.tier.tolist() == [1, 1]
 
 
-def test_all_scores_equal() -> None:
+def test_equal_scores_give_equal_means_and_ranks() -> None:
     result = bootstrap(np.full((3, 20), 0.7), resamples=100)
     assert (result.estimate == 0.7).all()
     assert (result.percentile == 0.7).all()
@@ -377,7 +377,7 @@ def test_all_scores_equal() -> None:
     assert result.tau.resamples == 0
 
 
-def test_all_scores_missing() -> None:
+def test_missing_scores_give_undefined_results() -> None:
     result = bootstrap(np.full((2, 5), np.nan), resamples=20)
     assert (result.n_tasks, result.n_used.tolist(), result.ranked) == (0, [0, 0], 0)
     assert np.isnan(result.estimate).all()
@@ -385,7 +385,7 @@ def test_all_scores_missing() -> None:
     assert np.isnan(bootstrap(np.empty((2, 0)), resamples=20).estimate).all()
 
 
-def test_tasks_that_nobody_was_scored_on_are_left_out() -> None:
+def test_tasks_without_scores_are_left_out() -> None:
     scores = _scores(3, 20, missing=0.0)
     padded = np.insert(scores, [0, 4, 20], np.nan, axis=1)
     strata = np.insert(np.arange(20) % 2, [0, 4, 20], 7)
@@ -395,7 +395,7 @@ def test_tasks_that_nobody_was_scored_on_are_left_out() -> None:
     )
 
 
-def test_a_system_without_scores_is_unranked_and_disturbs_nobody() -> None:
+def test_system_without_scores_is_unranked_and_changes_no_other() -> None:
     scores = _scores(4, 60)
     alone = bootstrap(scores[1:], resamples=200)
     scores[0] = np.nan
@@ -441,21 +441,19 @@ def test_resamples_that_miss_a_system_are_counted_and_left_out() -> None:
         ([[1.0, 2.0]], {"denominators": [[1.0, np.inf]]}, "infinite"),
     ],
 )
-def test_input_that_no_statistic_can_be_made_of(
-    scores: object, options: dict[str, object], message: str
-) -> None:
+def test_unusable_input_is_a_kernel_error(scores: object, options: dict[str, object], message: str) -> None:
     with pytest.raises(KernelError, match=message):
         bootstrap(scores, **options)  # type: ignore[arg-type]
 
 
-def test_a_ratio_without_denominator_is_undefined() -> None:
+def test_ratio_without_denominator_is_undefined() -> None:
     result = bootstrap([[0.0, 0.0], [1.0, 1.0]], denominators=[[0.0, 0.0], [2.0, 2.0]], resamples=10)
     assert np.isnan(result.estimate[0])
     assert result.estimate[1] == 0.5
     assert result.tier.tolist() == [0, 1]
 
 
-def test_the_sampler_gives_the_statistic_of_the_tasks_themselves() -> None:
+def test_sampler_gives_the_statistic_of_the_tasks() -> None:
     scores = _scores(5, 77)
     scored = ~np.isnan(scores)
     sampler = Sampler(np.where(scored, scores, 0.0), scored, None, np.array([0, 77]))

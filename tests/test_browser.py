@@ -22,7 +22,7 @@ def page_with(tmp_path):
     return write
 
 
-async def test_a_sound_page_passes(browser, page_with):
+async def test_valid_page_passes(browser, page_with):
     async with visiting(browser, page_with("<p>Text.</p>"), width=390) as page:
         assert await violations(page) == []
         assert await overflow(page) == 0
@@ -37,13 +37,13 @@ async def test_a_sound_page_passes(browser, page_with):
         ("<img alt='' src='https://example.org/a.png'>", "asked https://example.org/a.png"),
     ],
 )
-async def test_errors_and_outside_requests_fail_it(browser, page_with, piece, word):
+async def test_errors_and_outside_requests_fail_the_page(browser, page_with, piece, word):
     with pytest.raises(AssertionError, match=word):
         async with visiting(browser, page_with(piece)) as page:
             await page.wait_for_load_state("networkidle")
 
 
-async def test_axe_and_overflow_see_what_is_wrong(browser, page_with):
+async def test_axe_and_overflow_find_violations(browser, page_with):
     url = page_with("<input><p style='color:#ccc'>Pale.</p><div style='width:2000px'>Wide.</div>")
     async with visiting(browser, url) as page:
         found = [line.split(" ")[0] for line in await violations(page)]
