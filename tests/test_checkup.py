@@ -30,7 +30,7 @@ def bad(nodes: list[object], **settings: object) -> dict[str, str]:
     return {finding.what: finding.found for finding in found if not finding.good}
 
 
-def test_nothing_is_wrong_with_equal_nodes():
+def test_equal_nodes_pass():
     assert bad([GOOD, msgspec.structs.replace(GOOD, name="two")]) == {}
 
 
@@ -44,12 +44,12 @@ def test_nothing_is_wrong_with_equal_nodes():
         ({"skew": -7.0}, "cluster clocks", "two -7.0 s"),
     ],
 )
-def test_a_node_that_is_different_is_named(change, what, said):
+def test_differing_node_is_named(change, what, said):
     found = bad([GOOD, msgspec.structs.replace(GOOD, name="two", **change)])
     assert list(found) == [what] and said in found[what]
 
 
-def test_silence_doubt_and_too_few_gpus():
+def test_silent_nodes_and_too_few_gpus_are_reported():
     assert bad([GOOD, "two"]) == {"cluster nodes": "1 of 2 answer; not two"}
     assert bad([msgspec.structs.replace(GOOD, skew=5.0, doubt=10.0)]) == {}
     judge = {"backend": "vllm", "model": "m", "replicas": 2}
@@ -60,7 +60,7 @@ def test_silence_doubt_and_too_few_gpus():
 
 
 @pytest.mark.timeout(300)
-async def test_every_node_of_a_real_cluster_answers(tmp_path, capsys):
+async def test_every_node_of_a_cluster_answers(tmp_path, capsys):
     import asyncio
 
     async with MockOpenAI() as mock:
@@ -76,7 +76,7 @@ async def test_every_node_of_a_real_cluster_answers(tmp_path, capsys):
             assert found["cluster clocks"]["good"] and found["cluster versions"]["good"]
 
 
-def test_a_cluster_that_is_not_there_is_a_finding(tmp_path, capsys):
+def test_missing_cluster_is_a_finding(tmp_path, capsys):
     code, out, _ = run(capsys, "doctor", world(tmp_path, cluster="127.0.0.1:1"), "--json")
     (found,) = [finding for finding in json.loads(out) if finding["what"] == "cluster"]
     assert code == 1 and not found["good"] and "127.0.0.1:1" in found["found"]

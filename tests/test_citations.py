@@ -42,14 +42,12 @@ def triplets(text: str, *handed: Citation) -> list[tuple[str, int, str]]:
         ("塔又长高了一些（参考：[5]）。", "塔又长高了一些。", [5]),
     ],
 )
-def test_a_mark_of_every_form_gives_its_sentence_and_its_source(
-    sentence: str, fact: str, sources: list[int]
-) -> None:
+def test_every_mark_form_gives_its_sentence_and_source(sentence: str, fact: str, sources: list[int]) -> None:
     urls = {5: "https://five.example/a", 15: "https://fifteen.example/b"}
     assert triplets(sentence + LIST) == [(fact, index, urls[index]) for index in sources]
 
 
-def test_links_and_bare_urls_are_sources_and_titles_stay_in_the_fact() -> None:
+def test_links_and_bare_urls_are_sources_and_titles_stay() -> None:
     text = (
         "A [field trial](https://a.example/x_(y)#:~:text=a%20trial) ran. It is told at https://b.example/p?q=1. "
         "全文载于 https://c.example/路径。随后结束。"
@@ -77,17 +75,17 @@ def test_links_and_bare_urls_are_sources_and_titles_stay_in_the_fact() -> None:
         "Windows 15 counted 15 [7]." + LIST,
     ],
 )
-def test_what_is_no_citation_gives_no_triplet(text: str) -> None:
+def test_other_brackets_give_no_triplet(text: str) -> None:
     assert triplets(text) == []
 
 
-def test_a_range_is_every_number_in_it() -> None:
+def test_range_cites_every_number_in_it() -> None:
     entries = "\n".join(f"[{i}] T{i}. https://r.example/{i}" for i in range(1, 9))
     found = triplets(f"全国样本显示收入上升【1-3，8】。\n\n## 参考文献\n{entries}")
     assert [index for _, index, _ in found] == [1, 2, 3, 8]
 
 
-def test_lists_that_restart_their_numbers_belong_to_the_text_above_them() -> None:
+def test_restarted_lists_belong_to_the_text_above_them() -> None:
     text = (
         "# A\nAlpha has grown [1].\n\n## Sources\n[1] One. https://one.example\n\n"
         "# B\nBeta has fallen [1].\n\n## Sources\n[1] Other. https://other.example\n"
@@ -111,40 +109,40 @@ def test_lists_that_restart_their_numbers_belong_to_the_text_above_them() -> Non
         ("## References\n\nAll were read.\n\n[1] Smith, https://a.example/t", "https://a.example/t"),
     ],
 )
-def test_reference_lists_in_their_many_shapes(listed: str, url: str) -> None:
+def test_reference_lists_of_every_shape_are_read(listed: str, url: str) -> None:
     assert triplets(f"Alpha has grown [1].\n\n{listed}") == [("Alpha has grown.", 1, url)]
 
 
-def test_a_numbered_link_to_a_place_in_the_report_is_a_mark() -> None:
+def test_numbered_internal_link_is_a_mark() -> None:
     assert triplets("Alpha has grown [[1]](#one).\n\n## Sources\n[1] Smith, https://a.example/t") == [
         ("Alpha has grown.", 1, "https://a.example/t")
     ]
     assert triplets("Alpha [has](#one) grown.") == []
 
 
-def test_a_link_to_what_the_list_has_bears_its_number() -> None:
+def test_link_to_a_listed_source_takes_its_number() -> None:
     assert triplets("The [tower](https://five.example/a) has grown." + LIST) == [
         ("The [tower] has grown.", 5, "https://five.example/a")
     ]
 
 
-def test_numbers_are_the_same_with_and_without_leading_zeros() -> None:
+def test_leading_zeros_do_not_change_a_number() -> None:
     assert triplets("Alpha has grown [05]." + LIST) == [("Alpha has grown.", 5, "https://five.example/a")]
 
 
-def test_a_row_of_figures_is_named_by_its_first_cell() -> None:
+def test_table_row_is_named_by_its_first_cell() -> None:
     assert triplets("| Year | Price |\n|---|---|\n| 2019 | 12 [5] |" + LIST) == [
         ("2019, Price: 12", 5, "https://five.example/a")
     ]
 
 
-def test_footnotes_with_words_as_labels() -> None:
+def test_footnotes_may_have_word_labels() -> None:
     assert triplets("Alpha has grown.[^smith]\n\n[^smith]: Smith, https://a.example") == [
         ("Alpha has grown.", 1, "https://a.example")
     ]
 
 
-def test_citations_handed_over_apart_define_what_the_text_does_not() -> None:
+def test_separate_citations_define_marks_the_text_lacks() -> None:
     handed = (Citation(url="https://h.example/1"), Citation(url="https://h.example/x", marker="[5]"))
     assert triplets("Alpha has grown [1][5]." + LIST, *handed) == [
         ("Alpha has grown.", 1, "https://h.example/1"),
@@ -152,7 +150,7 @@ def test_citations_handed_over_apart_define_what_the_text_does_not() -> None:
     ]
 
 
-def test_cells_and_short_items_bring_their_context_along() -> None:
+def test_cells_and_short_items_keep_their_context() -> None:
     text = (
         "## Costs\n\n- Panels: 40 [5]\n\n"
         "| Part | Price | Source |\n|---|---|---|\n| Inverter | 12 [5] | |\n| Roof | 9 | [15] |\n" + LIST
@@ -164,14 +162,14 @@ def test_cells_and_short_items_bring_their_context_along() -> None:
     ]
 
 
-def test_a_list_goes_on_after_an_entry_without_an_address() -> None:
+def test_list_continues_after_an_entry_without_a_url() -> None:
     listed = "[5] https://five.example/a\n\n[7] A book of towers\n\n[6] https://six.example/c\n"
     assert triplets("Alpha has grown [6].\n\n## References\n" + listed) == [
         ("Alpha has grown.", 6, "https://six.example/c")
     ]
 
 
-def test_a_heading_may_be_closed_and_a_list_item_is_no_heading() -> None:
+def test_closed_heading_is_read_and_list_item_is_not_one() -> None:
     assert [(line.kind, line.text) for line in lines("## Costs ##\n- Sources:")] == [
         ("heading", "Costs"),
         ("item", "Sources:"),
@@ -181,7 +179,7 @@ def test_a_heading_may_be_closed_and_a_list_item_is_no_heading() -> None:
 
 
 @pytest.mark.parametrize("tooltip", ['"(seen)"', "'seen'", "(seen)"])
-def test_a_tooltip_is_quoted(tooltip: str) -> None:
+def test_link_tooltip_must_be_quoted(tooltip: str) -> None:
     assert triplets(f"The [tower](https://a.example {tooltip}) has grown.") == [
         ("The [tower] has grown.", 0, "https://a.example")
     ]
@@ -190,19 +188,19 @@ def test_a_tooltip_is_quoted(tooltip: str) -> None:
     ]
 
 
-def test_a_row_may_have_more_cells_than_the_head() -> None:
+def test_row_may_have_more_cells_than_the_header() -> None:
     text = "| Part | Price |\n|---|---|\n| Inverter | 12 | new [5] |\n" + LIST
     assert [fact for fact, _, _ in triplets(text)] == ["Inverter, new"]
 
 
-def test_a_link_may_be_as_long_as_an_address_and_have_a_title() -> None:
+def test_link_may_have_the_longest_url_and_a_title() -> None:
     url = "https://a.example/".ljust(MAX_URL, "x")
     assert triplets(f'The [tower]({url} "seen from the river") has grown.') == [
         ("The [tower] has grown.", 0, url)
     ]
 
 
-def test_a_lone_mark_belongs_to_the_sentence_before_it_but_not_across_a_heading() -> None:
+def test_lone_mark_belongs_to_the_sentence_in_its_section() -> None:
     found = triplets(
         "Alpha has grown.\n（参考：[5]）\n\nSource: [15]\n\n## Next\n[5]\n\nMore prose here." + LIST
     )
@@ -228,18 +226,18 @@ def test_one_page_cited_twice_in_a_sentence_is_one_triplet() -> None:
         ("It is doı: 10.1234/abc there.", "https://doi.org/10.1234/abc"),
     ],
 )
-def test_an_address_is_a_mark_in_any_case_of_any_alphabet(text: str, url: str) -> None:
+def test_addresses_are_recognised_in_any_case(text: str, url: str) -> None:
     assert [piece.url for piece in pieces(text, ()) if isinstance(piece, Mark)] == [url]
 
 
-def test_urls_are_cut_where_prose_goes_on() -> None:
+def test_urls_end_where_prose_continues() -> None:
     assert clean_url("https://a.example/x_(y)).,") == "https://a.example/x_(y)"
     assert clean_url("<https://a.example/#part:~:text=b,-c>") == "https://a.example/#part"
     assert url_key("https://A.example:443/x#y") == url_key("https://a.example/x.")
     assert url_key("doi:nothing") == "doi:nothing"
 
 
-def test_the_cleaner_keeps_prose_and_removes_marks_and_lists() -> None:
+def test_cleaner_keeps_prose_and_removes_marks_and_lists() -> None:
     text = (
         "# Title\n\nAlpha has grown [15†L10][5], as a [trial](https://a.example) shows"
         " ([a.example](https://a.example)).  \n(Source: https://b.example)\n\n- **Item** holds 5 km²【15】。\n\n"
@@ -264,11 +262,11 @@ def test_the_cleaner_keeps_prose_and_removes_marks_and_lists() -> None:
         ),
     ],
 )
-def test_the_cleaner_tells_marks_from_what_looks_like_one(text: str, cleaned: str) -> None:
+def test_cleaner_distinguishes_marks_from_lookalikes(text: str, cleaned: str) -> None:
     assert clean_report(text) == cleaned
 
 
-def test_the_cleaner_leaves_text_without_marks_as_it_is() -> None:
+def test_cleaner_leaves_text_without_marks_unchanged() -> None:
     text = "# 标题\n\n没有引用的文字，  共 15 人。\n\nSources of growth are many.\n\n## Sources of trade\n\nIt grew."
     assert clean_report(text) == text
 
@@ -299,7 +297,7 @@ def _hostile() -> dict[str, str]:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", sorted(_hostile()))
-def test_as_much_hostile_text_as_a_report_may_hold_ends(name: str) -> None:
+def test_largest_hostile_report_is_parsed_in_time(name: str) -> None:
     """Nothing here measures time; a quadratic pattern would not come back before the timeout."""
     text = _hostile()[name]
     parse.__wrapped__(text)
@@ -312,7 +310,7 @@ MARKUP = st.lists(st.sampled_from(PIECES)).map("".join)
 
 @settings(max_examples=300, deadline=None)
 @given(MARKUP)
-def test_any_text_is_parsed_and_cleaning_twice_is_cleaning_once(text: str) -> None:
+def test_any_text_is_parsed_and_cleaning_is_idempotent(text: str) -> None:
     for triplet in parse.__wrapped__(text + LIST).triplets:
         assert triplet.url and triplet.fact
     assert [line.raw for line in lines(text)] == text.splitlines()
@@ -320,7 +318,7 @@ def test_any_text_is_parsed_and_cleaning_twice_is_cleaning_once(text: str) -> No
     assert "five.example" not in cleaned
 
 
-def test_real_reports_give_the_triplets_that_a_judge_extracted() -> None:
+def test_real_reports_give_the_triplets_a_judge_extracted() -> None:
     """Eight real reports in bracket style: for each URL at least 95% of the recorded triplets, and at most 5% more."""
     for line in shared("golden/fact/dls_science_03_17_dedup.jsonl").read_text(encoding="utf-8").splitlines():
         row = msgspec.json.decode(line)
@@ -338,7 +336,7 @@ def test_real_reports_give_the_triplets_that_a_judge_extracted() -> None:
         ("该项目已完成。2月开始试运行。", []),
     ],
 )
-def test_a_bare_number_after_the_full_stop_is_a_mark_if_the_list_has_it(body, facts):
+def test_listed_number_after_a_full_stop_is_a_mark(body, facts):
     listed = "\n\n## References\n1. Two winters, https://a.example/1\n2. Other, https://a.example/2\n"
     found = [(triplet.ref_idx, triplet.fact) for triplet in parse(body + listed).triplets]
     assert [(index, True) for index, _ in facts] == [(index, True) for index, _ in found]

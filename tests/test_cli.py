@@ -40,7 +40,7 @@ def one_line(error: str) -> str:
     return error
 
 
-def test_a_good_run_is_done_and_its_second_is_answered_from_the_store(tmp_path, capsys):
+def test_second_run_is_answered_from_the_store(tmp_path, capsys):
     config = world(tmp_path)
     code, out, _ = run(capsys, "evaluate", config)
     assert code == 0 and "system0" in out and "200 asked" in out
@@ -54,7 +54,7 @@ def test_a_good_run_is_done_and_its_second_is_answered_from_the_store(tmp_path, 
         assert (tmp_path / "run" / name).stat().st_size > 100
 
 
-def test_json_is_one_document_on_stdout_and_nothing_else(tmp_path, capsys):
+def test_json_prints_a_single_document_on_stdout(tmp_path, capsys):
     code, out, _ = run(capsys, "evaluate", world(tmp_path), "--json")
     assert code == 0
     assert json.loads(out)["scorecards"] == 20
@@ -69,7 +69,7 @@ def test_serial_and_concurrent_runs_are_equal(tmp_path, capsys):
     )
 
 
-def test_repeats_and_samples_are_rows_of_their_own(tmp_path, capsys):
+def test_repeats_and_samples_get_separate_rows(tmp_path, capsys):
     config = world(tmp_path, systems=1, tasks=1)
     rows = [
         {"task_id": "0", "system": "system0", "text": text("x", 1), "sample": sample} for sample in (0, 1)
@@ -116,7 +116,7 @@ def test_repeats_and_samples_are_rows_of_their_own(tmp_path, capsys):
         ({"store": "nonsense://x"}, "nonsense"),
     ],
 )
-def test_a_wrong_configuration_is_one_line_that_names_it(tmp_path, capsys, settings, named):
+def test_wrong_configuration_gives_one_line(tmp_path, capsys, settings, named):
     code, out, error = run(capsys, "evaluate", changed(world(tmp_path), **settings))
     assert (code, out) == (2 if "store" not in settings else 1, "")
     assert named in one_line(error)
@@ -126,13 +126,13 @@ def test_a_wrong_configuration_is_one_line_that_names_it(tmp_path, capsys, setti
     ("content", "named"),
     [("tasks: [", "YAML"), ("- a list", "mapping"), ("", "mapping"), ("a: \xff", "YAML")],
 )
-def test_a_file_that_is_no_configuration_is_one_line(tmp_path, capsys, content, named):
+def test_invalid_configuration_file_gives_one_line(tmp_path, capsys, content, named):
     (tmp_path / "bad.yaml").write_bytes(content.encode("latin-1"))
     code, _, error = run(capsys, "evaluate", tmp_path / "bad.yaml")
     assert code == 2 and named in one_line(error)
 
 
-def test_a_missing_configuration_and_a_missing_run_are_one_line(tmp_path, capsys):
+def test_missing_configuration_or_run_gives_one_line(tmp_path, capsys):
     for command in (
         ["evaluate", tmp_path / "none.yaml"],
         ["plan", tmp_path / "none.yaml"],
@@ -145,7 +145,7 @@ def test_a_missing_configuration_and_a_missing_run_are_one_line(tmp_path, capsys
         assert code == 2 and "none" in one_line(error)
 
 
-def test_an_interrupt_while_the_command_is_imported_ends_it_quietly():
+def test_interrupt_during_import_exits_quietly():
     script = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["adjudge"]
     code = f"""
 import os, signal, sys
@@ -165,7 +165,7 @@ main()
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_output_that_nobody_reads_on_is_no_failure(tmp_path, capsys, form):
+def test_closed_output_pipe_is_not_a_failure(tmp_path, capsys, form):
     run(capsys, "evaluate", world(tmp_path))
     show = ["show", str(tmp_path / "run"), "--task", "1", "--system", "system2"]
     read, write = os.pipe()
@@ -175,14 +175,14 @@ def test_output_that_nobody_reads_on_is_no_failure(tmp_path, capsys, form):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_run_that_asks_nothing_does_not_say_that_it_was_answered(tmp_path, capsys):
+def test_run_without_questions_claims_no_answers(tmp_path, capsys):
     config = world(tmp_path, systems=1, tasks=1)
     lines(tmp_path / "reports" / "system0.jsonl", [{"task_id": "0", "system": "system0", "text": ""}])
     code, out, _ = run(capsys, "evaluate", config)
     assert code == 0 and "0 asked, 0 from the store;" in out
 
 
-def test_usage_errors_are_two(capsys):
+def test_usage_errors_exit_with_2(capsys):
     assert run(capsys)[0] == 2
     assert run(capsys, "judge")[0] == 2
     assert run(capsys, "evaluate")[0] == 2
@@ -190,13 +190,13 @@ def test_usage_errors_are_two(capsys):
 
 
 @pytest.mark.parametrize("port", ["99999", "-1", "65536", "0000099999", "1e3", "٣"])
-def test_what_is_no_port_is_a_usage_error(tmp_path, capsys, port):
+def test_invalid_port_is_a_usage_error(tmp_path, capsys, port):
     for command in (["view", tmp_path], ["serve", world(tmp_path)]):
         code, _, error = run(capsys, *command, "--port", port)
         assert code == 2 and f"'{port}' is no port" in error
 
 
-def test_bad_lines_are_left_out_and_named_and_the_rest_is_evaluated(tmp_path, capsys):
+def test_bad_lines_are_named_and_the_rest_is_evaluated(tmp_path, capsys):
     config = world(tmp_path, systems=1, tasks=3)
     good = json.dumps({"task_id": "0", "system": "system0", "text": text("x", 1)}).encode()
     bad = [
@@ -223,7 +223,7 @@ def test_bad_lines_are_left_out_and_named_and_the_rest_is_evaluated(tmp_path, ca
     assert {row["task_id"] for row in rows} == {"0"} and all(row["status"] == "scored" for row in rows)
 
 
-def test_a_byte_order_mark_is_no_part_of_a_file_s_first_line(tmp_path, capsys):
+def test_byte_order_mark_is_ignored(tmp_path, capsys):
     config = world(tmp_path, systems=1, tasks=2)
     for file in (tmp_path / "tasks.jsonl", tmp_path / "reports" / "system0.jsonl"):
         file.write_bytes(BOM_UTF8 + file.read_bytes())
@@ -231,7 +231,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file_s_first_line(tmp_path, capsys):
     assert pq.read_table(tmp_path / "run" / "scores.parquet")["task_id"].unique().to_pylist() == ["0", "1"]
 
 
-def test_equal_rows_are_one_and_contradicting_rows_an_error_that_names_both(tmp_path, capsys):
+def test_duplicate_rows_merge_and_contradictions_are_errors(tmp_path, capsys):
     config = world(tmp_path, systems=1, tasks=1)
     row = {"task_id": "0", "system": "system0", "text": text("x", 1)}
     lines(tmp_path / "reports" / "again.jsonl", [row])
@@ -242,7 +242,7 @@ def test_equal_rows_are_one_and_contradicting_rows_an_error_that_names_both(tmp_
     assert code == 2 and "again.jsonl:1" in one_line(error) and "system0.jsonl:1" in error
 
 
-def test_empty_and_oversized_reports_take_the_minimum_and_are_not_judged(tmp_path, capsys):
+def test_empty_and_oversized_reports_get_the_minimum_unjudged(tmp_path, capsys):
     config = world(tmp_path, systems=1, tasks=3)
     rows = [
         {"task_id": "0", "system": "system0", "text": "  \n "},
@@ -278,7 +278,7 @@ def test_missing_and_invalid_gold_leave_that_task_unscored(tmp_path, capsys):
     assert "gold_missing" in out
 
 
-def test_a_dead_judge_leaves_everything_unscored_with_its_reason(tmp_path, capsys):
+def test_dead_judge_leaves_everything_unscored_with_a_reason(tmp_path, capsys):
     judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
     code, out, _ = run(capsys, "evaluate", world(tmp_path, systems=1, tasks=1, judge=judge))
     assert code == 3 and "judge_unavailable" in out
@@ -286,7 +286,7 @@ def test_a_dead_judge_leaves_everything_unscored_with_its_reason(tmp_path, capsy
     assert {(row["value"], row["reason"]) for row in rows} == {(None, "judge_unavailable")}
 
 
-def test_show_gives_every_question_and_answer_wherever_it_is_asked(tmp_path, capsys, monkeypatch):
+def test_show_prints_every_question_from_any_folder(tmp_path, capsys, monkeypatch):
     config = world(tmp_path)
     monkeypatch.chdir(tmp_path)
     run(capsys, "evaluate", changed(config, tasks="tasks.jsonl", store="store", out="run").name)
@@ -301,7 +301,7 @@ def test_show_gives_every_question_and_answer_wherever_it_is_asked(tmp_path, cap
     assert code == 2 and "nobody" in one_line(error)
 
 
-def test_plan_counts_what_a_run_then_asks_and_writes_nothing(tmp_path, capsys):
+def test_plan_counts_the_questions_and_writes_nothing(tmp_path, capsys):
     config = world(tmp_path)
     code, out, _ = run(capsys, "plan", config, "--json")
     planned = json.loads(out)
@@ -313,7 +313,7 @@ def test_plan_counts_what_a_run_then_asks_and_writes_nothing(tmp_path, capsys):
     assert json.loads(out)["stored"] == 200 and json.loads(out)["prompt_tokens"] == 0
 
 
-def test_plan_reads_again_what_was_blocked_and_is_allowed_now(tmp_path, capsys):
+def test_plan_rereads_blocked_pages_that_are_now_allowed(tmp_path, capsys):
     config = world(tmp_path, systems=1, tasks=1, protocols=["fact"], fetch={"mode": "live"})
     text = "The bridge is 300 metres long [1].\n\n## References\n[1] http://127.0.0.1:1/bridge\n"
     lines(tmp_path / "reports" / "system0.jsonl", [{"task_id": "0", "system": "system0", "text": text}])
@@ -328,7 +328,7 @@ def test_plan_reads_again_what_was_blocked_and_is_allowed_now(tmp_path, capsys):
     assert unread({"mode": "live", "allow": ["127.0.0.1:1"]}) == (1, 1)
 
 
-def test_plan_says_what_cannot_be_judged(tmp_path, capsys):
+def test_plan_reports_what_cannot_be_judged(tmp_path, capsys):
     config = world(tmp_path, systems=1, tasks=2)
     tasks = [json.loads(line) for line in (tmp_path / "tasks.jsonl").read_text().splitlines()]
     del tasks[0]["gold"]
@@ -348,7 +348,7 @@ def test_protocols_chosen_by_name_keep_their_options(tmp_path, capsys):
     assert code == 0 and json.loads(out)["questions"] == {"RubricPoints": 11}
 
 
-def test_an_out_that_cannot_be_written_is_known_before_anything_is_asked(tmp_path, capsys):
+def test_unwritable_out_fails_before_any_question(tmp_path, capsys):
     config = world(tmp_path)
     (tmp_path / "file").write_text("")
     code, _, error = run(capsys, "evaluate", config, "--out", tmp_path / "file" / "run")
@@ -384,7 +384,7 @@ def test_compare_and_agreement_of_a_run(tmp_path, capsys):
     assert code == 0 and "score" in out
 
 
-def test_doctor_looks_at_the_configuration(tmp_path, capsys):
+def test_doctor_checks_the_configuration(tmp_path, capsys):
     code, out, _ = run(capsys, "doctor", world(tmp_path))
     assert code == 0 and "store" in out and "judge" in out
     judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
@@ -392,7 +392,7 @@ def test_doctor_looks_at_the_configuration(tmp_path, capsys):
     assert code == 1 and "judge_unavailable" in out
 
 
-async def test_doctor_does_not_have_a_server_started_that_answers(tmp_path, capsys):
+async def test_doctor_suggests_thinking_for_a_truncated_answer(tmp_path, capsys):
     async def thinks(mock: MockOpenAI, call: Call) -> web.Response:
         return completion("<think>Hm", finish_reason="length")
 
@@ -402,7 +402,7 @@ async def test_doctor_does_not_have_a_server_started_that_answers(tmp_path, caps
     assert code == 1 and "answer_truncated  -> set judge: thinking: true" in out
 
 
-def test_doctor_asks_every_member_of_a_panel_and_every_server(tmp_path, capsys):
+def test_doctor_checks_every_panel_member_and_server(tmp_path, capsys):
     servers = {
         "backend": "openai",
         "model": "m",

@@ -64,7 +64,7 @@ async def score(evaluator, config):
 
 
 @pytest.mark.parametrize("evaluators", [1, 2, 4])
-async def test_the_lexical_judge_gives_the_same_rows(tmp_path, evaluators):
+async def test_lexical_judge_gives_the_same_rows(tmp_path, evaluators):
     path = world(tmp_path, systems=5, tasks=7)
     alone = await evaluate_async(RunConfig.load(path))
     result = await evaluate_async(on_cluster(path, "cluster", evaluators=evaluators))
@@ -78,7 +78,7 @@ async def test_the_lexical_judge_gives_the_same_rows(tmp_path, evaluators):
 
 
 @pytest.mark.parametrize("evaluators", [1, 2, 4])
-async def test_a_scripted_judge_gives_the_same_scorecards(tmp_path, evaluators):
+async def test_scripted_judge_gives_the_same_scorecards(tmp_path, evaluators):
     config = on_cluster(world(tmp_path, systems=4, tasks=6, repeats=2), evaluators=evaluators)
     async with open_evaluator(config, judge=scripted) as evaluator:
         alone = await score(evaluator, config)
@@ -89,7 +89,7 @@ async def test_a_scripted_judge_gives_the_same_scorecards(tmp_path, evaluators):
     assert together == alone
 
 
-async def test_the_limit_of_requests_holds_across_evaluators(tmp_path):
+async def test_request_limit_holds_across_evaluators(tmp_path):
     async with MockOpenAI(latency=0.05) as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 10}
         config = on_cluster(world(tmp_path, systems=6, tasks=6, judge=judge), evaluators=4)
@@ -98,7 +98,7 @@ async def test_the_limit_of_requests_holds_across_evaluators(tmp_path):
         assert 8 <= mock.peak <= 10
 
 
-async def test_the_limit_of_tokens_a_minute_holds_across_evaluators(tmp_path):
+async def test_token_rate_limit_holds_across_evaluators(tmp_path):
     asked: list[float] = []
 
     async def noted(mock, call) -> None:
@@ -125,7 +125,7 @@ async def test_the_limit_of_tokens_a_minute_holds_across_evaluators(tmp_path):
         (JudgeError, {"backend": "openai", "url": "http://127.0.0.1:1/v2#x?", "model": "m"}),
     ],
 )
-async def test_what_stops_a_run_stops_it_with_its_own_error(tmp_path, error, judge):
+async def test_fatal_error_stops_the_run_unchanged(tmp_path, error, judge):
     async with MockOpenAI() as mock:
         if error is JudgeError:
             judge = {**judge, "url": mock.url.replace("/v1", "/nothing-here")}
@@ -134,7 +134,7 @@ async def test_what_stops_a_run_stops_it_with_its_own_error(tmp_path, error, jud
             await evaluate_async(config)
 
 
-async def test_a_store_that_cannot_be_written_is_a_store_error(tmp_path):
+async def test_unwritable_store_is_a_store_error(tmp_path):
     path = world(tmp_path)
     (tmp_path / "file").write_text("")
     config = msgspec.structs.replace(on_cluster(path, evaluators=2), store=str(tmp_path / "file"))
@@ -153,7 +153,7 @@ def lethal(book):
     return ScriptedJudge(deadly, latency=0.01)
 
 
-async def test_a_case_that_kills_its_worker_alone_twice_is_set_aside(tmp_path):
+async def test_case_that_kills_two_workers_alone_is_set_aside(tmp_path):
     config = on_cluster(world(tmp_path, systems=3, tasks=5), evaluators=2)
     async with open_cluster(config, lethal) as cluster:
         cards = await score(cluster, config)
@@ -178,7 +178,7 @@ class Hang:
         return ScriptedJudge(hanging)
 
 
-async def test_a_hung_evaluator_is_replaced(tmp_path):
+async def test_hung_evaluator_is_replaced(tmp_path):
     config = on_cluster(world(tmp_path, systems=3, tasks=5), evaluators=2, hung_seconds=4)
     async with open_cluster(config, Hang(tmp_path)) as cluster:
         cards = await score(cluster, config)
@@ -186,7 +186,7 @@ async def test_a_hung_evaluator_is_replaced(tmp_path):
     await ended(int((tmp_path / "hung").read_text()))
 
 
-async def test_an_evaluator_that_opens_slowly_is_not_hung(tmp_path):
+async def test_evaluator_that_opens_slowly_is_not_hung(tmp_path):
     def slow_to_open(book):
         time.sleep(3)
         return ScriptedJudge(opinion, latency=2.5)
@@ -197,7 +197,7 @@ async def test_an_evaluator_that_opens_slowly_is_not_hung(tmp_path):
         assert not lost(cluster)
 
 
-async def test_evaluators_outlive_the_only_replica_and_wait_for_the_next(tmp_path):
+async def test_evaluators_outlive_the_only_replica(tmp_path):
     hang = Hang(tmp_path)
 
     def slow_to_return(book):
@@ -219,7 +219,7 @@ def lost(cluster):
     return Counter(labels["kind"] for _, labels, count in samples for _ in range(int(count)))
 
 
-async def test_what_a_task_s_systems_share_is_asked_once_and_its_cases_are_spread(tmp_path):
+async def test_shared_question_is_asked_once_and_cases_are_spread(tmp_path):
     judge = {"backend": "lexical", "max_in_flight": 12}
     config = on_cluster(world(tmp_path, systems=40, tasks=1, judge=judge), evaluators=3)
     opened, pids = tmp_path / "opened", tmp_path / "pids"
@@ -244,7 +244,7 @@ async def test_what_a_task_s_systems_share_is_asked_once_and_its_cases_are_sprea
     assert len(list(pids.iterdir())) == 3
 
 
-async def test_a_call_that_is_cancelled_as_its_answer_comes_is_cancelled():
+async def test_call_cancelled_as_its_answer_arrives_is_cancelled():
     answers = []
 
     class Method:
@@ -267,7 +267,7 @@ async def test_a_call_that_is_cancelled_as_its_answer_comes_is_cancelled():
         await task
 
 
-async def test_an_interrupted_run_has_written_what_was_answered(tmp_path):
+async def test_interrupted_run_has_stored_its_answers(tmp_path):
     async with MockOpenAI(latency=0.05) as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 8}
         config = on_cluster(world(tmp_path, systems=6, tasks=8, judge=judge), evaluators=2, flush_seconds=60)
@@ -282,7 +282,7 @@ async def test_an_interrupted_run_has_written_what_was_answered(tmp_path):
         assert result.from_store >= asked - 8 and result.unscored == 0
 
 
-async def test_finished_cases_are_written_before_they_are_too_many(tmp_path):
+async def test_finished_cases_are_written_before_they_pile_up(tmp_path):
     config = on_cluster(world(tmp_path), evaluators=1, flush_seconds=600)
     dataset = load_dataset(config.format, config.tasks, config.reports)
     given, count = 0, 5 * UNWRITTEN
@@ -299,7 +299,7 @@ async def test_finished_cases_are_written_before_they_are_too_many(tmp_path):
     assert UNWRITTEN <= given_at[0] < count
 
 
-async def test_replicas_in_processes_of_their_own_give_the_same_scorecards(tmp_path):
+async def test_replica_processes_give_the_same_scorecards(tmp_path):
     config = on_cluster(world(tmp_path, systems=4, tasks=6), evaluators=2)
     async with open_evaluator(config, judge=scripted) as evaluator:
         alone = await score(evaluator, config)
@@ -309,7 +309,7 @@ async def test_replicas_in_processes_of_their_own_give_the_same_scorecards(tmp_p
         assert await score(cluster, config) == alone
 
 
-async def test_a_hung_replica_is_replaced_and_its_questions_are_asked_again(tmp_path):
+async def test_hung_replica_is_replaced_and_its_questions_retried(tmp_path):
     config = on_cluster(world(tmp_path, systems=3, tasks=5), evaluators=1, hung_seconds=4)
     async with open_evaluator(config, judge=lambda book: ScriptedJudge(opinion)) as evaluator:
         alone = await score(evaluator, config)
@@ -319,7 +319,7 @@ async def test_a_hung_replica_is_replaced_and_its_questions_are_asked_again(tmp_
     await ended(int((tmp_path / "hung").read_text()))
 
 
-async def test_a_question_that_kills_its_replica_alone_twice_is_set_aside(tmp_path):
+async def test_question_that_kills_two_replicas_alone_is_set_aside(tmp_path):
     config = on_cluster(world(tmp_path, systems=3, tasks=4), evaluators=1)
     async with open_cluster(config, deadly_judge, replicas=2) as cluster:
         cards = await score(cluster, config)

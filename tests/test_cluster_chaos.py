@@ -101,7 +101,7 @@ async def disturbed(
 
 @pytest.mark.soak
 @pytest.mark.timeout(240)
-async def test_one_of_each_is_killed(tmp_path, capsys):
+async def test_run_survives_one_kill_of_each_kind(tmp_path, capsys):
     found = await disturbed(tmp_path, tasks=12, interval=2.0, kills=list(KINDS), driver=None)
     with capsys.disabled():
         print(found)
@@ -110,7 +110,7 @@ async def test_one_of_each_is_killed(tmp_path, capsys):
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-async def test_something_is_killed_every_fifteen_seconds_and_the_driver_once(tmp_path, capsys):
+async def test_run_survives_a_kill_every_15_seconds_and_a_driver_kill(tmp_path, capsys):
     found = await disturbed(tmp_path, tasks=360, interval=15.0, kills=list(KINDS), driver=100.0)
     with capsys.disabled():
         print(found)

@@ -21,7 +21,7 @@ def table(out: Path) -> list[dict[str, object]]:
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-async def test_a_stopped_run_has_written_everything_and_goes_on(tmp_path, signum):
+async def test_stopped_run_has_stored_everything_and_resumes(tmp_path, signum):
     async with MockOpenAI(latency=0.1) as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 8}
         cluster = {"address": "local", "evaluators": 2, "flush_seconds": 60}
@@ -44,7 +44,7 @@ async def test_a_stopped_run_has_written_everything_and_goes_on(tmp_path, signum
 
 
 @pytest.mark.timeout(120)
-async def test_an_address_where_nothing_is_is_said_in_one_line(tmp_path):
+async def test_unreachable_address_gives_one_line(tmp_path):
     process = await evaluate(world(tmp_path), "--cluster", "127.0.0.1:1")
     errors = await done(process)
     assert process.returncode == 2

@@ -23,7 +23,7 @@ def statistics():
         yield found
 
 
-def test_the_leaderboard_is_the_same(tmp_path, statistics):
+def test_leaderboard_is_the_same(tmp_path, statistics):
     first = evaluate(RunConfig.load(world(tmp_path / "a", systems=4, tasks=9))).out
     second = evaluate(RunConfig.load(world(tmp_path / "b", systems=3, tasks=9))).out
     (tmp_path / "b" / "run").rename(tmp_path / "b" / "other")
@@ -34,7 +34,7 @@ def test_the_leaderboard_is_the_same(tmp_path, statistics):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_resamples_drawn_elsewhere_are_the_same(statistics, missing):
+def test_resamples_drawn_on_the_cluster_are_the_same(statistics, missing):
     random = np.random.default_rng(0)
     values = np.round(random.normal(50, 10, (7, 60)), 2)
     values[random.random(values.shape) < missing] = np.nan
@@ -43,7 +43,7 @@ def test_resamples_drawn_elsewhere_are_the_same(statistics, missing):
         np.testing.assert_equal(getattr(there, name), getattr(here, name))
 
 
-def test_what_is_no_run_is_said_in_one_line(tmp_path, statistics):
+def test_invalid_run_gives_one_line(tmp_path, statistics):
     with pytest.raises(UsageError) as error:
         statistics.read([tmp_path])
     assert "\n" not in str(error.value) and "scores.parquet" in str(error.value)

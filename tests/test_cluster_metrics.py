@@ -18,7 +18,7 @@ ray = pytest.importorskip("ray")
 pytestmark = [*RAY_WARNINGS, pytest.mark.usefixtures("small_ray")]
 
 
-async def test_the_page_says_what_the_tables_say_of_all_workers(tmp_path):
+async def test_metrics_of_all_workers_match_the_stored_tables(tmp_path):
     async with MockOpenAI(latency=0.02) as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 16, "replicas": 2}
         config = on_cluster(world(tmp_path, systems=5, tasks=6, judge=judge), evaluators=2, cpus=0.5)
@@ -36,7 +36,7 @@ def evaluators() -> set[int]:
     return {pid for pid in children(raylet) if b"ray::EvaluatorActor" in command(pid)}
 
 
-async def test_a_dead_evaluator_is_counted_and_no_case_twice(tmp_path):
+async def test_dead_evaluator_is_counted_and_each_case_once(tmp_path):
     before, killed = evaluators(), []
 
     async def kill(mock: MockOpenAI, call: Call) -> None:

@@ -16,7 +16,7 @@ pytest.importorskip("ray")
 pytestmark = [*RAY_WARNINGS, pytest.mark.usefixtures("small_ray")]
 
 
-async def test_a_cluster_stops_after_the_same_tasks_with_the_same_scores(tmp_path: Path):
+async def test_cluster_stops_after_the_same_tasks_and_scores(tmp_path: Path):
     path = unequal(tmp_path, {"high": 0.9, "low": 0.3}, until_resolved="score")
     alone = await evaluate_async(RunConfig.load(path))
     settings = {"address": "local", "evaluators": 2, "flush_seconds": 0.5, "hung_seconds": 20}

@@ -34,7 +34,7 @@ def log_bayes_factor(values: np.ndarray, planned: int, mean: float, mixture: flo
 
 
 @pytest.mark.parametrize(("judged", "planned"), [(10, 11), (12, 100), (40, 100), (900, 10_000)])
-def test_the_ends_are_where_the_bayes_factor_reaches_its_bound(judged, planned):
+def test_ends_are_where_the_bayes_factor_reaches_its_bound(judged, planned):
     values = np.random.default_rng(judged).normal(0.3, 1, judged)
     found = confidence_sequence(values[None], planned, error_rate=0.01)
     odds = 2 * np.log(100)
@@ -43,7 +43,7 @@ def test_the_ends_are_where_the_bayes_factor_reaches_its_bound(judged, planned):
         assert log_bayes_factor(values, planned, end, mixture) == pytest.approx(np.log(100), rel=1e-6)
 
 
-def test_intervals_are_wider_than_student_s_and_close_on_the_mean_of_all():
+def test_intervals_exceed_student_and_converge_to_the_mean():
     values = np.random.default_rng(1).normal(5, 2, (3, 60))
     found = confidence_sequence(values, 60)
     assert np.isinf(found.high[:, : LEAST - 1]).all() and not found.resolved[:, : LEAST - 1].any()
@@ -54,7 +54,7 @@ def test_intervals_are_wider_than_student_s_and_close_on_the_mean_of_all():
     assert (found.high - found.low)[0, 40] < (wide.high - wide.low)[0, 40]
 
 
-def test_each_row_and_each_moment_is_by_itself():
+def test_rows_and_moments_are_independent():
     values = np.random.default_rng(2).normal(0, 1, (4, 30))
     values[1, 4] = values[2, :3] = np.nan
     together = confidence_sequence(values, 50)
@@ -64,7 +64,7 @@ def test_each_row_and_each_moment_is_by_itself():
             assert alone.low[0].tolist() == together.low[row, :end].tolist()
 
 
-def test_a_missing_difference_is_no_task_of_the_pair():
+def test_missing_difference_is_not_counted_as_a_task():
     values = np.random.default_rng(3).normal(0, 1, 30)
     holes = np.insert(values, [0, 7, 7, 30], np.nan)
     with_holes, without = confidence_sequence(holes[None], 54), confidence_sequence(values[None], 50)
@@ -80,7 +80,7 @@ def test_scale_and_sign_do_not_matter():
     assert -scaled.low / 1e6 == pytest.approx(found.high, rel=1e-9)
 
 
-def test_degenerate_differences_resolve_nothing_but_what_is_certain():
+def test_degenerate_differences_resolve_only_certainties():
     equal = confidence_sequence(np.zeros((1, 50)), 50)
     assert not equal.resolved.any() and equal.high[0, -1] == 0
     nothing = confidence_sequence(np.full((2, 50), np.nan), 50)
@@ -108,7 +108,7 @@ def test_hostile_input_is_a_kernel_error(values, planned, options):
 
 
 @pytest.mark.parametrize("noise", [normal, skewed, heavy, passed])
-def test_the_error_rate_is_kept_where_systems_are_equal(noise):
+def test_error_rate_holds_for_equal_systems(noise):
     """Must show 2 of the issue: 1,000 leaderboards of four systems; it is largest where nothing tells them apart."""
     row = sequential_row((0.0,) * 4, tasks=100, leaderboards=1_000, seed=1, noise=noise)
     assert row.errors <= ERROR_RATE / 2
@@ -116,6 +116,6 @@ def test_the_error_rate_is_kept_where_systems_are_equal(noise):
     assert row.misses <= {normal: ERROR_RATE, skewed: 0.07, heavy: 0.13, passed: 0.07}[noise]
 
 
-def test_two_fifths_of_the_questions_are_saved_where_systems_differ_as_in_deepresearch_bench():
+def test_stopping_early_saves_two_fifths_of_the_questions():
     row = sequential_row(RACE_OVERALL, tasks=100, leaderboards=300, seed=1)
     assert row.saved >= 0.4 and row.errors <= ERROR_RATE and row.misses <= ERROR_RATE

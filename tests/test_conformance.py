@@ -30,7 +30,7 @@ def passes(folder: Path) -> None:
     assert all(outcome.total for outcome in outcomes)
 
 
-def test_other_numbers_fail(tmp_path, capsys):
+def test_wrong_numbers_fail(tmp_path, capsys):
     shutil.copytree(GOLDEN / "stats", tmp_path / "stats")
     file = tmp_path / "stats" / "drb_table12.json"
     table = json.loads(file.read_text(encoding="utf-8"))
@@ -52,13 +52,13 @@ def test_other_numbers_fail(tmp_path, capsys):
         ("human_consistency.json", '{"human_scores_task_report_rater": "?"}'),
     ],
 )
-def test_a_file_that_cannot_be_checked_fails(tmp_path, capsys, name, text):
+def test_uncheckable_file_fails(tmp_path, capsys, name, text):
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert main([str(tmp_path), "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == [{"file": name, "passed": 0, "total": 1}]
 
 
-def test_data_files_are_no_cases(tmp_path, capsys):
+def test_data_files_are_not_cases(tmp_path, capsys):
     for name in ("INDEX.md", "README.md", "onyx.expected.json"):
         (tmp_path / name).write_text("", encoding="utf-8")
     assert main([str(tmp_path)]) == 2

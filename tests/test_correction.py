@@ -36,7 +36,7 @@ def scores(folder: Path) -> dict[tuple[str, str], float]:
     return {(row["system"], row["task_id"]): row["value"] for row in rows if row["metric"] == "score"}
 
 
-def test_corrected_figures_stand_beside_the_raw_ones_everywhere(rated, tmp_path, capsys):
+def test_corrected_figures_appear_beside_raw_ones_everywhere(rated, tmp_path, capsys):
     code, out, error = run(capsys, "leaderboard", tmp_path / "run", "--human", rated)
     assert code == 0, error
     assert "corrected by people" in out and "people alone" in out and "drawn at random" in out
@@ -80,7 +80,7 @@ def test_corrected_figures_stand_beside_the_raw_ones_everywhere(rated, tmp_path,
     ]
 
 
-def test_agreement_has_intervals_that_hold_its_figures_and_are_the_same_again(rated, tmp_path, capsys):
+def test_agreement_intervals_contain_its_figures_and_repeat(rated, tmp_path, capsys):
     code, out, error = run(capsys, "agreement", tmp_path / "run", "--human", rated, "--json")
     assert code == 0, error
     found = json.loads(out)[0]
@@ -92,7 +92,7 @@ def test_agreement_has_intervals_that_hold_its_figures_and_are_the_same_again(ra
     assert code == 0 and f"{low:.2f} to {high:.2f}" in out
 
 
-def test_a_judge_agrees_with_itself_for_sure(rated, tmp_path, capsys):
+def test_judge_agrees_with_itself_exactly(rated, tmp_path, capsys):
     code, out, error = run(capsys, "agreement", tmp_path / "run", "--other", tmp_path / "run", "--json")
     assert code == 0, error
     found = next(one for one in json.loads(out) if one["metric"] == "score")
@@ -130,13 +130,13 @@ def test_ratings_of_one_task_give_no_interval(rated, tmp_path, capsys):
         ),
     ],
 )
-def test_a_wrong_file_of_ratings_is_one_line(rated, tmp_path, capsys, content, named):
+def test_invalid_ratings_file_gives_one_line(rated, tmp_path, capsys, content, named):
     rated.write_text(content)
     code, out, error = run(capsys, "leaderboard", tmp_path / "run", "--human", rated)
     assert (code, out) == (2, "") and named in one_line(error)
 
 
-def test_ratings_of_reports_that_are_not_there_are_named(rated, tmp_path, capsys):
+def test_ratings_of_missing_reports_are_named(rated, tmp_path, capsys):
     stray = {"task_id": "task1", "system": "Middle", "rater": "first", "metric": "score", "value": 1}
     rated.write_text(f"{rated.read_text()}{json.dumps(stray)}\n")
     code, out, error = run(capsys, "leaderboard", tmp_path / "run", "--human", rated)

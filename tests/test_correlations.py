@@ -45,7 +45,7 @@ def _of(result: Correlations, coefficient: Coefficient) -> Floats:
 @pytest.mark.parametrize("kind", ["continuous", "few", "tied", "mixed"])
 @pytest.mark.parametrize("missing", [0.0, 0.05, 0.6])
 @pytest.mark.parametrize("items", [5, 70, 1_500])
-def test_against_pandas(kind: str, missing: float, items: int) -> None:
+def test_correlations_against_pandas(kind: str, missing: float, items: int) -> None:
     scores = _ratings(kind, 7, items, missing)
     result = correlations(scores)
     present = ~np.isnan(scores)
@@ -100,7 +100,7 @@ def test_ranks_against_their_definitions(x: list[int | None], y: list[int | None
         assert _of(result, "spearman")[0, 1] == pytest.approx(float(top) / float(bottom) ** 0.5, abs=1e-14)
 
 
-def test_the_table_and_the_walk_agree() -> None:
+def test_table_and_walk_agree() -> None:
     """The same ratings, once few-valued, once with a tail of further values that only a third rater shares."""
     few = _ratings("few", 4, 300, missing=0.1)
     tail = np.full((4, 3 * FEW), np.nan)
@@ -164,7 +164,7 @@ def test_pearson_where_two_raters_share_a_corner_of_their_items() -> None:
 # Degenerate input
 
 
-def test_constant_only_on_the_common_items_is_undefined() -> None:
+def test_raters_constant_on_common_items_are_undefined() -> None:
     generator = np.random.default_rng(2)
     scores = generator.normal(size=(3, 120))
     scores[0, :60] = 0.1 + 0.2
@@ -176,7 +176,7 @@ def test_constant_only_on_the_common_items_is_undefined() -> None:
 
 
 @pytest.mark.parametrize("values", [FEW - 1, FEW, FEW + 1])
-def test_perfect_agreement_and_disagreement(values: int) -> None:
+def test_perfect_agreement_and_disagreement_are_exact(values: int) -> None:
     steps = np.repeat(np.arange(values, dtype=np.float64), 2)
     result = correlations([steps, steps * 3.0 - 7.0, -steps])
     for coefficient in COEFFICIENTS:
@@ -185,7 +185,7 @@ def test_perfect_agreement_and_disagreement(values: int) -> None:
         assert (np.abs(_of(result, coefficient)) <= 1.0).all()
 
 
-def test_raters_without_scores_in_common() -> None:
+def test_raters_without_common_items_are_undefined() -> None:
     scores = np.array(
         [[1.0, 2.0, np.nan, np.nan], [np.nan, np.nan, 1.0, 2.0], [1.0, np.nan, 3.0, np.nan], [np.nan] * 4]
     )
@@ -197,14 +197,14 @@ def test_raters_without_scores_in_common() -> None:
 @pytest.mark.parametrize(
     "scores", [np.ones((2, 5)), np.full((2, 5), np.nan), np.empty((2, 0)), [[1.0], [2.0]]]
 )
-def test_nothing_to_correlate(scores: npt.ArrayLike) -> None:
+def test_constant_or_missing_scores_are_undefined(scores: npt.ArrayLike) -> None:
     result = correlations(scores)
     assert not result.defined.any()
     for coefficient in COEFFICIENTS:
         assert np.isnan(_of(result, coefficient)).all()
 
 
-def test_one_rater() -> None:
+def test_one_rater_agrees_with_itself() -> None:
     result = correlations([[3.0, 1.0, 2.0]])
     assert (result.n_used.tolist(), result.defined.tolist()) == ([[3]], [[True]])
     assert _of(result, "kendall").tolist() == [[1.0]]
@@ -221,7 +221,7 @@ def test_one_rater() -> None:
         ([[1.0, 2.0]], [], "expected some"),
     ],
 )
-def test_input_that_no_statistic_can_be_made_of(
+def test_unusable_input_is_a_kernel_error(
     scores: npt.ArrayLike, coefficients: list[Coefficient], message: str
 ) -> None:
     with pytest.raises(KernelError, match=message):
