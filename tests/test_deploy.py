@@ -49,7 +49,7 @@ def prometheus_files(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_each_file_says_the_command_that_uses_it_and_what_to_change(path):
+def test_each_file_names_its_command_and_what_to_change(path):
     text = path.read_text()
     head = json.loads(text)["description"] if path.suffix == ".json" else text[:1200]
     assert path.name in head or "promtool" in head or path.suffix == ".Dockerfile", head
@@ -57,7 +57,7 @@ def test_each_file_says_the_command_that_uses_it_and_what_to_change(path):
 
 
 @pytest.mark.parametrize("name", ["rayjob.yaml", "rayservice.yaml"])
-def test_pods_inside_rays_kinds_are_pods_of_the_published_schema(name):
+def test_pods_of_ray_kinds_fit_the_published_pod_schema(name):
     kubernetes = pytest.importorskip("kubernetes_validate")
     manifest = yaml.safe_load((DEPLOY / name).read_text())
     assert manifest["apiVersion"] == "ray.io/v1"
@@ -77,7 +77,7 @@ def test_pods_inside_rays_kinds_are_pods_of_the_published_schema(name):
         kubernetes.validate(broken, "1.33", strict=True)
 
 
-def test_the_service_names_an_application_that_is_there_and_options_that_serve_knows():
+def test_ray_service_names_a_valid_application_and_options():
     schema = pytest.importorskip("ray.serve.schema")
     spec = yaml.safe_load((DEPLOY / "rayservice.yaml").read_text())["spec"]
     config = schema.ServeDeploySchema(**yaml.safe_load(spec["serveConfigV2"]))
@@ -86,7 +86,7 @@ def test_the_service_names_an_application_that_is_there_and_options_that_serve_k
     assert made._bound_deployment.name == config.applications[0].deployments[0].name
 
 
-def test_rays_own_schema_takes_the_cluster():
+def test_cluster_fits_the_schema_of_ray():
     util = pytest.importorskip("ray.autoscaler._private.util")
     config = util.prepare_config(yaml.safe_load((DEPLOY / "ray-cluster.yaml").read_text()))
     util.validate_config(config)
@@ -103,14 +103,14 @@ def test_dockerfiles_are_linted_and_do_not_run_as_root(name):
 
 
 @pytest.mark.parametrize("name", ["install.sh", "slurm.sh", "walk.sh"])
-def test_scripts_are_scripts(name):
+def test_scripts_are_valid_and_executable(name):
     first = (DEPLOY / name).read_text().splitlines()[0]
     checked("bash" if "bash" in first else "sh", "-n", DEPLOY / name)
     assert os.access(DEPLOY / name, os.X_OK)
 
 
 @pytest.mark.timeout(300)
-def test_the_images_install_steps_work_in_a_fresh_folder(tmp_path):
+def test_image_install_steps_work_in_a_fresh_folder(tmp_path):
     source = cloned(tmp_path / "source")
     target = tmp_path / "opt"
     environment = {**os.environ, "PYTHON": sys.executable}
@@ -121,7 +121,7 @@ def test_the_images_install_steps_work_in_a_fresh_folder(tmp_path):
     assert all(finding["good"] for finding in doctor if finding["what"] != "vllm")
 
 
-def test_prometheus_takes_its_configuration_and_rules(prometheus_files):
+def test_prometheus_accepts_its_configuration_and_rules(prometheus_files):
     promtool = tool("promtool")
     checked(promtool, "check", "config", prometheus_files / "prometheus.yml")
     assert "10 rules" in checked(promtool, "check", "rules", prometheus_files / "alerts.yml")
@@ -131,7 +131,7 @@ def series(text: str, values: str) -> dict[str, str]:
     return {"series": text, "values": values}
 
 
-def test_alerts_come_when_they_should_and_not_before(prometheus_files):
+def test_alerts_fire_when_due_and_not_before(prometheus_files):
     judge = 'adjudge_questions_total{instance="a", judge="j", reason="%s"}'
     case = {
         "interval": "1m",
@@ -172,7 +172,7 @@ def test_every_alert_is_in_the_handbook():
     ("name", "extras"),
     [("requirements.lock", ("cluster", "files")), ("requirements-cuda.lock", ("cluster", "files", "vllm"))],
 )
-def test_the_lock_satisfies_what_is_required_by_hash_and_names_no_host(name, extras):
+def test_lock_pins_every_requirement_by_hash_without_hosts(name, extras):
     packaging = pytest.importorskip("packaging.requirements")
     text = (DEPLOY / name).read_text()
     pins = re.findall(r"^([a-z0-9][a-z0-9.\-]*)==(\S+?)(?: ;.*)? \\$", text, re.MULTILINE)
@@ -201,7 +201,7 @@ esac
 
 @pytest.mark.soak
 @pytest.mark.timeout(300)
-def test_the_slurm_script_evaluates_on_its_nodes(tmp_path):
+def test_slurm_script_evaluates_on_its_nodes(tmp_path):
     """With stand-ins for Slurm's own commands, which start everything on this machine."""
     pytest.importorskip("ray")
     adjudge = f"#!/bin/sh\nexec {sys.executable} -P -c '{ADJUDGE[-1]}' \"$@\"\n"

@@ -99,7 +99,7 @@ class TestText:
         ("name", "kind"),
         [("a.png", "image/png"), ("a.JPG", "image/jpeg"), ("a.wav", "audio/wav"), ("a.mp4", "video/mp4")],
     )
-    def test_pictures_sound_and_film_stay_what_they_are(self, tmp_path, name, kind):
+    def test_pictures_sound_and_video_are_kept_as_media(self, tmp_path, name, kind):
         (tmp_path / name).write_bytes(b"\x00\xffbytes")
         media = read_source(tmp_path / name).media
         assert (media.name, media.type, base64.b64decode(media.data)) == (name, kind, b"\x00\xffbytes")
@@ -108,14 +108,14 @@ class TestText:
 class TestHostile:
     @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.pdf"])
     @pytest.mark.parametrize("body", [b"", b"PK\x03\x04", b"%PDF-1.4", b"\x00" * 100, b"not at all"])
-    def test_what_is_no_such_file_is_an_error_that_names_it(self, tmp_path, name, body):
+    def test_file_of_another_kind_is_an_error_that_names_it(self, tmp_path, name, body):
         (tmp_path / name).write_bytes(body)
         with pytest.raises(DocumentError, match=name):
             read_source(tmp_path / name)
 
     @pytest.mark.parametrize(("name", "make"), [("a.docx", word), ("a.pptx", powerpoint), ("a.xlsx", excel)])
     @pytest.mark.filterwarnings("ignore::UserWarning")
-    def test_broken_office_files_raise_nothing_else(self, tmp_path, name, make):
+    def test_broken_office_files_raise_document_errors_only(self, tmp_path, name, make):
         whole, draw = make(), random.Random(0)
         names = zipfile.ZipFile(io.BytesIO(whole)).namelist()
         for _ in range(60):
@@ -132,7 +132,7 @@ class TestHostile:
             except DocumentError as error:
                 assert name in str(error)
 
-    def test_an_archive_that_unpacks_to_too_much_is_not_opened(self, tmp_path):
+    def test_oversized_archive_is_not_opened(self, tmp_path):
         with (
             zipfile.ZipFile(tmp_path / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive,
             archive.open("word/document.xml", "w", force_zip64=True) as entry,
@@ -142,7 +142,7 @@ class TestHostile:
         with pytest.raises(DocumentError, match="unpacked"):
             read_source(tmp_path / "bomb.docx")
 
-    def test_a_sheet_of_too_many_cells_is_refused(self, tmp_path):
+    def test_sheet_with_too_many_cells_is_refused(self, tmp_path):
         book = openpyxl.Workbook()
         book.active.cell(1, 16384, "far")
         for row in range(2, 15):
@@ -156,7 +156,7 @@ class TestHostile:
         with pytest.raises(DocumentError, match="kind"):
             read_source(tmp_path / "a.exe")
 
-    def test_a_missing_library_says_what_to_install(self, tmp_path, monkeypatch):
+    def test_missing_library_error_names_the_extra(self, tmp_path, monkeypatch):
         (tmp_path / "a.docx").write_bytes(word())
         monkeypatch.setitem(sys.modules, "docx", None)
         with pytest.raises(MissingReader, match=r"adjudge\[files\]"):
@@ -164,7 +164,7 @@ class TestHostile:
 
 
 class TestRigorousBench:
-    def test_the_example(self):
+    def test_example_is_read(self):
         dataset = rigorous.read(EXAMPLES / "rigorous", [])
         assert dataset.systems == ["heron", "plover"]
         assert [task.language for task in dataset.tasks.values()] == ["en", "zh"]
@@ -185,7 +185,7 @@ class TestRigorousBench:
             ("a.jsonl", 2),
         ]
 
-    def test_nothing_to_read(self, tmp_path):
+    def test_empty_folder_is_an_error(self, tmp_path):
         with pytest.raises(FormatError, match="DrBench"):
             rigorous.read(tmp_path, [])
 
@@ -194,7 +194,7 @@ class TestDR3Eval:
     def read(self, folder, *reports):
         return dr3.read(folder, list(reports))
 
-    def test_the_example(self):
+    def test_example_is_read(self):
         dataset = self.read(EXAMPLES / "dr3/datasets_en", *sorted(EXAMPLES.glob("dr3/results/*.jsonl")))
         assert list(dataset.tasks) == ["001@512k", "001@64k", "002"]
         assert dataset.systems == ["kestrel", "merlin"]
@@ -209,7 +209,7 @@ class TestDR3Eval:
         assert case.report.citations[0].marker == "RAG-1"
         assert dataset.rejected == []
 
-    def test_a_chinese_folder_says_its_language(self, tmp_path):
+    def test_chinese_folder_name_sets_the_language(self, tmp_path):
         folder = tmp_path / "datasets_zh" / "7"
         folder.mkdir(parents=True)
         (folder / "task.json").write_text('{"query": "问题"}')
@@ -217,7 +217,7 @@ class TestDR3Eval:
         dataset = self.read(tmp_path / "datasets_zh", tmp_path / "a.jsonl")
         assert (dataset.tasks["7"].language, len(dataset.reports)) == ("zh", 1)
 
-    def test_files_that_cannot_be_read_stay_required_and_links_lead_nowhere(self, tmp_path):
+    def test_unreadable_files_stay_required_and_links_are_ignored(self, tmp_path):
         files = tmp_path / "data" / "1" / "files"
         files.mkdir(parents=True)
         (files.parent / "task.json").write_text('{"query": "q"}')
@@ -242,6 +242,6 @@ class TestDR3Eval:
         assert list(dataset.tasks) == ["1@32k"]
         assert [(Path(r.file).name, r.line) for r in dataset.rejected] == [("32k.jsonl", 2), ("task.json", 0)]
 
-    def test_nothing_to_read(self, tmp_path):
+    def test_empty_folder_is_an_error(self, tmp_path):
         with pytest.raises(FormatError, match=r"task\.json"):
             self.read(tmp_path)

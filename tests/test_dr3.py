@@ -125,7 +125,7 @@ class TestCitations:
             ("[Web: https://c.org/cakes]", 4),
         ],
     )
-    def test_every_form_finds_its_source(self, mark, place):
+    def test_every_mark_form_finds_its_source(self, mark, place):
         cited = self.cited(
             f"The town has 700 people {mark}.", Citation(url="https://b.org/old", marker="RAG-7")
         )
@@ -134,16 +134,16 @@ class TestCitations:
         assert (sources, cited.sources) == ((place,), {place} | cited.sources)
 
     @pytest.mark.parametrize("mark", ["[Doc: other.pdf]", "[1](https://nowhere.org/x)", "[RAG: 12]"])
-    def test_what_is_not_in_the_sandbox_is_cited_and_found_nowhere(self, mark):
+    def test_source_outside_the_sandbox_is_cited_but_not_found(self, mark):
         assert [sources for _, sources in self.cited(f"The town has 700 people {mark}.").claims] == [(None,)]
 
     @pytest.mark.parametrize(
         "text", ["He said [sic] that it is so.", "An interval [0, 1] of numbers is meant.", "No mark."]
     )
-    def test_other_brackets_are_no_citations(self, text):
+    def test_other_brackets_are_not_citations(self, text):
         assert self.cited(text).claims == ()
 
-    def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before(self):
+    def test_mark_after_a_full_stop_belongs_to_the_sentence_before(self):
         assert self.cited("Budgets grew fast. [Doc: plan.pdf] Costs fell slowly.").claims == (
             ("Budgets grew fast.", (0,)),
         )
@@ -152,7 +152,7 @@ class TestCitations:
         cited = self.cited("Costs were high [1].\n\n## References\n[1] Old figures\n")
         assert cited.claims[0][1] == (3,)
 
-    def test_a_report_cannot_forge_an_address(self):
+    def test_report_cannot_forge_a_url(self):
         """Not by an address that another report got, and not by one that is no source's."""
         seen = _Reader(Sandbox(SOURCES), Report(task_id="1", system="A", text="Another report."))
         for place in (0, 777):
@@ -164,11 +164,11 @@ class TestCitations:
             assert cited.sources == frozenset()
 
     @given(st.text(alphabet="[]()【】: ,.Dochtps/planpdf\n1", max_size=300))
-    def test_never_fails(self, text):
+    def test_any_report_is_parsed(self, text):
         for _, sources in self.cited(text).claims:
             assert all(source is None or 0 <= source < len(SOURCES) for source in sources)
 
-    def test_coverage_strict_and_lenient(self):
+    def test_coverage_may_be_strict_or_lenient(self):
         sandbox = Sandbox(SOURCES)
         cited = self.cited("Costs fell [Doc: the plan.pdf file]. More of it [Web: Study of the Costs, A].")
         assert sandbox.coverage(cited) == 0
@@ -186,15 +186,15 @@ class TestCitations:
             ("Wind power", "Solar power", False),
         ],
     )
-    def test_lenient_equality(self, one, other, equal):
+    def test_lenient_equality_compares_words(self, one, other, equal):
         assert leniently_equal(one, other) is leniently_equal(other, one) is equal
 
 
 class TestChunks:
-    def test_a_short_text_is_shown_whole(self):
+    def test_short_text_is_shown_whole(self):
         assert relevant_chunks("x" * 2500, "y") == "x" * 2500
 
-    def test_the_best_five_in_order(self):
+    def test_best_five_chunks_keep_their_order(self):
         pieces = [
             f"{word:*<500}" for word in ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
         ]
@@ -229,7 +229,7 @@ class TestChunks:
         assert chosen == "\n[...]\n".join(pieces[place] for place in sorted(order))
 
     @given(st.text(max_size=200), st.integers(0, 30))
-    def test_never_more_than_five_chunks(self, query, repeats):
+    def test_at_most_five_chunks_are_shown(self, query, repeats):
         assert len(relevant_chunks("Some words of a text. " * 30 * repeats, query)) <= 5 * 500 + 4 * 7 + 1
 
 
@@ -240,19 +240,19 @@ class TestArithmetic:
         assert dr3.combined_recall(1, None) == 1
         assert dr3.combined_recall(None, None) is None
 
-    def test_claims_and_pairs_differ(self):
+    def test_claim_and_pair_accuracy_differ(self):
         claims = [[True, False], [True], []]
         assert dr3.claim_accuracy(claims) == pytest.approx(1 / 3)
         assert dr3.pair_accuracy([True, False, True]) == pytest.approx(2 / 3)
         assert dr3.pair_accuracy([]) == 0
 
-    def test_what_has_no_value_is_left_out_and_named(self):
+    def test_average_leaves_out_and_names_missing_values(self):
         assert dr3.average({"a": 1.0, "b": None, "c": 0.5}) == (0.75, ("b",))
         assert dr3.average({"a": None}) == (None, ("a",))
 
 
 class TestScore:
-    async def test_a_case_by_hand(self):
+    async def test_case_by_hand_gives_the_expected_scores(self):
         tools = DirectTools(judge())
         card = await score_case(DR3(), case(), tools)
         assert card.status == "scored"
@@ -295,7 +295,7 @@ class TestScore:
         assert len({q.context.digest for q in about}) == 1
         assert [q.task for q in about if isinstance(q, DepthQuality)] == [case().task.prompt]
 
-    async def test_without_gold_insights_and_checklist_the_judge_finds_them(self):
+    async def test_judge_finds_missing_insights_and_checklist(self):
         gold = GOLD | {"insights": {}, "checklist": []}
         tools = DirectTools(judge())
         card = await score_case(DR3(), case(gold), tools)
@@ -314,7 +314,7 @@ class TestScore:
             q.identity() for q in asked
         ]
 
-    async def test_a_task_without_a_corpus_leaves_its_columns_out(self):
+    async def test_task_without_a_corpus_omits_its_columns(self):
         gold = {
             "user_files": GOLD["user_files"],
             "insights": GOLD["insights"] | {"corpus": []},
@@ -340,7 +340,7 @@ class TestScore:
         assert [len(q.claims) for q in grounded] == [1, 1]
         assert all("42 tons" in q.context["source"] and len(q.context["source"]) < 2600 for q in grounded)
 
-    async def test_a_source_beyond_the_judge_s_window_is_shown_by_its_best_chunks(self):
+    async def test_source_beyond_the_window_is_shown_by_its_best_chunks(self):
         gold = {
             "user_files": [
                 {"name": "a.txt", "text": "Nothing here. " * 500 + "Output was 42 tons. " + "Nothing. " * 500}
@@ -365,7 +365,7 @@ class TestScore:
         assert all("42 tons" in q.context["source"] for q in asked)
         assert (card.scores["fa"], card.reason) == (0.5, None)
 
-    async def test_only_the_question_that_does_not_fit_is_asked_by_chunks(self):
+    async def test_only_the_oversized_question_is_asked_by_chunks(self):
         text = "\n\n".join(f"Item number {n} costs {n} euros [Doc: plan.pdf]." for n in range(25))
 
         def grounded(question):
@@ -378,13 +378,13 @@ class TestScore:
         assert sorted(len(q.claims) for q in tools.questions if isinstance(q, Grounded)) == [1] * 5 + [5, 20]
         assert card.scores["fa"] == 20 / 25
 
-    async def test_the_evidence_says_what_was_met_and_backed(self):
+    async def test_evidence_lists_what_was_met_and_supported(self):
         card = await score_case(DR3(), case(), DirectTools(judge()))
         found = Counter(line.outcome for line in card.evidence)
         assert (found["met"], found["not met"]) == (2, 1)
         assert (found["supported"], found["unsupported"]) == (2, 2)
 
-    async def test_titles_are_those_of_the_list_and_of_what_was_handed_over(self):
+    async def test_titles_come_from_the_list_and_separate_citations(self):
         cited = Sandbox(SOURCES).cited(
             Report(
                 task_id="1",
@@ -396,17 +396,17 @@ class TestScore:
         assert {"Cakes of the world"} < set(cited.names)
         assert any("A Study of Costs" in name for name in cited.names)
 
-    async def test_forty_five_claims_of_one_source_are_three_questions(self):
+    async def test_45_claims_of_one_source_are_three_questions(self):
         text = "\n\n".join(f"Item number {n} costs {n} euros [Doc: plan.pdf]." for n in range(45))
         tools = DirectTools(judge())
         await score_case(DR3(), case(text=text), tools)
         assert sorted(len(q.claims) for q in tools.questions if isinstance(q, Grounded)) == [5, 20, 20]
 
-    async def test_a_report_without_citations_has_no_facts_right(self):
+    async def test_report_without_citations_has_zero_accuracy(self):
         card = await score_case(DR3(), case(text="Costs fell by 8%."), DirectTools(judge()))
         assert (card.scores["fa"], card.scores["cc"], card.scores["fa_claims"]) == (0, 0, 0)
 
-    async def test_an_empty_report_takes_the_minimum(self):
+    async def test_empty_report_gets_the_minimum(self):
         card = await score_case(DR3(), case(text=" "), DirectTools(judge()))
         assert set(card.scores.values()) == {0}
         assert (card.status, card.reason) == ("scored", "report_empty")
@@ -414,11 +414,11 @@ class TestScore:
     @pytest.mark.parametrize(
         ("gold", "reason"), [(None, "gold_missing"), ({"corpus": [{"role": "x"}]}, "gold_invalid")]
     )
-    async def test_gold_that_is_no_gold(self, gold, reason):
+    async def test_invalid_gold_leaves_the_case_unscored(self, gold, reason):
         card = await score_case(DR3(), case(gold), DirectTools(judge()))
         assert set(card.reasons.values()) == {reason}
 
-    async def test_the_lexical_judge_answers_all_but_depth_and_pictures(self):
+    async def test_lexical_judge_answers_all_but_depth_and_pictures(self):
         text = TEXT.replace("[Doc: none.pdf]", "[Image: chart.png]")
         card = await score_case(DR3(), case(GOLD | {"checklist": []}, text=text), DirectTools(LexicalJudge()))
         assert {name for name, value in card.scores.items() if value is None} == {
@@ -434,7 +434,7 @@ class TestScore:
 
 
 class TestGold:
-    def test_a_recall_needs_something_to_be_recalled(self):
+    def test_recall_exists_only_where_there_is_a_source(self):
         page = Source(title="A page", url="https://a.org", text="It rains.", role="noise")
         assert dr3.Gold(corpus=(page,)).recalls == ()
         assert dr3.Gold(corpus=(msgspec.structs.replace(page, role="supportive"),)).recalls == ("ir_sc",)
@@ -442,12 +442,12 @@ class TestGold:
 
 
 class TestMedia:
-    def test_a_picture_travels_as_a_content_part(self):
+    def test_picture_travels_as_a_content_part(self):
         [picture, text] = content_parts(SOURCES[1].context(), "words")
         assert picture == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL.data}"}}
         assert text == {"type": "text", "text": "words"}
 
-    def test_sound_and_film(self):
+    def test_sound_and_video_become_content_parts(self):
         context = Context.of(
             Media("a.wav", "audio/wav", "AA=="), Media("b.mp4", "video/mp4", "BB=="), source=""
         )
@@ -456,7 +456,7 @@ class TestMedia:
         assert film["video_url"]["url"] == "data:video/mp4;base64,BB=="
         assert context.digest != Context.of(source="").digest
 
-    async def test_a_judge_that_takes_no_pictures_leaves_unscored_what_needs_them(self):
+    async def test_text_only_judge_leaves_picture_metrics_unscored(self):
         text = TEXT.replace("[Doc: none.pdf]", "[Image: chart.png]")
         blind = judge(
             Grounded=lambda q: (
@@ -468,7 +468,7 @@ class TestMedia:
         assert card.scores["cc"] == 1
         assert CAUSES["media_unsupported"] == "infrastructure"
 
-    async def test_a_file_that_nobody_could_read_is_not_judged(self):
+    async def test_unreadable_file_is_not_judged(self):
         gold = GOLD | {"user_files": [{"name": "plan.pdf"}]}
         tools = DirectTools(judge())
         card = await score_case(DR3(), case(gold), tools)
@@ -505,7 +505,7 @@ class TestMissing:
             ("judge_timeout", "judge_timeout"),
         ],
     )
-    async def test_a_malformed_reply_costs_what_needs_it(self, kind, reply, reason):
+    async def test_malformed_reply_unscores_only_what_needs_it(self, kind, reply, reason):
         card = await score_case(DR3(), case(), DirectTools(judge(**{kind: reply})))
         unscored = {name for name, value in card.scores.items() if value is None}
         averages = {"average", "average:64k", "average_code"}
@@ -515,14 +515,14 @@ class TestMissing:
         assert set(card.reasons.values()) == {reason}
         assert CAUSES[reason] == "infrastructure"
 
-    async def test_insights_and_checklists_that_cannot_be_found(self):
+    async def test_failed_insights_and_checklist_leave_no_average(self):
         gold = GOLD | {"insights": {}, "checklist": []}
         replies = {"InsightsOf": '{"insights": []}', "ChecklistOf": "judge_timeout"}
         card = await score_case(DR3(), case(gold), DirectTools(judge(**replies)))
         assert (card.reasons["ir_uf"], card.reasons["if"]) == ("judge_unparseable", "judge_timeout")
         assert card.scores["average"] is None
 
-    async def test_insights_that_cannot_be_found_say_why(self):
+    async def test_failed_insights_give_their_reason(self):
         card = await score_case(
             DR3(), case(GOLD | {"insights": {}}), DirectTools(judge(InsightsOf="judge_timeout"))
         )
@@ -530,13 +530,13 @@ class TestMissing:
 
     @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
     @pytest.mark.parametrize(("kind", "name"), [("InsightsOf", "ir_sc"), ("ChecklistOf", "if")])
-    async def test_what_a_source_or_a_task_breaks_is_no_reports_doing(self, kind, name, reason):
+    async def test_failure_by_source_or_task_is_not_blamed_on_the_report(self, kind, name, reason):
         gold = GOLD | {"insights": {}, "checklist": []}
         card = await score_case(DR3(), case(gold), DirectTools(judge(**{kind: reason})))
         assert card.scores[name] is None and CAUSES[card.reasons[name]] == "infrastructure"
         assert Formula(RewardConfig(), [DR3()]).value({"dr3": card}, {}).value is None
 
-    async def test_a_column_without_answers_is_left_out_of_the_partial_average(self):
+    async def test_partial_average_omits_columns_without_answers(self):
         card = await score_case(
             DR3(min_answered=0.5), case(), DirectTools(judge(DepthQuality="judge_timeout"))
         )
@@ -547,7 +547,7 @@ class TestMissing:
         assert card.scores["average.partial_high"] == pytest.approx((sum(known) + 1) / 6)
         assert card.scores["dq.partial"] is None
 
-    async def test_a_few_missing_pairs_leave_bounds(self):
+    async def test_few_missing_pairs_leave_bounds(self):
         def grounded(question):
             return (
                 "judge_timeout"
@@ -565,14 +565,14 @@ class TestMissing:
             m.name for m in DR3(min_answered=0.5).metrics_of(case()) if m.ratio is None
         }
 
-    async def test_what_the_report_provokes_counts_against_it(self):
+    async def test_failure_by_the_report_counts_against_it(self):
         card = await score_case(DR3(), case(), DirectTools(judge(DepthQuality="context_overflow")))
         assert (card.scores["dq"], card.status, card.reason) == (0.1, "scored", "context_overflow")
 
     @pytest.mark.parametrize(
         ("kind", "names"), [("Recall", ("ir_uf", "ir_sc")), ("ChecklistMet", ("if",)), ("Grounded", ("fa",))]
     )
-    async def test_what_the_report_provokes_is_worth_nothing(self, kind, names):
+    async def test_failure_by_the_report_scores_zero(self, kind, names):
         card = await score_case(DR3(), case(), DirectTools(judge(**{kind: "answer_truncated"})))
         assert [card.scores[name] for name in names] == [0.0] * len(names)
         assert (card.status, card.reason) == ("scored", "answer_truncated")
@@ -580,7 +580,7 @@ class TestMissing:
     @pytest.mark.parametrize(
         ("kind", "name", "known"), [("Recall", "ir_uf", 10.0), ("ChecklistMet", "if", 20.0)]
     )
-    async def test_a_batch_without_answer_may_be_worth_nothing_or_everything(self, kind, name, known):
+    async def test_unanswered_batch_is_bounded_by_zero_and_full_score(self, kind, name, known):
         many = [f"point {number}" for number in range(30)]
         gold = GOLD | {"checklist": many, "insights": {"user_files": many, "corpus": ["Costs fell 8%"]}}
 
@@ -598,7 +598,7 @@ class TestMissing:
         assert card.scores[f"{name}.partial_low"] == pytest.approx(known / 30)
         assert card.scores[f"{name}.partial_high"] == pytest.approx((known + 10) / 30)
 
-    async def test_a_judge_is_asked_in_the_language_of_the_task(self):
+    async def test_questions_use_the_language_of_the_task(self):
         tools = DirectTools(judge())
         await score_case(DR3(), case(GOLD | {"insights": {}, "checklist": []}, language="zh"), tools)
         asked = {type(question).__name__ for question in tools.questions}
@@ -607,7 +607,7 @@ class TestMissing:
 
 
 @pytest.mark.parametrize("judge", [LexicalJudge(), judge()], ids=["lexical", "scripted"])
-def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
+def test_files_become_a_leaderboard(judge, tmp_path, monkeypatch):
     monkeypatch.setattr("adjudge.engine.evaluation.assembly.make_judge", lambda *parts: judge)
     folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
     config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)

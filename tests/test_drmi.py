@@ -136,13 +136,13 @@ def test_modules_can_be_left_out() -> None:
     assert len(tools.questions) == 1
 
 
-def test_what_a_report_lacks_scores_zero() -> None:
+def test_part_missing_from_the_report_scores_zero() -> None:
     card, _ = score(case_of(), labelling({}))
     assert {value for name, value in card.scores.items() if not name.startswith("reasoning")} == {0.0}
     assert card.status == "scored"
 
 
-def test_what_gold_lacks_leaves_that_module_unscored() -> None:
+def test_part_missing_from_gold_leaves_its_module_unscored() -> None:
     gold = msgspec.structs.replace(GOLD, plan=(), references=())
     card, _ = score(case_of(gold), labelling({"water is wet": "true"}))
     assert {name for name, value in card.scores.items() if value is not None} == set(REASONING)
@@ -151,7 +151,7 @@ def test_what_gold_lacks_leaves_that_module_unscored() -> None:
     assert {name: card.reasons[name] for name in REASONING} == dict.fromkeys(REASONING, "gold_missing")
 
 
-def test_an_empty_report_takes_the_minimum_of_what_gold_holds() -> None:
+def test_empty_report_gets_the_minimum_of_gold_parts() -> None:
     card, _ = score(case_of(msgspec.structs.replace(GOLD, plan=(), references=()), text=" "), labelling({}))
     assert card.scores == dict.fromkeys(REASONING, 0.0)
     assert card.reason == "report_empty"
@@ -169,7 +169,7 @@ def test_many_statements_and_long_plans_are_split_at_twenty() -> None:
     assert (card.scores["plan_precision"], card.scores["plan_recall"]) == (1, pytest.approx(1 / 45))
 
 
-def test_a_plan_without_end_is_not_asked_about_but_counts() -> None:
+def test_endless_plan_counts_but_is_not_asked_about() -> None:
     plan = ("collect data", *("" for _ in range(20)), *(f"filler {number}" for number in range(3_000)))
     card, tools = score(case_of(plan=plan), labelling({}), modules=("planning",))
     assert len(tools.questions) <= MAX_SUBTASKS
@@ -192,7 +192,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize(("reply", "reason"), MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize(("kind", "prefix"), [(LabelStatements, "reasoning"), (SameSubtask, "plan")])
-def test_a_malformed_reply_spares_the_other_modules(
+def test_malformed_reply_spares_the_other_modules(
     reply: str, reason: str, kind: type[Question[Any]], prefix: str
 ) -> None:
     def opinion(question: Question[Any]) -> Any:
@@ -206,7 +206,7 @@ def test_a_malformed_reply_spares_the_other_modules(
 
 
 @pytest.mark.parametrize("reason", ["context_overflow", "answer_truncated"])
-def test_what_a_report_causes_counts_against_it(reason: str) -> None:
+def test_failure_by_the_report_counts_against_it(reason: str) -> None:
     def opinion(question: Question[Any]) -> Any:
         return reason if isinstance(question, LabelStatements) else labelling({})(question)
 
@@ -216,7 +216,7 @@ def test_what_a_report_causes_counts_against_it(reason: str) -> None:
     assert card.status == "scored"
 
 
-def test_a_plan_that_cannot_be_asked_about_counts_against_the_report() -> None:
+def test_overflowing_plan_counts_against_the_report() -> None:
     def opinion(question: Question[Any]) -> Any:
         return "context_overflow" if isinstance(question, SameSubtask) else labelling({})(question)
 
@@ -226,7 +226,7 @@ def test_a_plan_that_cannot_be_asked_about_counts_against_the_report() -> None:
     assert (card.status, card.reason) == ("scored", "context_overflow")
 
 
-def test_a_judge_is_asked_in_the_language_of_the_task() -> None:
+def test_questions_use_the_language_of_the_task() -> None:
     case = case_of(plan=("collect data",))
     _, tools = score(
         msgspec.structs.replace(case, task=msgspec.structs.replace(case.task, language="zh")), labelling({})
@@ -234,7 +234,7 @@ def test_a_judge_is_asked_in_the_language_of_the_task() -> None:
     assert {question.language for question in tools.questions} == {"zh"}
 
 
-def test_one_of_three_batches_missing_is_no_accuracy() -> None:
+def test_missing_batch_leaves_accuracy_unscored() -> None:
     gold = Gold(statements=tuple(Statement(f"s{number}", True) for number in range(60)))
     replies = iter([*[Labels(items=dict.fromkeys(numbered(20), "true"))] * 2, "judge_timeout"])
     card, _ = score(case_of(gold), lambda question: next(replies), modules=("reasoning",))
@@ -262,7 +262,7 @@ def test_one_to_one_is_optimal_against_scipy(predicted: int, gold: int, data: st
         st.tuples(st.booleans(), st.sampled_from(["true", "false", "not_stated"])), min_size=1, max_size=30
     )
 )
-def test_reasoning_readings_hang_together(pairs: list[tuple[bool, Label]]) -> None:
+def test_reasoning_readings_are_consistent(pairs: list[tuple[bool, Label]]) -> None:
     truth, labels = [one for one, _ in pairs], [label for _, label in pairs]
     found = reasoning_scores(truth, labels)
     assert 0 <= found.macro.f1 <= 2 / 3
@@ -272,7 +272,7 @@ def test_reasoning_readings_hang_together(pairs: list[tuple[bool, Label]]) -> No
     assert found.accuracy == sum(("true" if one else "false") == label for one, label in pairs) / len(pairs)
 
 
-def test_nothing_said_is_never_right() -> None:
+def test_not_stated_is_never_correct() -> None:
     found = reasoning_scores([True, False], ["not_stated", "not_stated"])
     assert (found.accuracy, found.binary.f1, found.macro.f1) == (0, 0, 0)
 
@@ -293,7 +293,7 @@ def test_nothing_said_is_never_right() -> None:
         ("", ""),
     ],
 )
-def test_doi_of(text: str, doi: str) -> None:
+def test_doi_is_found_in_any_form(text: str, doi: str) -> None:
     assert doi_of(text) == doi
 
 
@@ -305,13 +305,13 @@ def test_title20_keeps_letters_and_digits_of_any_script() -> None:
 @pytest.mark.parametrize(
     ("rule", "both"), [("doi", 1), ("title20", 2), ("combined", 2)], ids=["doi", "title20", "combined"]
 )
-def test_the_rules_differ_as_they_say(rule: Rule, both: int) -> None:
+def test_matching_rules_differ_as_documented(rule: Rule, both: int) -> None:
     gold = [Reference("Alpha", "10.1000/a"), Reference("Beta", "10.1000/b"), Reference("Gamma")]
     predicted = [Reference("Other name", "10.1000/a"), Reference("Beta", "10.1000/wrong"), Reference("Gamma")]
     assert find_references(predicted, gold, rule).both == (both if rule != "title20" else 2)
 
 
-def test_works_are_told_apart_by_what_the_rule_looks_at() -> None:
+def test_works_are_distinguished_by_the_field_of_the_rule() -> None:
     predicted = [
         Reference("Alpha", "10.1000/a"),
         Reference("Alpha", "10.1000/b"),
@@ -327,7 +327,7 @@ def test_works_are_told_apart_by_what_the_rule_looks_at() -> None:
     )
 
 
-def test_a_work_counts_once_and_what_cannot_be_told_stays_in_the_count() -> None:
+def test_work_counts_once_unless_its_identity_is_unknown() -> None:
     gold = [Reference("Alpha", "10.1000/a"), Reference("Beta")]
     predicted = [
         Reference("Alpha", "10.1000/A"),
@@ -343,14 +343,14 @@ def test_a_work_counts_once_and_what_cannot_be_told_stays_in_the_count() -> None
     assert (nothing.predicted, nothing.both) == (2, 0)
 
 
-def test_a_research_paper_is_a_hit_or_a_miss() -> None:
+def test_research_paper_is_a_hit_or_a_miss() -> None:
     gold, noise = [Reference(doi="10.1000/a")], [Reference(doi=f"10.1000/n{number}") for number in range(9)]
     assert retrieval_scores([*noise, *gold], gold, "doi", "research").accuracy == 1
     assert retrieval_scores(noise, gold, "doi", "research").accuracy == 0
     assert retrieval_scores([*noise, *gold], gold, "doi", "review").accuracy == pytest.approx(0.1)
 
 
-def test_a_flood_of_works_is_bounded_but_counts() -> None:
+def test_flood_of_works_is_bounded_but_counts() -> None:
     flood = [Reference(doi=f"10.1000/n{number}") for number in range(20 * MAX_PREDICTED)]
     found = find_references([*flood, Reference(doi="10.1000/gold")], [Reference(doi="10.1000/gold")], "doi")
     assert (found.predicted, found.both) == (len(flood) + 1, 0)
@@ -370,7 +370,7 @@ def test_works_come_from_evidence_then_citations_then_the_text() -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_title_or_url_can_be_read(text: str) -> None:
+def test_any_title_or_url_is_parsed(text: str) -> None:
     assert len(title20(text)) <= 20 * 2  # lower case may lengthen a character
     assert doi_of(text) == doi_of(doi_of(text)) or not doi_of(text)
 
@@ -378,7 +378,7 @@ def test_any_title_or_url_can_be_read(text: str) -> None:
 # The layout, and the example with the lexical judge
 
 
-def test_the_example_scores_with_the_lexical_judge() -> None:
+def test_example_scores_with_the_lexical_judge() -> None:
     dataset = read(EXAMPLE, sorted(EXAMPLE.glob("reports/*.jsonl")))
     assert not dataset.rejected
     assert dataset.systems == ["osprey", "osprey (isolated)", "plover"]
@@ -402,7 +402,7 @@ def test_the_example_scores_with_the_lexical_judge() -> None:
 
 
 @pytest.mark.parametrize("judge", [LexicalJudge(), ScriptedJudge(labelling({}))], ids=["lexical", "scripted"])
-def test_from_files_to_leaderboard(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_become_a_leaderboard(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adjudge.engine.evaluation.assembly.make_judge", lambda *_: judge)
     config = RunConfig.load(
         EXAMPLE / "adjudge.yaml", out=str(tmp_path / "run"), store=str(tmp_path / "store")
@@ -419,13 +419,13 @@ def test_from_files_to_leaderboard(judge: Judge, tmp_path: Path, monkeypatch: py
     ]
 
 
-def test_the_mode_is_kept_on_the_report() -> None:
+def test_mode_is_kept_on_the_report() -> None:
     dataset = read(EXAMPLE, sorted(EXAMPLE.glob("reports/*.jsonl")))
     modes = {case.report.system: case.report.mode for case in dataset.cases()}
     assert modes == {"osprey": "end_to_end", "osprey (isolated)": "isolated", "plover": "end_to_end"}
 
 
-def test_bad_lines_are_rejected_and_missing_files_said(tmp_path: Path) -> None:
+def test_bad_lines_are_rejected_and_missing_files_are_errors(tmp_path: Path) -> None:
     papers, reports = tmp_path / "papers.jsonl", tmp_path / "s.jsonl"
     papers.write_text('{"id": "1", "question": "q"}\n{"id": 2}\n', encoding="utf-8")
     reports.write_text(json.dumps({"id": "1", "report": "r"}) + "\n[]\n", encoding="utf-8")

@@ -36,20 +36,20 @@ def cited(report: dict[str, Any]) -> set[str]:
     return {urldefrag(url).url for url in URL.findall(report["text"])}
 
 
-def test_there_are_six_tasks_in_two_languages() -> None:
+def test_example_has_six_tasks_in_two_languages() -> None:
     assert Counter(task["language"] for task in TASKS) == {"en": 4, "zh": 2}
     assert len({task["id"] for task in TASKS}) == 6
     for task in TASKS:
         assert bool(re.search(r"[\u4e00-\u9fff]", task["prompt"])) == (task["language"] == "zh")
 
 
-def test_every_system_has_one_report_a_task() -> None:
+def test_every_system_has_one_report_per_task() -> None:
     identities = Counter((row["system"], row["task_id"], row["sample"]) for row in REPORTS)
     assert set(identities) == {(system, task["id"], 0) for system in SYSTEMS for task in TASKS}
     assert set(identities.values()) == {1}
 
 
-def test_exactly_one_report_is_empty_and_the_others_are_substantial() -> None:
+def test_one_report_is_empty_and_the_others_substantial() -> None:
     empty = [(row["system"], row["task_id"]) for row in REPORTS if not row["text"].strip()]
     assert empty == [EMPTY_REPORT]
     assert all(400 <= len(row["text"]) <= 4000 for row in REPORTS if row["text"])
@@ -68,7 +68,7 @@ def test_gold_is_complete_and_weights_sum_to_one(task: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=[task["id"] for task in TASKS])
-def test_gold_is_worded_in_the_task_s_language(task: dict[str, Any]) -> None:
+def test_gold_uses_the_language_of_the_task(task: dict[str, Any]) -> None:
     gold = task["gold"]["race"]
     items = [item for criteria in gold["criterions"].values() for item in criteria]
     texts = [item[key] for item in items for key in ("criterion", "explanation")]
@@ -88,7 +88,7 @@ def test_every_url_cited_by_an_honest_system_is_in_the_snapshot() -> None:
             assert cited(report) or not report["text"]
 
 
-def test_one_system_cites_pages_nobody_ever_stored() -> None:
+def test_one_system_cites_pages_outside_the_snapshot() -> None:
     known = {row["url"] for row in INDEX}
     stored = {row["url"] for row in INDEX if "file" in row}
     made_up = [report for report in REPORTS if report["system"] == FABRICATING and cited(report) - stored]
@@ -106,7 +106,7 @@ def test_every_stored_page_is_cited_and_every_host_is_reserved() -> None:
     assert all((urlsplit(url).hostname or "").endswith(".example") for url in [*addresses, *used])
 
 
-def test_the_snapshot_holds_each_kind_of_page() -> None:
+def test_snapshot_holds_each_kind_of_page() -> None:
     files = [row["file"] for row in INDEX if "file" in row]
     assert sorted(files) == [path.name for path in HTML]
     assert all(row["status_code"] == 200 for row in INDEX if "file" in row)
@@ -116,7 +116,7 @@ def test_the_snapshot_holds_each_kind_of_page() -> None:
 
 
 @pytest.mark.parametrize("path", HTML, ids=[path.name for path in HTML])
-def test_a_page_extracts_to_its_article(path: Path) -> None:
+def test_page_extracts_to_its_article(path: Path) -> None:
     text = trafilatura.extract(path.read_text(encoding="utf-8"), include_comments=False) or ""
     if path.name == EMPTY_PAGE:
         assert not text
@@ -125,7 +125,7 @@ def test_a_page_extracts_to_its_article(path: Path) -> None:
     assert not PLACEHOLDER.search(text)
 
 
-def test_the_configuration_points_at_what_is_shipped() -> None:
+def test_configuration_points_to_shipped_files() -> None:
     config = yaml.safe_load((EXAMPLE / "adjudge.yaml").read_text(encoding="utf-8"))
     assert config["protocols"] == ["race", {"name": "fact", "extraction": "markers"}]
     assert (EXAMPLE / config["tasks"]).is_file()

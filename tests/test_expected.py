@@ -53,7 +53,7 @@ class Both(Question[Two], frozen=True, kw_only=True):
 CONTEXT = Context.of(report="text")
 
 
-def test_a_number_to_choose_has_labels_when_the_analysis_is_dropped() -> None:
+def test_number_choice_has_labels_without_the_analysis() -> None:
     question = Ask(context=CONTEXT, values=(0.0, 0.5, 1.0))
     labels = labels_of(schema_of(question, analysis=False))
     assert labels is not None
@@ -62,7 +62,7 @@ def test_a_number_to_choose_has_labels_when_the_analysis_is_dropped() -> None:
     assert labels_of(schema_of(question, analysis=True)) is None
 
 
-def test_a_word_inside_the_only_numbered_item_has_labels() -> None:
+def test_word_choice_in_the_only_item_has_labels() -> None:
     labels = labels_of(schema_of(Say(context=CONTEXT), analysis=False))
     assert labels is not None
     assert labels.before == '{"items":{"c01":"'
@@ -75,7 +75,7 @@ def test_two_values_have_no_labels() -> None:
     assert labels_of(schema_of(Both(context=CONTEXT), analysis=False)) is None
 
 
-def test_labels_that_differ_in_their_first_token_take_one_request() -> None:
+def test_labels_differing_in_the_first_token_take_one_request() -> None:
     asked = []
 
     async def next_token(given: tuple[int, ...], wanted: tuple[int, ...]) -> Mapping[int, float]:
@@ -87,7 +87,7 @@ def test_labels_that_differ_in_their_first_token_take_one_request() -> None:
     assert asked == [((), (7, 8))]
 
 
-def test_labels_that_begin_alike_take_one_request_where_they_part() -> None:
+def test_labels_with_common_prefixes_ask_once_per_fork() -> None:
     asked = {}
 
     async def next_token(given: tuple[int, ...], wanted: tuple[int, ...]) -> Mapping[int, float]:
@@ -104,9 +104,7 @@ def test_labels_that_begin_alike_take_one_request_where_they_part() -> None:
     st.sets(st.lists(st.integers(0, 3), max_size=4).map(tuple), min_size=1, max_size=12),
     st.integers(0, 2**32),
 )
-def test_a_distribution_is_that_of_walking_the_labels_token_by_token(
-    stems: set[tuple[int, ...]], seed: int
-) -> None:
+def test_distribution_equals_a_token_by_token_walk(stems: set[tuple[int, ...]], seed: int) -> None:
     labels = [(*stem, 99) for stem in sorted(stems)]
 
     def log(given: tuple[int, ...], token: int) -> float:
@@ -129,7 +127,7 @@ def test_a_distribution_is_that_of_walking_the_labels_token_by_token(
     assert sum(found) == pytest.approx(1)
 
 
-def test_a_choice_is_the_mean_and_the_distribution_is_told() -> None:
+def test_number_is_the_mean_and_the_distribution_is_kept() -> None:
     question = Ask(context=CONTEXT)
     labels = labels_of(schema_of(question, analysis=False))
     assert labels is not None
@@ -138,7 +136,7 @@ def test_a_choice_is_the_mean_and_the_distribution_is_told() -> None:
     assert msgspec.json.decode(text) == {"0": 0.25, "1": 0.25, "2": 0.5}
 
 
-def test_a_word_is_the_most_probable_one() -> None:
+def test_word_is_the_most_probable_label() -> None:
     question = Say(context=CONTEXT)
     labels = labels_of(schema_of(question, analysis=False))
     assert labels is not None

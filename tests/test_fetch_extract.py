@@ -45,7 +45,7 @@ def pdf(text: str, title: str) -> bytes:
 
 
 @pytest.mark.parametrize("extractor", ["trafilatura", "fast"])
-def test_an_article_without_what_surrounds_it(extractor: Extractor) -> None:
+def test_article_is_extracted_without_its_surroundings(extractor: Extractor) -> None:
     for document in documents(8):
         found = extract(document.body, HTML, extractor)
         assert found.title == f"{document.title} | The Daily Sample" and found.description.endswith(".")
@@ -55,7 +55,7 @@ def test_an_article_without_what_surrounds_it(extractor: Extractor) -> None:
 
 
 @pytest.mark.parametrize("extractor", ["trafilatura", "fast"])
-def test_little_is_more_than_nothing(extractor: Extractor) -> None:
+def test_short_text_is_kept(extractor: Extractor) -> None:
     assert extract(b"<p>Only this.", HTML, extractor).text == "Only this."
     links = b"<ul>" + b"".join(b"<li><a href=/%d>Item %d</a></li>" % (n, n) for n in range(5)) + b"</ul>"
     assert "Item 3" in extract(links, HTML, extractor).text
@@ -64,17 +64,17 @@ def test_little_is_more_than_nothing(extractor: Extractor) -> None:
 @pytest.mark.parametrize(
     "head", [b"", b"<title>\n A  title </title>", b"<meta property='og:title' content='A title'>"]
 )
-def test_titles(head: bytes) -> None:
+def test_titles_are_found(head: bytes) -> None:
     body = b"<html><head>" + head + b"</head><body><svg><title>Icon</title></svg><p>Text.</p></body></html>"
     assert extract(body, HTML, "fast").title == ("A title" if head else "")
 
 
-def test_a_title_is_bounded_and_can_be_stored() -> None:
+def test_title_is_bounded_and_storable() -> None:
     found = extract(b"<title>" + b"x" * 9000 + b"</title><p>&#xD800; and &#0; text", HTML, "fast")
     assert len(found.title) == 1000 and found.text.encode()
 
 
-def test_a_pdf() -> None:
+def test_pdf_is_extracted() -> None:
     found = extract(pdf("The bridge was built in 1932.", "A report"), "application/pdf", "trafilatura")
     assert (found.title, found.text) == ("A report", "The bridge was built in 1932.")
     assert extract(pdf("Mislabelled", ""), "text/html", "trafilatura").text == "Mislabelled"
@@ -97,7 +97,7 @@ def test_a_pdf() -> None:
         (b"just text", "", "just text"),
     ],
 )
-def test_other_kinds(body: bytes, content_type: str, text: str) -> None:
+def test_other_text_kinds_are_extracted(body: bytes, content_type: str, text: str) -> None:
     assert extract(body, content_type, "trafilatura").text == text
 
 
@@ -113,7 +113,7 @@ def test_other_kinds(body: bytes, content_type: str, text: str) -> None:
         (b"not xml", "application/xml"),
     ],
 )
-def test_what_cannot_be_read(body: bytes, content_type: str) -> None:
+def test_unreadable_bodies_raise(body: bytes, content_type: str) -> None:
     with pytest.raises(Unreadable):
         extract(body, content_type, "trafilatura")
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_read(body: bytes, content_type: str) -> None:
         (b"   ", "text/plain"),
     ],
 )
-def test_a_page_without_words_is_read_and_says_nothing(body: bytes, content_type: str) -> None:
+def test_page_without_words_is_read_as_empty(body: bytes, content_type: str) -> None:
     assert extract(body, content_type, "trafilatura").text == ""
 
 
@@ -154,23 +154,23 @@ def test_a_page_without_words_is_read_and_says_nothing(body: bytes, content_type
         ("桥建于1932年", "utf-8", "text/html; charset=gb2312", "<meta charset=gb2312>"),
     ],
 )
-def test_charsets(text: str, encoding: str, content_type: str, before: str) -> None:
+def test_charsets_are_decoded(text: str, encoding: str, content_type: str, before: str) -> None:
     assert decode((before + text).encode(encoding), content_type) == before + text
 
 
-def test_a_charset_that_nobody_names_is_guessed() -> None:
+def test_missing_charset_is_guessed() -> None:
     text = "Мост через реку построен в 1932 году и с тех пор дважды ремонтировался. " * 3
     assert decode(text.encode("windows-1251"), "text/html; charset=utf-8") == text
     assert decode(text.encode("windows-1251"), "text/html; charset=none-such") == text
 
 
-def test_media_types() -> None:
+def test_media_types_are_recognised() -> None:
     assert media_type(" Text/HTML ; charset=x") == "text/html" and media_type("nonsense") == ""
     assert may_be_read("") and may_be_read("application/ld+json") and not may_be_read("video/mp4")
     assert kind_of("application/xhtml+xml", b"") == "html" and kind_of("application/atom+xml", b"") == "xml"
 
 
-async def test_workers_answer_as_this_process_does() -> None:
+async def test_workers_give_the_same_text_as_this_process() -> None:
     pool = ExtractorPool(2, extractor="trafilatura", seconds=20)
     sample = [document.body for document in documents(12)]
     found = await asyncio.gather(*(pool.extract(body, HTML) for body in sample))
@@ -178,7 +178,7 @@ async def test_workers_answer_as_this_process_does() -> None:
     assert found == [extract(body, HTML, "trafilatura") for body in sample]
 
 
-async def test_a_crash_is_typed_and_the_next_page_has_a_new_worker() -> None:
+async def test_crash_is_typed_and_the_worker_replaced() -> None:
     """More elements than the address space holds end the process from inside."""
     pool = ExtractorPool(1, extractor="fast", seconds=20, address_space=600 << 20)
     with pytest.raises(Unextracted) as caught:
@@ -189,7 +189,7 @@ async def test_a_crash_is_typed_and_the_next_page_has_a_new_worker() -> None:
     assert PROSE.split(".", maxsplit=1)[0] in found.text
 
 
-async def test_a_worker_that_is_killed_between_two_pages_is_replaced() -> None:
+async def test_worker_killed_between_pages_is_replaced() -> None:
     pool = ExtractorPool(1, extractor="fast", seconds=20)
     await pool.extract(ARTICLE, HTML)
     (worker,) = worker_processes()
@@ -199,7 +199,7 @@ async def test_a_worker_that_is_killed_between_two_pages_is_replaced() -> None:
     assert worker_processes() == []
 
 
-async def test_a_worker_is_not_blamed_for_what_its_parent_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_worker_is_not_charged_for_the_memory_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     held = bytearray(400 << 20)
     held[:: resource.getpagesize()] = b"x" * len(held[:: resource.getpagesize()])
     monkeypatch.setattr("adjudge.fetchers.pool.RETIRE_AT", 300 << 20)
@@ -212,7 +212,7 @@ async def test_a_worker_is_not_blamed_for_what_its_parent_holds(monkeypatch: pyt
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about glibc's allocator")
-async def test_a_worker_keeps_its_memory_for_the_next_page() -> None:
+async def test_worker_keeps_its_memory_for_the_next_page() -> None:
     """It asks the system for some 70 pages of memory a document where it gives them back in between."""
     pool = ExtractorPool(1, extractor="fast", seconds=20)
     sample = [document.body for document in documents(150)]
@@ -230,7 +230,7 @@ def _minor_faults(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
 
 
-async def test_a_reader_that_leaves_frees_the_worker() -> None:
+async def test_cancelled_reader_frees_the_worker() -> None:
     pool = ExtractorPool(1, extractor="fast", seconds=60)
     hung = asyncio.create_task(pool.extract(b"<div>" * 300_000, HTML))
     await asyncio.sleep(0.5)

@@ -241,12 +241,12 @@ async def refused(url: str, server: Server) -> str | None:
     return page.reason
 
 
-def test_there_are_enough_spellings() -> None:
+def test_attack_list_has_120_distinct_spellings() -> None:
     assert len({*LOOPBACK, *INNER, *ODD}) == len([*LOOPBACK, *INNER, *ODD]) >= 120
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
-async def test_no_spelling_of_loopback_is_connected_to(
+async def test_loopback_is_refused_in_every_spelling(
     host: str, loopback: Server, connected: list[tuple[object, ...]]
 ) -> None:
     assert await refused(f"http://{host}:{loopback.port}/", loopback) in (
@@ -257,7 +257,7 @@ async def test_no_spelling_of_loopback_is_connected_to(
 
 
 @pytest.mark.parametrize("host", INNER)
-async def test_no_inner_address_is_connected_to(
+async def test_internal_addresses_are_refused(
     host: str, loopback: Server, connected: list[tuple[object, ...]]
 ) -> None:
     for scheme in ("http", "https"):
@@ -266,16 +266,12 @@ async def test_no_inner_address_is_connected_to(
 
 
 @pytest.mark.parametrize("url", ODD)
-async def test_no_odd_url_is_connected_to(
-    url: str, loopback: Server, connected: list[tuple[object, ...]]
-) -> None:
+async def test_odd_urls_are_refused(url: str, loopback: Server, connected: list[tuple[object, ...]]) -> None:
     assert await refused(url, loopback) in ("page_blocked", "citation_malformed")
     assert connected == []
 
 
-async def test_the_same_server_is_reached_where_it_is_allowed(
-    loopback: Server, connected: list[tuple[object, ...]]
-) -> None:
+async def test_allowed_server_is_reached(loopback: Server, connected: list[tuple[object, ...]]) -> None:
     """What the tests above would see if the guard let something through."""
     fetcher = HttpFetcher(LIMITS, TIMEOUTS, allow=[loopback.address], resolve=resolve)
     page = await fetcher.read(loopback.url())
@@ -286,7 +282,9 @@ async def test_the_same_server_is_reached_where_it_is_allowed(
 @pytest.mark.parametrize(
     "host", [*LOOPBACK[:20], "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "evil.test"]
 )
-async def test_no_redirect_leads_inside(host: str, connected: list[tuple[object, ...]]) -> None:
+async def test_redirect_to_an_internal_address_is_refused(
+    host: str, connected: list[tuple[object, ...]]
+) -> None:
     async def route(to: Exchange) -> None:
         await to.redirect(f"http://{host}:{inner.port}/")
 
@@ -300,7 +298,7 @@ async def test_no_redirect_leads_inside(host: str, connected: list[tuple[object,
         assert connected == [("127.0.0.1", outer.port)] and inner.connections == 0
 
 
-async def test_a_name_that_rebinds_is_connected_to_where_it_was_checked(
+async def test_rebinding_name_is_pinned_to_its_checked_address(
     loopback: Server, connected: list[tuple[object, ...]]
 ) -> None:
     """The first answer is public and is pinned; the second, asked for by a second fetcher's connection, is refused."""
@@ -326,7 +324,7 @@ async def test_only_the_public_half_of_an_answer_is_used() -> None:
     assert [result["host"] for result in found] == [NOBODY]
 
 
-def test_the_socket_is_the_last_gate() -> None:
+def test_socket_check_is_the_last_gate() -> None:
     """Whatever the connector was told, an address that is not public gets no socket."""
     guard = Guard(allow=["127.0.0.1:8080", "[::1]:8080"])
     for address, port in [
@@ -341,7 +339,7 @@ def test_the_socket_is_the_last_gate() -> None:
     guard.socket((socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 8080))).close()
 
 
-async def test_an_allowed_name_opens_no_door_for_others() -> None:
+async def test_allowed_name_allows_no_other() -> None:
     async def inside(host: str, port: int) -> list[str]:
         return ["10.0.0.5"]
 
@@ -356,7 +354,7 @@ async def test_an_allowed_name_opens_no_door_for_others() -> None:
 
 
 @pytest.mark.parametrize("entry", ["", "a b", "http://x", "host:99999", "user@host", "host/path", "::1"])
-def test_an_entry_that_is_no_host_is_an_error(entry: str) -> None:
+def test_allow_entry_that_is_not_a_host_is_an_error(entry: str) -> None:
     with pytest.raises(ValueError, match="allow"):
         Guard(allow=[entry])
 
@@ -422,12 +420,12 @@ ORDINARY = [
 ]
 
 
-def test_there_are_enough_ordinary_urls() -> None:
+def test_list_has_40_distinct_ordinary_urls() -> None:
     assert len(set(ORDINARY)) == len(ORDINARY) >= 40
 
 
 @pytest.mark.parametrize("url", ORDINARY)
-async def test_no_ordinary_url_is_refused(url: str) -> None:
+async def test_ordinary_urls_are_allowed(url: str) -> None:
     async def public(host: str, port: int) -> list[str]:
         return ["93.184.216.34", "2606:2800:220:1::1"]
 
@@ -440,6 +438,6 @@ async def test_no_ordinary_url_is_refused(url: str) -> None:
         guard.socket(info).close()
 
 
-def test_addresses() -> None:
+def test_addresses_are_classified() -> None:
     assert is_public("8.8.8.8") and is_public("2606:4700::1111") and is_public("::ffff:8.8.8.8")
     assert not is_public("not an address") and not is_public("") and not is_public("::ffff:0:8.8.8.8")

@@ -81,7 +81,7 @@ def hostile() -> Iterator[Server]:
         yield server
 
 
-async def test_every_hostility_has_its_cause_and_harms_no_other_page(hostile: Server, make: Make) -> None:
+async def test_hostile_pages_are_typed_and_harm_no_other_page(hostile: Server, make: Make) -> None:
     """All of it at once with honest pages in between; what hung would run into the limit around it."""
     patient = Timeouts(connect=5.0, read=4.0, total=8.0, extract=12.0)
     fetcher = make(Limits(workers=2, per_host=64), patient, allow=[hostile.address])
@@ -107,9 +107,7 @@ async def test_every_hostility_has_its_cause_and_harms_no_other_page(hostile: Se
     assert hostile.paths().count("/loop") == SMALL.redirects + 1
 
 
-async def test_a_connection_that_waited_for_reuse_does_not_fail_the_next_page(
-    hostile: Server, make: Make
-) -> None:
+async def test_reused_connection_does_not_fail_the_next_page(hostile: Server, make: Make) -> None:
     """A body that ends while the client pauses may leave a read timer running on the connection."""
 
     async def at_once(to: Exchange) -> None:
@@ -124,20 +122,20 @@ async def test_a_connection_that_waited_for_reuse_does_not_fail_the_next_page(
         assert (await fetcher.read(hostile.url(f"/plain-{n}"))).reason is None
 
 
-async def test_a_certificate_that_nobody_vouches_for(make: Make) -> None:
+async def test_self_signed_certificate_is_a_server_error(make: Make) -> None:
     with self_signed_server() as server:
         page = await make(allow=[server.address]).read(server.url("/plain"))
     assert page.reason == "page_server_error" and page.detail.startswith("TLS") and server.log == []
 
 
-async def test_no_tls_where_tls_is_asked_for(make: Make) -> None:
+async def test_https_to_a_plain_server_fails(make: Make) -> None:
     with Server() as server:
         page = await make(allow=[server.address]).read(f"https://{server.address}/")
     assert page.reason in ("page_timeout", "page_server_error")
 
 
 @pytest.mark.parametrize("online", [True, False])
-async def test_a_name_that_does_not_exist_is_gone_unless_no_name_exists(online: bool, make: Make) -> None:
+async def test_unknown_host_is_gone_only_while_others_resolve(online: bool, make: Make) -> None:
     """Without a network every name is said not to exist, which is nothing that a report could help."""
 
     async def resolve(host: str, port: int) -> list[str]:
@@ -153,7 +151,7 @@ async def test_a_name_that_does_not_exist_is_gone_unless_no_name_exists(online: 
     assert (await fetcher.read("https://sick.test/")).reason == "page_server_error"
 
 
-async def test_a_refused_connection(make: Make) -> None:
+async def test_refused_connection_is_a_server_error(make: Make) -> None:
     with Server() as server:
         address = server.address
     page = await make(Limits(workers=1, retries=1), allow=[address]).read(f"http://{address}/")
@@ -168,7 +166,7 @@ async def test_malformed_urls_are_rows_that_can_be_stored(url: str, make: Make) 
     assert page.reason == "citation_malformed" and page.url.encode() is not None
 
 
-async def test_a_page_has_every_field(hostile: Server, make: Make) -> None:
+async def test_page_has_every_field(hostile: Server, make: Make) -> None:
     async def moved(to: Exchange) -> None:
         await to.redirect("/plain", status="301 Moved Permanently")
 
@@ -181,7 +179,7 @@ async def test_a_page_has_every_field(hostile: Server, make: Make) -> None:
     assert page.fetched_at > 1.7e9 and page.reason is None and page.detail == ""
 
 
-async def test_equal_urls_asked_at_once_are_fetched_once(hostile: Server, make: Make) -> None:
+async def test_concurrent_equal_urls_are_fetched_once(hostile: Server, make: Make) -> None:
     fetcher = make(allow=[hostile.address])
     spellings = [
         hostile.url("/plain"),
@@ -192,7 +190,7 @@ async def test_equal_urls_asked_at_once_are_fetched_once(hostile: Server, make: 
     assert hostile.paths() == ["/plain"] and all(page == pages[0] for page in pages)
 
 
-async def test_a_reader_that_leaves_takes_nobody_with_it(hostile: Server, make: Make) -> None:
+async def test_cancelled_reader_does_not_cancel_the_others(hostile: Server, make: Make) -> None:
     fetcher = make(allow=[hostile.address])
     first, second = (asyncio.create_task(fetcher.read(hostile.url("/plain"))) for _ in range(2))
     await asyncio.sleep(0)
@@ -202,7 +200,7 @@ async def test_a_reader_that_leaves_takes_nobody_with_it(hostile: Server, make: 
     assert hostile.paths() == ["/plain"]
 
 
-async def test_the_concurrency_that_is_set_is_reached_and_never_exceeded(make: Make) -> None:
+async def test_configured_concurrency_is_reached_and_not_exceeded(make: Make) -> None:
     """The server answers nobody until 150 are there: fewer would time out, more are counted."""
     wanted, there, most = 150, 0, 0
     everyone = asyncio.Event()
@@ -227,7 +225,7 @@ async def test_the_concurrency_that_is_set_is_reached_and_never_exceeded(make: M
     assert all(page.status == "read" for page in pages) and most == wanted
 
 
-async def test_waiting_for_a_turn_is_not_counted_as_the_pages_time(make: Make) -> None:
+async def test_queueing_is_not_counted_as_page_time(make: Make) -> None:
     async def half_a_second(to: Exchange) -> None:
         await asyncio.sleep(0.5)
         await to.reply(ARTICLE)
@@ -238,9 +236,7 @@ async def test_waiting_for_a_turn_is_not_counted_as_the_pages_time(make: Make) -
     assert [page.reason for page in pages] == [None] * 8
 
 
-async def test_a_page_that_hangs_the_parser_is_ended_and_the_worker_replaced(
-    hostile: Server, make: Make
-) -> None:
+async def test_parser_hang_is_ended_and_the_worker_replaced(hostile: Server, make: Make) -> None:
     fetcher = make(Limits(workers=1, per_host=8), Timeouts(extract=2.0), allow=[hostile.address])
     hung = asyncio.create_task(fetcher.read(hostile.url("/deeply-nested")))
     pages = await asyncio.gather(
@@ -250,7 +246,7 @@ async def test_a_page_that_hangs_the_parser_is_ended_and_the_worker_replaced(
     assert (await hung).reason == "page_timeout" and (await hung).sha256
 
 
-async def test_who_asks(hostile: Server, make: Make) -> None:
+async def test_requests_identify_the_fetcher(hostile: Server, make: Make) -> None:
     await make(allow=[hostile.address], contact="mailto:owner@example.org").read(hostile.url("/plain"))
     headers = hostile.log[0].headers
     assert (
@@ -260,7 +256,7 @@ async def test_who_asks(hostile: Server, make: Make) -> None:
     assert "cookie" not in headers
 
 
-async def test_robots_are_obeyed_if_wanted(make: Make) -> None:
+async def test_robots_txt_is_obeyed_on_request(make: Make) -> None:
     async def rules(to: Exchange) -> None:
         await to.reply(
             b"User-agent: *\nDisallow: /private*.html\nCrawl-delay: 0.01", content_type="text/plain"
@@ -276,7 +272,7 @@ async def test_robots_are_obeyed_if_wanted(make: Make) -> None:
         assert careless.status == "read"
 
 
-async def test_robots_that_are_missing_allow_and_robots_that_fail_do_not(make: Make) -> None:
+async def test_missing_robots_txt_allows_and_failing_one_does_not(make: Make) -> None:
     async def sick(to: Exchange) -> None:
         await to.reply(b"", status="503 Service Unavailable")
 
@@ -287,7 +283,7 @@ async def test_robots_that_are_missing_allow_and_robots_that_fail_do_not(make: M
     assert page.reason == "page_server_error" and server.paths().count("/page") == 1
 
 
-async def test_a_closed_fetcher_leaves_no_process(hostile: Server, make: Make) -> None:
+async def test_closed_fetcher_leaves_no_process(hostile: Server, make: Make) -> None:
     fetcher = make(allow=[hostile.address])
     reading = asyncio.create_task(fetcher.read(hostile.url("/deeply-nested")))
     while not worker_processes():
@@ -298,7 +294,7 @@ async def test_a_closed_fetcher_leaves_no_process(hostile: Server, make: Make) -
     assert not worker_processes()
 
 
-async def test_no_answer_makes_it_raise(make: Make) -> None:
+async def test_spoilt_answers_never_raise(make: Make) -> None:
     """An honest answer with bytes cut out, swapped, doubled and spoilt in 300 ways."""
     rng = random.Random(5)
     honest = (

@@ -33,7 +33,7 @@ def most_at_once(requests: list[Request]) -> int:
     return most
 
 
-async def test_eight_workers_keep_to_two_at_once_and_100_ms_apart() -> None:
+async def test_eight_workers_keep_the_per_host_limit_and_delay() -> None:
     """Every URL goes to its site's worker; three sites, one of which redirects between its two names."""
     limits = Limits(per_host=2, delay=DELAY, workers=1)
     sites = ["one.test", "two.test", "www.three.test"]
@@ -60,7 +60,7 @@ async def test_eight_workers_keep_to_two_at_once_and_100_ms_apart() -> None:
         assert starts[-1] - starts[0] >= DELAY * (len(starts) - 1) - CLOCK
 
 
-async def test_retry_after_holds_for_the_whole_site_and_for_no_other() -> None:
+async def test_retry_after_holds_for_the_whole_site_only() -> None:
     async def busy(to: Exchange) -> None:
         if to.times == 1:
             await to.reply(b"", "Retry-After: 1", status="429 Too Many Requests")
@@ -80,7 +80,7 @@ async def test_retry_after_holds_for_the_whole_site_and_for_no_other() -> None:
     assert other.log[0].began < rest[0].began
 
 
-async def test_a_site_that_asks_for_an_hour_is_left_alone() -> None:
+async def test_site_that_asks_for_an_hour_is_left_alone() -> None:
     with Server(routes={"/busy": busy_for_an_hour}, otherwise=plain) as server:
         fetcher = HttpFetcher(Limits(per_host=1, workers=1), allow=[server.address])
         first = await fetcher.read(server.url("/busy"))

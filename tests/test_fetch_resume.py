@@ -39,7 +39,7 @@ def written(store: Path) -> set[str]:
     return {url for part in parts for url in pq.read_table(part, columns=["url"])["url"].to_pylist()}
 
 
-def test_kill_and_go_on(tmp_path: Path) -> None:
+def test_killed_fetch_resumes(tmp_path: Path) -> None:
     """The server withholds the last 2,000 pages until the kill, so that it comes in the middle on any machine."""
     store, file = tmp_path / "store", tmp_path / "urls.txt"
     killed = False
@@ -94,7 +94,7 @@ def undated(row: FetchRow) -> FetchRow:
     return msgspec.structs.replace(row, seconds=0.0)
 
 
-async def test_usage_errors_are_one_line(tmp_path: Path) -> None:
+async def test_usage_errors_give_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"missing\.txt"):
         await rows_of(tmp_path / "missing.txt", tmp_path / "store")
     (tmp_path / "urls.txt").write_text("http://127.0.0.1/")
@@ -106,7 +106,7 @@ async def test_usage_errors_are_one_line(tmp_path: Path) -> None:
         fetch_config(max_bytes=-1)
 
 
-async def test_a_stored_block_is_no_answer_where_it_is_allowed_now(tmp_path: Path) -> None:
+async def test_stored_block_is_fetched_again_once_allowed(tmp_path: Path) -> None:
     file = tmp_path / "urls.txt"
 
     async def reason(*allow: str) -> str | None:

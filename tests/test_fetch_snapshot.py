@@ -65,7 +65,7 @@ async def test_pages_are_read_from_the_folder(tmp_path: Path) -> None:
     assert late.detail == "it was late" and late.status == "failed"
 
 
-async def test_what_it_does_not_hold_is_not_fetched(tmp_path: Path) -> None:
+async def test_page_outside_the_snapshot_is_not_fetched(tmp_path: Path) -> None:
     with Server() as server:
         fetcher = SnapshotFetcher(
             folder_of(tmp_path, {"url": "https://example.com/", "status_code": 410}), ONE
@@ -97,7 +97,7 @@ async def test_what_it_does_not_hold_is_not_fetched(tmp_path: Path) -> None:
         '{"url": "https://ok.com/", "file": "outside.html"}',
     ],
 )
-def test_a_bad_line_is_an_error_with_its_place(line: str, tmp_path: Path) -> None:
+def test_bad_line_is_an_error_with_its_line_number(line: str, tmp_path: Path) -> None:
     (tmp_path / "outside.html").write_text("secret")
     folder = tmp_path / "snapshot"
     folder.mkdir()
@@ -109,12 +109,12 @@ def test_a_bad_line_is_an_error_with_its_place(line: str, tmp_path: Path) -> Non
         SnapshotFetcher(folder, ONE)
 
 
-def test_a_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
+def test_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match=r"index\.jsonl"):
         SnapshotFetcher(tmp_path, ONE)
 
 
-async def test_frozen_twice_is_equal_in_every_field_and_as_it_was_live(tmp_path: Path) -> None:
+async def test_freezing_twice_keeps_every_field_of_the_live_page(tmp_path: Path) -> None:
     paths = [
         "/plain",
         "/wrong-charset",
@@ -171,14 +171,14 @@ PAGES = [
 ]
 
 
-async def test_pages_come_back_from_a_folder_of_html(tmp_path: Path) -> None:
+async def test_pages_are_read_back_from_html_files(tmp_path: Path) -> None:
     malformed = page_of("nonsense", status="failed", reason="citation_malformed", text="")
     export_folder([*PAGES, malformed], tmp_path)
     assert await pages_of(tmp_path) == PAGES
     assert len(list(tmp_path.glob("*.html"))) == 3
 
 
-async def test_pages_come_back_from_parquet(tmp_path: Path) -> None:
+async def test_pages_are_read_back_from_parquet(tmp_path: Path) -> None:
     many = [page_of(f"https://example.com/{n}", str(n)) for n in range(1201)]
     write_parquet([*PAGES, *many], tmp_path / "pages.parquet")
     assert list(read_parquet(tmp_path / "pages.parquet")) == [*PAGES, *many]
@@ -189,18 +189,18 @@ async def test_pages_come_back_from_parquet(tmp_path: Path) -> None:
     assert (await frozen.read("x")).reason == "citation_malformed"
 
 
-def test_a_file_that_is_not_of_pages_is_an_error(tmp_path: Path) -> None:
+def test_file_without_pages_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "pages.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(SnapshotError, match="pages"):
         list(read_parquet(tmp_path / "pages.parquet"))
 
 
 @given(st.text())
-def test_rendered_text_comes_back_exactly(text: str) -> None:
+def test_rendered_text_round_trips(text: str) -> None:
     assert unrender(render(text)) == text
 
 
-async def test_what_has_become_of_frozen_pages(tmp_path: Path) -> None:
+async def test_drift_of_frozen_pages_is_reported(tmp_path: Path) -> None:
     async def moved(to: Exchange) -> None:
         await to.redirect("/stays")
 
@@ -226,7 +226,7 @@ async def test_what_has_become_of_frozen_pages(tmp_path: Path) -> None:
     assert after[4].reason == "page_server_error"
 
 
-async def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
+async def test_oversized_file_is_not_read(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {"url": "https://e.com/", "file": "a.html"}, a__html=ARTICLE)
     fetcher = SnapshotFetcher(folder, Limits(workers=1, max_bytes=len(ARTICLE) - 1))
     pages = await asyncio.gather(*(fetcher.read("https://e.com/") for _ in range(3)))
@@ -234,7 +234,7 @@ async def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
     assert {page.reason for page in pages} == {"page_unsupported"}
 
 
-def test_an_entry_is_written_without_what_it_does_not_say() -> None:
+def test_entry_is_written_without_unset_fields() -> None:
     assert (
         msgspec.json.encode(Entry(url="https://e.com/", file="a.html"))
         == b'{"url":"https://e.com/","file":"a.html"}'

@@ -53,7 +53,7 @@ from adjudge.fetchers.urls import MAX_URL, MalformedURL, join_url, normalise_url
         ("http://a@b@example.com/", "http://a%40b@example.com/"),
     ],
 )
-def test_normal_form(url: str, normal: str) -> None:
+def test_urls_have_one_normal_form(url: str, normal: str) -> None:
     assert normalise_url(url) == normal
     assert normalise_url(normal) == normal
 
@@ -113,7 +113,7 @@ def test_normal_form(url: str, normal: str) -> None:
         "http://xn\u00ad--/",
     ],
 )
-def test_malformed(url: str) -> None:
+def test_malformed_urls_raise(url: str) -> None:
     with pytest.raises(MalformedURL):
         normalise_url(url)
 
@@ -124,7 +124,7 @@ SPICE = st.sampled_from(
 
 
 @given(st.lists(st.one_of(st.text(max_size=8), SPICE), max_size=12).map("".join))
-def test_only_malformed_url_is_raised_and_the_normal_form_is_its_own(rest: str) -> None:
+def test_normalising_is_idempotent_or_raises_malformed_url(rest: str) -> None:
     for url in (rest, f"http://{rest}", f"https://example.com/{rest}"):
         try:
             normal = normalise_url(url)
@@ -135,7 +135,7 @@ def test_only_malformed_url_is_raised_and_the_normal_form_is_its_own(rest: str) 
 
 
 @given(st.text(max_size=40))
-def test_redirects_raise_nothing_else_either(location: str) -> None:
+def test_redirects_raise_only_malformed_url(location: str) -> None:
     try:
         target = join_url("https://example.com/a/b?c", location)
     except MalformedURL:
@@ -154,7 +154,7 @@ def test_every_url_has_a_worker(url: str, workers: int) -> None:
     assert 0 <= worker_of(url, workers) < workers
 
 
-def test_a_site_has_one_worker() -> None:
+def test_site_has_one_worker() -> None:
     assert site_of("https://www.example.com/a") == site_of("http://EXAMPLE.com:8080/b") == "example.com"
     urls = [
         f"https://{sub}example.com:{port}/{n}"

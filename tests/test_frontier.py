@@ -55,7 +55,7 @@ def test_pass_at_k_of_right_and_wrong():
         assert float(pass_at_k(samples, k).unbiased) == pytest.approx(expected, rel=1e-12)
 
 
-def test_degenerate_input():
+def test_degenerate_input_is_handled():
     assert pareto_frontier([], []).size == 0
     assert pareto_frontier([np.nan], [1.0]).tolist() == [False]
     assert pareto_frontier([1.0] * 3, [1.0] * 3).all()
@@ -65,7 +65,7 @@ def test_degenerate_input():
     np.testing.assert_allclose(pass_at_k(np.full((2, 5), 0.1), 3).unbiased, 0.1)
 
 
-def test_rejects():
+def test_bad_input_is_rejected():
     for call in (
         lambda: pareto_frontier([1.0], [1.0, 2.0]),
         lambda: pareto_frontier([np.inf], [1.0]),
