@@ -21,7 +21,7 @@ STEPS = 3
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("form", [adapter.async_reward, adapter.reward], ids=["async", "sync"])
-def test_three_optimiser_steps_whose_rewards_equal_evaluate(tmp_path: Path, monkeypatch, form) -> None:
+def test_rewards_of_three_optimiser_steps_equal_evaluate(tmp_path: Path, monkeypatch, form) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     from datasets import Dataset

@@ -58,7 +58,7 @@ def calm(tmp_path_factory) -> tuple[int, list[dict[str, object]]]:
 
 
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-async def test_a_killed_run_goes_on_where_it_was(tmp_path, calm, signum):
+async def test_killed_run_resumes_where_it_was(tmp_path, calm, signum):
     questions, undisturbed = calm
     async with MockOpenAI(latency=LATENCY) as mock:
         config = world(tmp_path, systems=6, tasks=14, judge=judged_by(mock))
@@ -85,7 +85,7 @@ async def test_a_killed_run_goes_on_where_it_was(tmp_path, calm, signum):
     assert unwritten + IN_FLIGHT < 0.6 * questions
 
 
-async def test_what_a_script_has_put_into_the_background_can_be_stopped(tmp_path):
+async def test_background_run_of_a_script_can_be_stopped(tmp_path):
     async with MockOpenAI(latency=LATENCY) as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 4}
         config = world(tmp_path, systems=6, tasks=14, judge=judge)

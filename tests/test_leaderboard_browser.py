@@ -71,7 +71,7 @@ def column(page, table: str, name: str):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
-async def test_all_of_it_is_seen_sound_and_in_its_window(browser, url, width, scheme):
+async def test_whole_page_is_accessible_and_fits_its_window(browser, url, width, scheme):
     async with visiting(browser, url, width=width, scheme=scheme) as page:
         await see_all(page)
         await picture(page, f"leaderboard-{width}-{scheme}")
@@ -81,7 +81,7 @@ async def test_all_of_it_is_seen_sound_and_in_its_window(browser, url, width, sc
         assert await overflow(page) == 0
 
 
-async def test_people_s_and_published_figures_stand_beside_the_judge_s(browser, url):
+async def test_human_and_published_figures_appear_beside_the_judge(browser, url):
     async with visiting(browser, url) as page:
         assert all(" to " in text for text in await column(page, "p1t0", "corrected interval"))
         assert sorted(await column(page, "p1t0", "published")) == [
@@ -97,7 +97,7 @@ async def test_people_s_and_published_figures_stand_beside_the_judge_s(browser, 
         assert "overall beside published figures" in tables
 
 
-async def test_a_table_is_sorted_by_keyboard(browser, url):
+async def test_table_is_sorted_by_keyboard(browser, url):
     async with visiting(browser, url) as page:
         ranked = await column(page, "p0t0", "system")
         assert set(ranked) == set(SYSTEMS)
@@ -135,7 +135,7 @@ async def test_systems_are_filtered_by_keyboard_in_tables_and_figures(browser, u
         assert await page.locator("#found").text_content() == ""
 
 
-async def test_what_a_figure_shows_opens_as_a_table_by_keyboard(browser, url):
+async def test_figure_opens_as_a_table_by_keyboard(browser, url):
     async with visiting(browser, url) as page:
         await tab_to(page, "at.parentElement.dataset.table === 'pairs'")
         await page.keyboard.press("Enter")
@@ -145,7 +145,7 @@ async def test_what_a_figure_shows_opens_as_a_table_by_keyboard(browser, url):
         assert await violations(page) == []
 
 
-async def test_dark_and_light_are_changed_by_keyboard(browser, url):
+async def test_colour_scheme_changes_by_keyboard(browser, url):
     async with visiting(browser, url, scheme="light") as page:
         paper = "getComputedStyle(document.body).backgroundColor"
         light = await page.evaluate(paper)
@@ -157,7 +157,7 @@ async def test_dark_and_light_are_changed_by_keyboard(browser, url):
         assert await page.evaluate(paper) == light
 
 
-async def test_it_prints_with_every_figure_and_without_controls(browser, url):
+async def test_page_prints_every_figure_and_no_controls(browser, url):
     async with visiting(browser, url, scheme="dark") as page:
         printed = await page.pdf()
         assert printed.startswith(b"%PDF")
@@ -170,7 +170,7 @@ async def test_it_prints_with_every_figure_and_without_controls(browser, url):
         assert await page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
 
 
-async def test_a_board_of_one_system_that_has_no_score_opens(browser, tmp_path):
+async def test_board_of_one_unscored_system_opens(browser, tmp_path):
     folder = made_run(tmp_path, ("only",), 3, missing=1.0)
     page_file = write_leaderboard(build_leaderboard([folder]), folder)
     async with visiting(browser, page_file.as_uri(), width=390) as page:

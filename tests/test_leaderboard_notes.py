@@ -31,14 +31,14 @@ def task(gold: str, prompt: str = "Why?") -> TaskRecord:
     return TaskRecord.of(Task(id="3", prompt=prompt, gold={"rubrics": msgspec.Raw(gold.encode())}))
 
 
-def test_a_task_is_the_same_however_its_gold_is_spelled() -> None:
+def test_task_identity_ignores_the_spelling_of_its_gold() -> None:
     same = task('{"a": 1, "b": [2.0]}')
     assert same == task('{"b":[2.0],"a":1}') != task('{"a": 1, "b": [3.0]}')
     assert same != task('{"a": 1, "b": [2.0]}', "Why not?")
 
 
 @pytest.mark.parametrize("what", ["gold", "criteria"])
-def test_runs_with_other_gold_or_criteria_say_so(tmp_path: Path, what: str) -> None:
+def test_runs_with_different_gold_or_criteria_are_noted(tmp_path: Path, what: str) -> None:
     one, other = (made_run(tmp_path / name, SYSTEMS, 10) for name in "ab")
     assert "differ" not in notes(one, other)
     for run, value in ((one, "1"), (other, "2")):
@@ -50,7 +50,7 @@ def test_runs_with_other_gold_or_criteria_say_so(tmp_path: Path, what: str) -> N
     assert "differ" not in notes(other)
 
 
-def test_a_system_without_some_reports_is_named(tmp_path: Path) -> None:
+def test_system_without_some_reports_is_named(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
     assert "fewer reports" not in notes(run)
     rewritten(
@@ -65,7 +65,7 @@ def test_a_system_without_some_reports_is_named(tmp_path: Path) -> None:
     assert "1 of 10 tasks have no report" in notes(run)
 
 
-def test_a_system_without_any_score_is_not_among_all(tmp_path: Path) -> None:
+def test_system_without_scores_is_not_counted_among_all(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
 
     def without(rows: pa.Table) -> pa.Table:
@@ -81,7 +81,7 @@ def test_a_system_without_any_score_is_not_among_all(tmp_path: Path) -> None:
     }
 
 
-def test_reports_that_a_judge_could_not_take_in_are_counted(tmp_path: Path) -> None:
+def test_reports_given_the_minimum_are_counted(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
 
     def blamed(rows: pa.Table) -> pa.Table:
@@ -93,7 +93,7 @@ def test_reports_that_a_judge_could_not_take_in_are_counted(tmp_path: Path) -> N
     assert "race: 3 reports took the worst for answer_truncated" in notes(rewritten(run, blamed))
 
 
-def test_a_pooled_metric_counts_what_both_of_its_parts_have(tmp_path: Path) -> None:
+def test_pooled_metric_counts_tasks_with_both_parts(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
 
     def without(rows: pa.Table) -> pa.Table:
@@ -110,7 +110,7 @@ def test_a_pooled_metric_counts_what_both_of_its_parts_have(tmp_path: Path) -> N
     assert metric.standings[0].flagged
 
 
-def test_what_only_other_metrics_lack_is_named(tmp_path: Path) -> None:
+def test_gaps_of_other_metrics_are_named(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
 
     def without(rows: pa.Table) -> pa.Table:
@@ -128,7 +128,7 @@ def test_what_only_other_metrics_lack_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_ranks_without_one_task(tmp_path: Path) -> None:
+def test_ranks_without_one_task_are_given(tmp_path: Path) -> None:
     """The first system leads by one task alone; without any other the ranking stays as it is."""
     run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
 

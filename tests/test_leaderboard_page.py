@@ -15,14 +15,14 @@ from tests.test_until_resolved import unequal
 
 
 @pytest.mark.timeout(600)
-def test_fifty_systems_and_a_thousand_tasks_are_under_three_megabytes(tmp_path: Path):
+def test_page_of_50_systems_and_1000_tasks_is_under_3_mb(tmp_path: Path):
     systems = [f"research-system-{number:02d}-medium" for number in range(50)]
     folder = made_run(tmp_path, systems, 1_000)
     size = write_leaderboard(build_leaderboard([folder]), folder).stat().st_size
     assert 500_000 < size < 3_000_000
 
 
-def test_when_comparisons_were_resolved_stands_on_the_page_and_in_markdown(tmp_path, capsys):
+def test_page_and_markdown_show_when_comparisons_resolved(tmp_path, capsys):
     config = unequal(tmp_path, {"high": 0.9, "middle": 0.6, "low": 0.3})
     assert run(capsys, "evaluate", config, "--until-resolved", "score")[0] == 0
     (stopped,) = json.loads((tmp_path / "run" / "leaderboard.json").read_bytes())["stopped"]

@@ -29,7 +29,7 @@ class Holder:
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 40), st.integers(0, 10**6))
-def test_together_they_never_hold_more_than_the_whole(total, seed):
+def test_leases_never_exceed_the_total(total, seed):
     chance = random.Random(seed)
     leases, holders = Leases(total), {}
     for step in range(300):
@@ -59,7 +59,7 @@ def test_together_they_never_hold_more_than_the_whole(total, seed):
         assert sum(holder.limit.slots.in_use for holder in holders.values()) <= total
 
 
-def test_all_of_it_goes_to_the_only_one_with_work():
+def test_whole_share_goes_to_the_only_busy_holder():
     leases = Leases(10)
     leases.join("a")
     leases.join("b")
@@ -74,7 +74,7 @@ def test_all_of_it_goes_to_the_only_one_with_work():
 
 
 @pytest.mark.parametrize("size", [10, 100, 1000])
-def test_no_minute_holds_more_tokens_than_allowed(size, monkeypatch):
+def test_token_rate_holds_in_every_minute(size, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("adjudge.engine.evaluation.limit.time.monotonic", lambda: now[0])
 

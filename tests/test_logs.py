@@ -70,7 +70,7 @@ async def test_every_event_of_a_run_is_one_json_line(tmp_path, monkeypatch):
     assert warnings and all("does not constrain" in entry["message"] and entry["case"] for entry in warnings)
 
 
-def test_people_read_warnings_only_and_without_secrets(monkeypatch, capsys):
+def test_text_log_holds_warnings_only_and_no_secrets(monkeypatch, capsys):
     monkeypatch.setenv("ADJUDGE_TOKEN", SECRET)
     begin("human")
     logger = logging.getLogger("adjudge.made")
@@ -79,7 +79,7 @@ def test_people_read_warnings_only_and_without_secrets(monkeypatch, capsys):
     assert capsys.readouterr().err == "adjudge: warning: the token *** is no good\n"
 
 
-def test_what_an_event_is_about_ends_with_its_block(capsys):
+def test_log_context_ends_with_its_block(capsys):
     begin("json")
     logger = logging.getLogger("adjudge.made")
     with about(run="r"), about(shard="s"):
@@ -94,7 +94,7 @@ def test_what_an_event_is_about_ends_with_its_block(capsys):
     assert "run" not in outside and broken["error"] == "ValueError"
 
 
-def test_what_ends_a_command_is_an_event_too(monkeypatch, capsys, tmp_path):
+def test_fatal_error_is_logged_as_an_event(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("ADJUDGE_LOG", "json")
     config = world(tmp_path)
     (tmp_path / "reports" / "broken.jsonl").write_text('{"task_id": 1}\n')
@@ -106,7 +106,7 @@ def test_what_ends_a_command_is_an_event_too(monkeypatch, capsys, tmp_path):
     assert code == 2 and said["level"] == "error" and "none.yaml" in said["message"]
 
 
-def test_an_unknown_form_is_a_configuration_error(monkeypatch, capsys, tmp_path):
+def test_unknown_log_form_is_a_configuration_error(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("ADJUDGE_LOG", "xml")
     code, _, errors = run(capsys, "plan", world(tmp_path))
     assert code == 2 and errors.startswith("adjudge: ADJUDGE_LOG: 'xml'")

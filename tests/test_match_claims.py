@@ -190,7 +190,7 @@ def test_nested_scores_by_hand():
     np.testing.assert_allclose(ours.strict_recall, [0, 0, 3])
 
 
-def test_an_unscored_claim_leaves_its_question_unscored():
+def test_unscored_claim_leaves_its_question_unscored():
     needed = Claim(1.0, subclaims=(Claim(None), Claim(1.0)), gold_subclaims=2)
     wrong = Claim(0.0, subclaims=(Claim(None),), gold_subclaims=1)
     ours = nested_scores(
@@ -202,7 +202,7 @@ def test_an_unscored_claim_leaves_its_question_unscored():
     np.testing.assert_allclose(ours.strict_f1, [np.nan, 0, np.nan])
 
 
-def test_no_gold_is_undefined_and_no_questions_are_fine():
+def test_missing_gold_is_undefined_and_no_questions_are_fine():
     ours = nested_scores([([], 0), ([Claim(0.0)], 0)])
     assert np.isnan([ours.precision, ours.recall, ours.f1, ours.strict_f1]).all()
     assert nested_scores([]).f1.size == 0
@@ -210,7 +210,7 @@ def test_no_gold_is_undefined_and_no_questions_are_fine():
     assert match_optimal(empty).matched.size == coverage(empty).f1.size == 0
 
 
-def test_deep_nesting_is_no_recursion():
+def test_deep_nesting_needs_no_recursion():
     claim = Claim(1.0)
     for _ in range(20_000):
         claim = Claim(1.0, subclaims=(claim,), gold_subclaims=1)
@@ -229,12 +229,12 @@ def test_deep_nesting_is_no_recursion():
         ([], -1),
     ],
 )
-def test_nested_scores_rejects(question):
+def test_nested_scores_rejects_bad_input(question):
     with pytest.raises(KernelError):
         nested_scores([question])
 
 
-def test_rejects():
+def test_bad_input_is_rejected():
     good = ClaimPairs.from_matrices([np.ones((2, 2))])
     with pytest.raises(KernelError):
         ClaimPairs.from_matrices([[[np.inf]]])

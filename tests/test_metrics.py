@@ -86,7 +86,7 @@ def check_scorecards(found: dict[tuple[str, Labels], float], out: Path, store: P
     assert not by(found, "adjudge_scorecards_in_flight")
 
 
-async def test_the_page_says_what_the_tables_say_of_a_run(tmp_path):
+async def test_metrics_of_a_run_match_the_stored_tables(tmp_path):
     async def fault(mock: MockOpenAI, call: Call):
         return completion(None, refusal="No.") if call.hash[0] < 40 else None
 
@@ -114,7 +114,7 @@ async def test_the_page_says_what_the_tables_say_of_a_run(tmp_path):
         check_scorecards(found, tmp_path / "run", tmp_path / "store")
 
 
-async def test_after_a_crash_the_resumed_run_counts_what_it_did_itself(tmp_path):
+async def test_resumed_run_counts_only_its_own_work(tmp_path):
     async with MockOpenAI(latency=0.1) as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": IN_FLIGHT}
         path = world(tmp_path, systems=6, tasks=10, judge=judge)
@@ -136,7 +136,7 @@ async def test_after_a_crash_the_resumed_run_counts_what_it_did_itself(tmp_path)
     assert by(found, "adjudge_store_hits_total", "table") == {("judgments",): kept} and kept > 0
 
 
-async def test_the_number_of_series_does_not_depend_on_what_is_judged(tmp_path):
+async def test_series_count_does_not_depend_on_the_input(tmp_path):
     counts = []
     for name, systems in (("few", 2), ("many", 20)):
         path = world(tmp_path / name, systems=systems, tasks=3)
@@ -159,7 +159,7 @@ async def scraped(session: aiohttp.ClientSession, url: str, token: str) -> tuple
         return 0, ""
 
 
-async def test_a_run_can_be_watched_with_the_token(tmp_path, monkeypatch):
+async def test_run_can_be_watched_with_the_token(tmp_path, monkeypatch):
     address = f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("ADJUDGE_METRICS", address)
     monkeypatch.setenv("ADJUDGE_TOKEN", "right")
@@ -188,7 +188,7 @@ async def test_a_run_can_be_watched_with_the_token(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["9400", "127.0.0.1:no", "127.0.0.1:99999", "203.0.113.1:9400"])
-async def test_an_address_that_cannot_be_is_a_configuration_error(monkeypatch, address):
+async def test_invalid_metrics_address_is_a_configuration_error(monkeypatch, address):
     monkeypatch.setenv("ADJUDGE_METRICS", address)
     monkeypatch.delenv("ADJUDGE_TOKEN", raising=False)
     with pytest.raises(ConfigError, match="ADJUDGE_METRICS"):
@@ -196,7 +196,7 @@ async def test_an_address_that_cannot_be_is_a_configuration_error(monkeypatch, a
             pass
 
 
-def test_families_of_several_processes_are_added_up():
+def test_families_of_several_processes_are_summed():
     def family(*values: tuple[str, float]) -> Family:
         return Family(
             "made", "counter", "Made", tuple(("made_total", {"kind": kind}, n) for kind, n in values)

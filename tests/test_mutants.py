@@ -18,7 +18,7 @@ def changed(line: int) -> Mutant:
     return Mutant("answers.overlap", (line, line), "\n".join(text))
 
 
-def test_a_seed_draws_the_same_mutants_each_with_one_change_that_can_be_imported() -> None:
+def test_seed_draws_the_same_importable_mutants() -> None:
     found = list(itertools.islice(drawn(7), 3))
     assert found == list(itertools.islice(drawn(7), 3)) != list(itertools.islice(drawn(8), 3))
     for mutant in found:
@@ -29,12 +29,12 @@ def test_a_seed_draws_the_same_mutants_each_with_one_change_that_can_be_imported
         assert mutant.is_importable()
 
 
-def test_what_cannot_be_imported_is_no_mutant() -> None:
+def test_change_that_cannot_be_imported_is_not_a_mutant() -> None:
     assert not Mutant("answers.overlap", (1, 1), "import nothing_of_that_name").is_importable()
     assert not Mutant("answers.overlap", (1, 1), "def").is_importable()
 
 
-def test_a_change_in_a_function_is_met_by_the_tests_that_run_it_the_shortest_first() -> None:
+def test_mutant_meets_the_tests_that_run_it_shortest_first() -> None:
     running = {str(SCORING / "answers/overlap.py"): {BODY: {"slow", "fast"}, 1: {"imports"}}}
     seconds = {"slow": 2.0, "fast": 0.1, "imports": 1.0, "names": 0.5}
     tests = Trace(seconds, running, {"answers.overlap": {"names"}})
@@ -48,5 +48,5 @@ def test_a_change_in_a_function_is_met_by_the_tests_that_run_it_the_shortest_fir
     assert tests.reaching(Mutant("deepresearch_bench.race", (1, 1), "")) == {}
 
 
-def test_a_difference_is_shown_without_what_is_around_it() -> None:
+def test_diff_is_shown_without_context() -> None:
     assert changed(BODY).diff == f"-{LINES[BODY - 1]}\n+    raise AssertionError"
