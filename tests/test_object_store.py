@@ -61,7 +61,7 @@ def table(out: str) -> list[dict[str, object]]:
     return pq.read_table(Path(out) / "scores.parquet").to_pylist()
 
 
-async def test_a_run_is_kept_and_answers_again(tmp_path, bucket):
+async def test_stored_run_answers_again(tmp_path, bucket):
     path = world(tmp_path)
     local = await evaluate_async(RunConfig.load(path))
     first = await evaluate_async(RunConfig.load(path, store=bucket("again"), out=str(tmp_path / "first")))
@@ -82,7 +82,7 @@ async def test_two_runs_write_one_store_at_once(tmp_path, bucket):
         assert mock.calls == asked and table(third.out) == table(one.out)
 
 
-async def test_housekeeping(tmp_path, bucket):
+async def test_housekeeping_works_on_an_object_store(tmp_path, bucket):
     path = world(tmp_path)
     await evaluate_async(RunConfig.load(path, store=bucket("kept")))
     await evaluate_async(RunConfig.load(path, store=bucket("kept"), repeats=2))
@@ -98,7 +98,7 @@ async def test_housekeeping(tmp_path, bucket):
     assert {found.table: found.rows for found in contents(place)}["scores"] > 0
 
 
-def test_a_store_that_is_away_is_a_store_error():
+def test_unreachable_store_is_a_store_error():
     place = Place.of("s3://bucket/x?endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1")
     with pytest.raises(StoreError, match=r"127\.0\.0\.1:1"):
         place.files()

@@ -56,7 +56,7 @@ async def ask(
         await judge.close()
 
 
-async def test_answers_with_the_schema_the_seed_and_the_usage() -> None:
+async def test_request_sends_schema_and_seed_and_keeps_usage() -> None:
     async with MockOpenAI() as mock:
         reply = await ask(mock.url)
         assert mock.last is not None
@@ -85,7 +85,7 @@ async def test_answers_with_the_schema_the_seed_and_the_usage() -> None:
     assert "The sky is blue." in sent["messages"][1]["content"]
 
 
-async def test_the_concurrency_that_is_set_is_reached() -> None:
+async def test_configured_concurrency_is_reached() -> None:
     limit = 300  # more than the 100 connections that HTTP clients open by default
     async with MockOpenAI(together=limit) as mock:
         judge = judge_of(mock.url, max_in_flight=limit)
@@ -142,14 +142,14 @@ async def test_cancellation_gives_the_slot_back() -> None:
 
 
 @pytest.mark.parametrize("fault", ["busy", "flapping", "drop", "cut"])
-async def test_transient_failures_are_asked_again(fault: str) -> None:
+async def test_transient_failures_are_retried(fault: str) -> None:
     async with MockOpenAI() as mock:
         reply = await ask(mock.at(fault))
     assert reply.reason is None
     assert mock.calls == 2
 
 
-async def test_retry_after_is_waited_for() -> None:
+async def test_retry_after_is_respected() -> None:
     times: list[float] = []
 
     async def busy(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
@@ -186,7 +186,7 @@ def test_retry_after_against_theory(header: str | None, seconds: float | None) -
 
 
 @given(st.text() | st.from_regex(r"[A-Z][a-z]{2}, \d+ [A-Z][a-z]{2} \d+ \d+:\d+:\d+ \S+"))
-def test_retry_after_of_anything_is_a_wait_or_nothing(header: str) -> None:
+def test_retry_after_parses_any_header(header: str) -> None:
     wait = retry_after(header, 1_000.0)
     assert wait is None or 0 <= wait < float("inf")
 
@@ -200,7 +200,7 @@ def test_waits_are_capped_and_random() -> None:
     assert 60.0 <= judge._wait("86400", 0) <= 60.5
 
 
-async def test_a_server_that_stays_down_is_unavailable() -> None:
+async def test_server_that_stays_down_is_unavailable() -> None:
     async with MockOpenAI() as mock:
         reply = await ask(mock.at("down"), retries=3)
     assert reply.reason == "judge_unavailable"
@@ -208,13 +208,13 @@ async def test_a_server_that_stays_down_is_unavailable() -> None:
     assert mock.calls == 4
 
 
-async def test_no_server_is_unavailable(unused_tcp_port: int) -> None:
+async def test_missing_server_is_unavailable(unused_tcp_port: int) -> None:
     reply = await ask(f"http://127.0.0.1:{unused_tcp_port}/v1", retries=1)
     assert reply.reason == "judge_unavailable"
     assert "Connect" in reply.text
 
 
-async def test_no_answer_in_time_is_a_timeout_and_not_asked_again() -> None:
+async def test_slow_answer_is_a_timeout_and_not_retried() -> None:
     async with MockOpenAI() as mock:
         reply = await ask(mock.at("slow"), timeout_s=0.1)
     assert reply.reason == "judge_timeout"
@@ -222,7 +222,7 @@ async def test_no_answer_in_time_is_a_timeout_and_not_asked_again() -> None:
     assert mock.calls == 1
 
 
-async def test_queueing_counts_neither_as_time_nor_towards_the_timeout() -> None:
+async def test_queueing_counts_neither_as_seconds_nor_as_timeout() -> None:
     async with MockOpenAI(latency=0.15) as mock:
         judge = judge_of(mock.url, max_in_flight=1, timeout_s=4.0)
         asking = [judge.answer(check(str(number)), Asked(key=b"k" * 16)) for number in range(40)]
@@ -233,7 +233,7 @@ async def test_queueing_counts_neither_as_time_nor_towards_the_timeout() -> None
     assert max(reply.seconds for reply in replies) < 4.0  # its own time, not that in the queue
 
 
-async def test_the_deadline_bounds_sending_queueing_and_waiting() -> None:
+async def test_deadline_bounds_sending_queueing_and_waiting() -> None:
     now = asyncio.get_running_loop().time()
     async with MockOpenAI() as mock:
         assert (await ask(mock.at("slow"), deadline=now + 0.1)).reason == "deadline"
@@ -260,7 +260,7 @@ async def test_the_deadline_bounds_sending_queueing_and_waiting() -> None:
         await judge.close()
 
 
-async def test_truncated_twice_is_truncated() -> None:
+async def test_answer_truncated_twice_is_truncated() -> None:
     async with MockOpenAI() as mock:
         reply = await ask(mock.at("truncated"))
     assert reply.reason == "answer_truncated"
@@ -270,7 +270,7 @@ async def test_truncated_twice_is_truncated() -> None:
     assert mock.seen.most_common(1)[0][1] == 2  # the identical request
 
 
-async def test_truncated_once_is_answered() -> None:
+async def test_answer_truncated_once_is_retried() -> None:
     async with MockOpenAI(fault=first(lambda: mock_openai.completion('{"anal', "length"))) as mock:
         reply = await ask(mock.url)
     assert reply.answer is not None
@@ -281,7 +281,7 @@ async def test_truncated_once_is_answered() -> None:
     ("fault", "reason"),
     [("refusal", "judge_refused"), ("filtered", "judge_refused"), ("garbage", "judge_unparseable")],
 )
-async def test_what_a_judge_says_instead_of_an_answer(fault: str, reason: str) -> None:
+async def test_reply_without_an_answer_has_its_reason(fault: str, reason: str) -> None:
     async with MockOpenAI() as mock:
         reply = await ask(mock.at(fault))
     assert reply.answer is None
@@ -289,14 +289,14 @@ async def test_what_a_judge_says_instead_of_an_answer(fault: str, reason: str) -
     assert mock.calls == 1
 
 
-async def test_a_server_that_ignores_the_schema_is_read_leniently() -> None:
+async def test_server_that_ignores_the_schema_is_read_leniently() -> None:
     async with MockOpenAI() as mock:
         reply = await ask(mock.at("prose"))
     assert reply.answer is not None
     assert "Say" not in reply.text
 
 
-async def test_a_server_that_refuses_the_schema_is_asked_without_it_from_then_on(
+async def test_server_that_refuses_the_schema_is_asked_without_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     answer = '{"items": {"c01": "supported", "c02": "unknown", "c03": "unsupported"}}'
@@ -318,7 +318,7 @@ async def test_a_server_that_refuses_the_schema_is_asked_without_it_from_then_on
     assert "does not constrain Verdict" in caplog.text
 
 
-async def test_a_question_that_fails_both_ways_keeps_the_schema_for_others() -> None:
+async def test_question_that_fails_both_ways_keeps_the_schema() -> None:
     async def refuse(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
         return refused(400, "grammar error") if b"poison" in call.messages else None
 
@@ -343,7 +343,7 @@ async def test_a_question_that_fails_both_ways_keeps_the_schema_for_others() -> 
         (413, "Request Entity Too Large"),
     ],
 )
-async def test_a_context_that_does_not_fit_is_an_overflow(status: int, message: str) -> None:
+async def test_context_beyond_the_window_is_an_overflow(status: int, message: str) -> None:
     async with MockOpenAI(fault=replying(lambda: refused(status, message))) as mock:
         reply = await ask(mock.url)
     assert reply.reason == "context_overflow"
@@ -351,7 +351,7 @@ async def test_a_context_that_does_not_fit_is_an_overflow(status: int, message: 
     assert mock.calls == 1
 
 
-async def test_max_context_counts_the_prompt_and_what_the_answer_may_take() -> None:
+async def test_max_context_counts_prompt_and_answer() -> None:
     needed = 100 + max_tokens(json_schema(Verdict, 3, True))
     async with MockOpenAI() as mock:
         assert (await ask(mock.url, max_context=needed)).answer is not None
@@ -370,7 +370,7 @@ async def test_max_context_counts_the_prompt_and_what_the_answer_may_take() -> N
         (501, "not implemented", "judge_unavailable"),
     ],
 )
-async def test_other_refusals_are_one_question_s(status: int, message: str, reason: str) -> None:
+async def test_other_refusals_affect_one_question(status: int, message: str, reason: str) -> None:
     async with MockOpenAI(fault=replying(lambda: refused(status, message))) as mock:
         reply = await ask(mock.url)
     assert reply.reason == reason
@@ -378,7 +378,7 @@ async def test_other_refusals_are_one_question_s(status: int, message: str, reas
 
 
 @pytest.mark.parametrize("status", [301, 307, 401, 402, 403, 404, 405])
-async def test_a_server_that_works_for_no_question_stops_the_run(
+async def test_server_that_fails_every_question_stops_the_run(
     status: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("SOME_KEY", "sk-very-secret")
@@ -395,7 +395,7 @@ async def test_a_server_that_works_for_no_question_stops_the_run(
     assert "sk-very-secret" not in str(raised.value) + caplog.text
 
 
-async def test_the_key_is_sent_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_key_is_sent_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     async with MockOpenAI() as mock:
         monkeypatch.setenv("SOME_KEY", "sk-1")
         await ask(mock.url, api_key_env="SOME_KEY")
@@ -406,7 +406,7 @@ async def test_the_key_is_sent_from_the_environment(monkeypatch: pytest.MonkeyPa
         assert "Authorization" not in mock.last.http.headers
 
 
-def test_a_key_that_is_none_is_refused_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_key_is_refused_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", "sk-1\nX-Evil: yes")
     with pytest.raises(JudgeError, match="SOME_KEY") as raised:
         judge_of("http://127.0.0.1:1/v1", api_key_env="SOME_KEY")
@@ -416,7 +416,7 @@ def test_a_key_that_is_none_is_refused_without_showing_it(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "url", ["", "127.0.0.1:8000/v1", "ftp://a/v1", "http:///v1", "http://[::1/v1", "http://h:99999999/"]
 )
-def test_urls_that_are_none(url: str) -> None:
+def test_invalid_urls_are_refused(url: str) -> None:
     with pytest.raises(JudgeError, match="judge url"):
         judge_of(url)
 
@@ -430,7 +430,7 @@ def test_credentials_in_a_url_are_refused_without_showing_them() -> None:
 @pytest.mark.parametrize(
     ("base", "endpoint"), [("/v1", "/v1"), ("/v1/", "/v1"), ("/a/b/v1?api=2", "/a/b/v1")]
 )
-def test_the_endpoint_follows_the_base(base: str, endpoint: str) -> None:
+def test_endpoint_follows_the_base_url(base: str, endpoint: str) -> None:
     judge = judge_of(f"http://h:1{base}")
     assert judge._url.path == f"{endpoint}/chat/completions"
     assert judge._url.query_string == ("api=2" if "?" in base else "")
@@ -476,7 +476,7 @@ async def test_hostile_replies_are_unparseable(name: str) -> None:
     assert mock.calls == 1
 
 
-async def test_the_content_type_does_not_matter() -> None:
+async def test_content_type_does_not_matter() -> None:
     async def answer(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
         body = mock_openai.completion(call.answer()).body
         assert isinstance(body, bytes)
@@ -486,7 +486,7 @@ async def test_the_content_type_does_not_matter() -> None:
         assert (await ask(mock.url)).answer is not None
 
 
-async def test_a_compressed_body_is_not_inflated() -> None:
+async def test_compressed_body_is_not_inflated() -> None:
     async def squeeze(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
         assert call.http.headers["Accept-Encoding"] == "identity"
         response = mock_openai.completion(call.answer())
@@ -497,7 +497,7 @@ async def test_a_compressed_body_is_not_inflated() -> None:
         assert (await ask(mock.url)).reason == "judge_unparseable"
 
 
-async def test_an_endless_body_is_left_at_the_limit() -> None:
+async def test_endless_body_is_cut_at_the_limit() -> None:
     written = 0
 
     async def endless(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
@@ -514,7 +514,7 @@ async def test_an_endless_body_is_left_at_the_limit() -> None:
     assert written < 4 * MAX_BODY_BYTES
 
 
-async def test_a_page_of_five_megabytes_with_lone_surrogates_is_sent() -> None:
+async def test_page_of_five_megabytes_with_lone_surrogates_is_sent() -> None:
     page = "\ud800 a page\udfff " * 400_000
     async with MockOpenAI() as mock:
         reply = await ask(mock.url, check(page))
@@ -524,7 +524,7 @@ async def test_a_page_of_five_megabytes_with_lone_surrogates_is_sent() -> None:
     assert reply.answer is not None
 
 
-async def test_thinking_models_get_tokens_for_it_and_no_analysis() -> None:
+async def test_thinking_models_get_thinking_tokens_and_no_analysis() -> None:
     async def think(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
         return mock_openai.completion(call.answer(), reasoning_content="Hmm {}. " * 1000)
 
@@ -542,7 +542,7 @@ async def test_thinking_models_get_tokens_for_it_and_no_analysis() -> None:
     assert judge_of("http://h/v1").analysis
 
 
-async def test_media_is_shown_to_those_who_take_it() -> None:
+async def test_media_is_sent_only_to_judges_that_support_it() -> None:
     picture = Media(name="chart", type="image/png", data="aGVsbG8=")
     question = Check(context=Context.of(picture, page="text"))
     async with MockOpenAI() as mock:
@@ -556,7 +556,7 @@ async def test_media_is_shown_to_those_who_take_it() -> None:
     assert "text" in user["content"][1]["text"]
 
 
-def test_the_fingerprint_knows_the_model_and_not_the_server() -> None:
+def test_fingerprint_depends_on_the_model_not_the_server() -> None:
     plain = judge_of("http://a/v1")
     assert (
         plain.fingerprint
@@ -572,7 +572,7 @@ def test_the_fingerprint_knows_the_model_and_not_the_server() -> None:
     assert len(samplings) == 3
 
 
-async def test_one_client_for_life() -> None:
+async def test_judge_reuses_one_connection() -> None:
     peers = set()
 
     async def note(mock: MockOpenAI, call: mock_openai.Call) -> None:
@@ -589,7 +589,7 @@ async def test_one_client_for_life() -> None:
 
 
 @given(st.binary() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(msgspec.json.encode))
-def test_completion_of_anything_is_a_completion_or_broken(body: bytes) -> None:
+def test_any_body_is_a_completion_or_broken(body: bytes) -> None:
     try:
         found = completion(body)
     except BrokenReply:
@@ -624,7 +624,7 @@ def test_completion_takes_the_first_choice_or_is_broken(reply: dict[str, Any]) -
     assert found.usage.prompt_tokens >= 0
 
 
-async def test_stats_of_the_mock() -> None:
+async def test_mock_reports_its_stats() -> None:
     async with MockOpenAI() as mock, aiohttp.ClientSession() as client:
         await ask(mock.url)
         async with client.get(mock.url.replace("/v1", "/stats")) as response:

@@ -21,7 +21,7 @@ def evaluate(config: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_runs_from_files_to_leaderboard(tmp_path):
+def test_outside_protocol_runs_from_files_to_leaderboard(tmp_path):
     done = evaluate(world(tmp_path, protocols=[{"name": "wordcount", "per": 2}, "rubrics"]))
     assert done.returncode == 0, done.stderr
     assert "wordcount" in done.stdout and "rubrics" in done.stdout
@@ -31,7 +31,7 @@ def test_it_runs_from_files_to_leaderboard(tmp_path):
     assert "200 from" not in done.stdout and "220 asked" in done.stdout
 
 
-async def test_its_own_prompt_is_what_a_server_is_shown(tmp_path):
+async def test_outside_protocol_sends_its_own_prompt(tmp_path):
     async with MockOpenAI() as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock"}
         done = await asyncio.to_thread(
@@ -44,6 +44,6 @@ async def test_its_own_prompt_is_what_a_server_is_shown(tmp_path):
 @pytest.mark.parametrize(
     "options", [{"name": "wordcount", "colour": "red"}, {"name": "wordcount", "per": "many"}]
 )
-def test_its_wrong_options_are_named(tmp_path, options):
+def test_wrong_options_of_an_outside_protocol_are_named(tmp_path, options):
     done = evaluate(world(tmp_path, protocols=[options]))
     assert done.returncode == 2 and "wordcount" in done.stderr and len(done.stderr.splitlines()) == 1

@@ -87,7 +87,7 @@ def test_wilcoxon_exact_with_ties_against_all_sign_patterns():
     assert ours.p[0] == pytest.approx(expected, abs=1e-15)
 
 
-def test_wilcoxon_tells_neighbouring_doubles_apart():
+def test_wilcoxon_distinguishes_neighbouring_doubles():
     step = np.nextafter(1.0, 2.0)
     ours = wilcoxon([[1.0, step, 5e-324, 1e100], [0.0, 0.0, 0.0, 0.0]])
     peer = wilcoxon([[2.0, 3.0, 1.0, 4.0], [0.0, 0.0, 0.0, 0.0]])
@@ -218,13 +218,13 @@ def test_one_task_gives_no_spread():
 @pytest.mark.parametrize(
     "bad", [[[np.inf, 1.0]], [[1e200, 1.0]], [1.0, 2.0], [["a", "b"]], [[1.0], [1.0, 2.0]]]
 )
-def test_rejects(bad):
+def test_bad_input_is_rejected(bad):
     for test in (paired_t, wilcoxon, sign_flip):
         with pytest.raises(KernelError):
             test(bad)
 
 
-def test_rejects_options():
+def test_bad_options_are_rejected():
     with pytest.raises(KernelError):
         paired_t(np.ones((2, 2)), confidence=1.0)
     with pytest.raises(KernelError):

@@ -48,7 +48,7 @@ class TestCredit:
             ([3, 1], [2], 1),
         ],
     )
-    def test_best_of_as_rewardbench_2_counts_it(self, chosen, rejected, credit):
+    def test_best_of_counts_like_rewardbench_2(self, chosen, rejected, credit):
         assert best_of(chosen, rejected) == credit
 
     @given(scores_1_to_10, scores_1_to_10)
@@ -64,7 +64,7 @@ class TestAccuracy:
         preference("3", ["a"], ["b"], subset="y"),
     )
 
-    def test_by_subset_and_over_all(self):
+    def test_accuracy_is_given_by_subset_and_overall(self):
         scores = scored("1", a=2, b=1, c=2) | scored("2", a=1, b=0) | scored("3", a=0, b=1)
         found = preference_accuracy(self.sets, scores)
         assert list(found) == ["", "x", "y"]
@@ -72,7 +72,7 @@ class TestAccuracy:
         assert found[""].pairwise == pytest.approx((1 + 0.5 + 1 + 0) / 4)
         assert (found["x"].tied, found["y"].tied) == (1, 0)
 
-    def test_a_missing_score_leaves_the_set_out_and_counts_it(self):
+    def test_missing_score_leaves_its_set_unscored_and_counted(self):
         found = preference_accuracy(self.sets, scored("1", a=2, b=1) | scored("2", a=1, b=0))[""]
         assert (found.best_of, found.n_total, found.n_scored, found.n_unscored) == (1, 3, 1, 2)
         nothing = preference_accuracy(self.sets, {})[""]
@@ -85,25 +85,25 @@ class TestRows:
             protocol="p", metric="m", system="a", task_id="1", value=value, repeat=repeat, **fields
         )
 
-    def test_repeats_are_averaged_and_none_makes_none(self):
+    def test_repeats_are_averaged_and_a_missing_one_is_missing(self):
         key = ("1", Candidate("a"))
         assert candidate_scores([self.row(1), self.row(2, 1)], "p", "m") == {key: 1.5}
         assert candidate_scores([self.row(1), self.row(None, 1)], "p", "m") == {}
         assert candidate_scores([self.row(1)], "p", "other") == {}
 
-    def test_lower_is_better_turns_the_order_round(self):
+    def test_lower_is_better_reverses_the_order(self):
         rows = [self.row(1), msgspec.structs.replace(self.row(2), system="b")]
         scores = candidate_scores(rows, "p", "m", lower_is_better=True)
         assert preference_accuracy([preference("1", ["a"], ["b"])], scores)[""].best_of == 1
 
-    def test_samples_are_candidates_of_their_own(self):
+    def test_samples_are_separate_candidates(self):
         rows = [self.row(1), self.row(3, sample=1)]
         one = Preference(task_id="1", chosen=(Candidate("a", 1),), rejected=(Candidate("a"),))
         assert preference_accuracy([one], candidate_scores(rows, "p", "m"))[""].best_of == 1
 
 
 class TestTies:
-    def test_all_parts_by_hand(self):
+    def test_ties_score_by_hand(self):
         sets = [
             preference("r", ["a"], ["b"], pair="ref:1"),
             preference("t", ["a", "b"], ["c"], pair="tied:1"),
@@ -116,7 +116,7 @@ class TestTies:
         assert found.overall == pytest.approx(0.3 + 0.15 + 0.2 + 0.2 + 0.01 * found.margin)
         assert (found.n_pairs, found.n_unscored) == (1, 0)
 
-    def test_no_spread_and_no_gap(self):
+    def test_ties_score_without_spread_or_gap(self):
         sets = [
             preference("r", ["a"], ["b"], pair="ref:1"),
             preference("t", ["a", "b"], ["c"], pair="tied:1"),
@@ -126,13 +126,13 @@ class TestTies:
         apart = scored("r", a=1, b=0) | scored("t", a=1, b=1, c=0)
         assert ties_score(sets, apart).overall == pytest.approx(1.01)
 
-    def test_without_a_pair_there_is_no_score(self):
+    def test_ties_score_without_a_pair_is_missing(self):
         sets = [preference("r", ["a"], ["b"], pair="ref:1"), preference("x", ["a"], ["b"])]
         assert ties_score(sets, scored("r", a=1, b=0)).overall is None
         assert ties_score(sets, {}).n_unscored == 1
 
 
-async def test_a_protocol_as_reward_model():
+async def test_protocol_serves_as_reward_model():
     gold = {"rubrics": msgspec.Raw(json.dumps([{"criterion": "Names a figure.", "points": 1}]).encode())}
     judge = ScriptedJudge(lambda question: PointsGiven(points=float("7" in question.context["report"])))
     rows = []

@@ -49,7 +49,7 @@ THREE = [
 
 
 @pytest.mark.parametrize(("combination", "score"), [("mean", 6.5), ("median", 8.0), ("majority", 2.0)])
-async def test_fields_are_combined_and_words_are_those_of_the_closest_member(combination, score):
+async def test_fields_are_combined_and_words_from_the_closest_member(combination, score):
     panel = PanelJudge([member(str(i), said) for i, said in enumerate(THREE)], combination)
     reply = await panel.answer(QUESTION, ASKED)
     assert reply.answer is not None and reply.answer.score == score
@@ -62,20 +62,20 @@ async def test_fields_are_combined_and_words_are_those_of_the_closest_member(com
     assert said["members"]["0"]["score"] == 2 and said["agreement"] == pytest.approx(5 / 12)
 
 
-async def test_a_tie_goes_to_the_member_named_first():
+async def test_tie_goes_to_the_first_member():
     panel = PanelJudge([member("a", THREE[0]), member("b", THREE[1])], "majority")
     reply = await panel.answer(QUESTION, ASKED)
     assert reply.answer is not None and reply.answer.verdict == "bad" and reply.answer.score == 2
 
 
-async def test_a_member_without_an_answer_leaves_the_panel_without_one():
+async def test_member_without_an_answer_leaves_the_panel_without_one():
     panel = PanelJudge([member("a", THREE[0]), member("b", "judge_refused"), member("c", "judge_timeout")])
     reply = await panel.answer(QUESTION, ASKED)
     assert reply.answer is None and reply.reason == "judge_refused"
     assert msgspec.json.decode(reply.text)["members"]["a"]["score"] == 2
 
 
-async def test_members_are_kept_one_by_one_and_only_the_new_one_is_asked(tmp_path):
+async def test_members_are_stored_singly_and_only_a_new_one_is_asked(tmp_path):
     store = JudgmentStore(Place.of(str(tmp_path)))
     await store.parts.open()
     book = PromptBook()
@@ -92,7 +92,7 @@ async def test_members_are_kept_one_by_one_and_only_the_new_one_is_asked(tmp_pat
     assert panel(2).key(QUESTION, 0) != panel(3).key(QUESTION, 0)
 
 
-def test_a_judge_of_a_system_s_own_family_is_noticed():
+def test_judge_of_the_same_family_as_a_system_is_noted():
     systems = ["qwen-deep-research", "Gemini DR", "atlas"]
     assert same_family("Qwen/Qwen3-32B", systems) == ["qwen-deep-research"]
     assert same_family("gemini-3", systems) == ["Gemini DR"]

@@ -15,19 +15,19 @@ SIDES = Sides(
 )
 
 
-def test_only_what_was_answered_counts_a_second_and_failures_are_named() -> None:
+def test_rate_counts_only_answers_and_names_failures() -> None:
     row = SIDES.rate("things", "questions")
     assert (row.ours, row.peer, row.ratio) == (80.0, 9.0, pytest.approx(80 / 9))
     assert (row.unit, row.n, row.runs) == ("questions/s", 100, 3)
     assert row.peer_name == "other 1.2, 20 failed"
 
 
-def test_cpu_is_of_each_thing_in_milliseconds() -> None:
+def test_cpu_time_is_milliseconds_per_item() -> None:
     row = SIDES.cpu("CPU")
     assert (row.ours, row.peer, row.ratio) == (2.0, 50.0, 25.0)
 
 
-def test_a_peer_that_ends_badly_or_is_not_there_ends_the_benchmark(tmp_path, monkeypatch) -> None:
+def test_failing_or_missing_peer_ends_the_benchmark(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(peers, "VENV", tmp_path)
     with pytest.raises(SystemExit, match="make peers"):
         peers.theirs("peer_judges", "inspect_ai", "http://127.0.0.1:1/v1", [])

@@ -21,7 +21,7 @@ def sample(tasks: int, labels: int, correlation: float = 0.8, seed: int = 0) -> 
 
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("labels", [8, 200, 1500])
-def test_a_given_power_against_ppi_python(power, labels):
+def test_given_power_against_ppi_python(power, labels):
     judge, human = sample(4000, labels, seed=labels)
     parts = human[0, :labels], judge[0, :labels], judge[0, labels:]
     ours = powered_means(judge, human, power=power)
@@ -35,7 +35,7 @@ def test_a_given_power_against_ppi_python(power, labels):
     assert ours.high[0] - ours.estimate[0] >= theirs * stats.norm.ppf(0.975)
 
 
-def test_the_tuned_power_against_ppi_python():
+def test_tuned_power_against_ppi_python():
     judge, human = sample(40_000, 8_000)
     parts = human[0, :8_000], judge[0, :8_000], judge[0, 8_000:]
     ours = powered_means(judge, human)
@@ -46,7 +46,7 @@ def test_the_tuned_power_against_ppi_python():
     assert ours.estimate[0] == pytest.approx(given, rel=1e-12)
 
 
-def test_the_tuned_estimate_is_what_a_regression_on_the_labelled_foretells_for_all():
+def test_tuned_estimate_equals_the_regression_prediction():
     judge, human = sample(60, 12, seed=3)
     line = stats.linregress(judge[0, :12], human[0, :12])
     ours = powered_means(judge, human)
@@ -54,14 +54,14 @@ def test_the_tuned_estimate_is_what_a_regression_on_the_labelled_foretells_for_a
     assert ours.power[0] == pytest.approx(line.slope / (1 + 12 / 48), rel=1e-12)
 
 
-def test_labels_alone_are_student_s_interval():
+def test_labels_alone_give_the_student_interval():
     judge, human = sample(50, 9, seed=4)
     ours = powered_means(judge, human, power=0.0, level=0.9)
     known = stats.ttest_1samp(human[0, :9], 0).confidence_interval(0.9)
     assert (ours.low[0], ours.high[0]) == pytest.approx((known.low, known.high), rel=1e-12)
 
 
-def test_differences_are_means_of_paired_differences_on_common_tasks():
+def test_differences_are_paired_on_common_tasks():
     rng = np.random.default_rng(5)
     judge, human = rng.normal(0, 1, (3, 40)), rng.normal(0, 1, (3, 40))
     judge[0, 3], human[1, 5], human[:, 20:] = np.nan, np.nan, np.nan
@@ -73,13 +73,13 @@ def test_differences_are_means_of_paired_differences_on_common_tasks():
     assert ours.n_labelled.tolist() == [18, 19, 19]
 
 
-def test_estimates_are_on_the_people_s_scale_whatever_the_judge_s():
+def test_estimates_are_on_the_scale_of_the_human_ratings():
     judge, human = sample(80, 15, seed=6)
     ours, scaled = powered_means(judge, human), powered_means(judge * 100 - 7, human)
     assert (scaled.estimate[0], scaled.low[0]) == pytest.approx((ours.estimate[0], ours.low[0]), rel=1e-9)
 
 
-def test_degenerate_labels_are_undefined_or_people_s_alone_and_never_wrong():
+def test_degenerate_labels_are_undefined_or_labels_only():
     judge = np.arange(24.0).reshape(4, 6)
     human = np.full((4, 6), np.nan)
     human[1, 0] = 5.0
@@ -118,7 +118,7 @@ def test_hostile_input_is_a_kernel_error(judge, human, options):
             kernel(judge, human, **options)
 
 
-def test_intervals_cover_and_are_a_quarter_narrower_than_people_s_alone():
+def test_intervals_cover_and_are_a_quarter_narrower():
     """Must show 2 of the issue, smaller: 4,000 data sets of 100 tasks, 10 of them labelled, correlation 0.8."""
     row = powered_row(tasks=100, data_sets=4_000, correlation=0.8, seed=0)
     assert 0.935 <= row.covered <= 0.965 and 0.935 <= row.covered_difference <= 0.965

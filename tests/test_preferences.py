@@ -38,7 +38,9 @@ def line(task: str, chosen: list[str], rejected: list[str], **fields: str) -> di
     return {"task_id": task, "chosen": chosen, "rejected": rejected, **fields}
 
 
-def test_accuracy_of_every_metric(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_accuracy_is_given_for_every_metric(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sets = [
         line(str(task), ["able"], ["baker", "charlie"], subset="hard" if task == 9 else "")
         for task in range(10)
@@ -65,7 +67,7 @@ def test_accuracy_of_every_metric(made: Path, tmp_path: Path, capsys: pytest.Cap
     assert code == 0 and "| race.overall | all | 0.900" in out and "|  | hard | 0.000" in out
 
 
-def test_lower_is_better_where_the_metric_says_so(made: Path, tmp_path: Path) -> None:
+def test_lower_is_better_follows_the_metric(made: Path, tmp_path: Path) -> None:
     record = RunRecord.read(made)
     turned = tuple(msgspec.structs.replace(one, lower_is_better=True) for one in record.metrics["race"])
     msgspec.structs.replace(record, metrics={**record.metrics, "race": turned}).write(made)
@@ -75,7 +77,7 @@ def test_lower_is_better_where_the_metric_says_so(made: Path, tmp_path: Path) ->
     assert found["fact", "judged"] == 0
 
 
-def test_the_ties_test(made: Path, tmp_path: Path) -> None:
+def test_ties_are_scored(made: Path, tmp_path: Path) -> None:
     sets = [
         line("1", ["able"], ["charlie"], pair="ref:x"),
         line("1", ["able", "baker"], ["charlie"], pair="tied:x"),
@@ -103,14 +105,14 @@ def test_the_ties_test(made: Path, tmp_path: Path) -> None:
         ('{"task_id": "1", "chosen": ["a"], "rejected": ["b"], "pair": "ref:1"}\n' * 2, "line 1 is 'ref:1'"),
     ],
 )
-def test_a_file_that_is_none_is_refused_with_its_reason(tmp_path: Path, text: str, word: str) -> None:
+def test_invalid_file_is_refused_with_a_reason(tmp_path: Path, text: str, word: str) -> None:
     (tmp_path / "chosen.jsonl").write_text(text)
     with pytest.raises(UsageError) as error:
         read_preferences(tmp_path / "chosen.jsonl")
     assert word in str(error.value)
 
 
-def test_samples_are_told_apart(tmp_path: Path) -> None:
+def test_samples_are_distinguished(tmp_path: Path) -> None:
     (one,) = read_preferences(
         lines(
             tmp_path / "chosen.jsonl",

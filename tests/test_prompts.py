@@ -33,7 +33,7 @@ TYPES = question_types()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_prompt_is_there_in_both_languages_with_the_same_placeholders(name: str) -> None:
+def test_prompts_exist_in_both_languages_with_same_placeholders(name: str) -> None:
     book = PromptBook()
     english, chinese = book.get(name, "en"), book.get(name, "zh")
     assert (english.language, chinese.language) == ("en", "zh")
@@ -44,7 +44,7 @@ def test_every_prompt_is_there_in_both_languages_with_the_same_placeholders(name
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
-def test_text_is_placed_on_a_line_of_its_own(kind: type[Question]) -> None:
+def test_text_placeholder_has_its_own_line(kind: type[Question]) -> None:
     """It is shown between marks that take lines of their own; numbers are shown as they are."""
     hints = get_type_hints(kind)
     for language in ("en", "zh"):
@@ -63,17 +63,17 @@ def test_every_question_shows_exactly_its_fields(kind: type[Question]) -> None:
         assert PromptBook().get(kind.prompt, language).placeholders == fields
 
 
-def test_every_prompt_is_asked_with() -> None:
+def test_every_prompt_is_used_by_a_question() -> None:
     assert {kind.prompt for kind in TYPES} | {"preamble"} == set(NAMES)
 
 
-def test_question_types_have_names_of_their_own() -> None:
+def test_question_types_have_distinct_names() -> None:
     """A question's name is part of its key."""
     names = [kind.__name__ for kind in TYPES]
     assert len(set(names)) == len(names)
 
 
-def test_an_override_replaces_one_file_and_its_digest(tmp_path: Path) -> None:
+def test_override_replaces_one_file_and_its_digest(tmp_path: Path) -> None:
     (tmp_path / "probe.en.md").write_text("Say yes.", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("not a prompt", encoding="utf-8")
     plain, book = PromptBook(), PromptBook(tmp_path)
@@ -85,7 +85,7 @@ def test_an_override_replaces_one_file_and_its_digest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["prob.en.md", "probe.fr.md", "probe.md", "PROBE.en.md", "README.md"])
-def test_an_override_of_nothing_is_refused(tmp_path: Path, name: str) -> None:
+def test_override_of_an_unknown_prompt_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("Say yes.", encoding="utf-8")
     with pytest.raises(PromptError, match="overrides no shipped prompt") as raised:
         PromptBook(tmp_path)
@@ -94,13 +94,13 @@ def test_an_override_of_nothing_is_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{{task}}", "{{task}} {{criterion}} {{values}} {{extra}}"])
-def test_an_override_with_other_placeholders_is_refused(tmp_path: Path, text: str) -> None:
+def test_override_with_other_placeholders_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "rubric_points.en.md").write_text(text, encoding="utf-8")
     with pytest.raises(PromptError, match="placeholders must be exactly: criterion, task, values"):
         PromptBook(tmp_path)
 
 
-def test_an_override_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_override_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "probe.en.md").write_bytes(b"\xff\xfe")
     with pytest.raises(PromptError, match="UTF-8"):
         PromptBook(tmp_path)
@@ -108,11 +108,11 @@ def test_an_override_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         PromptBook(tmp_path / "missing")
 
 
-def test_a_language_without_words_is_asked_in_english() -> None:
+def test_language_without_prompts_falls_back_to_english() -> None:
     assert PromptBook().get("probe", "fr") == PromptBook().get("probe", "en")
 
 
-def test_a_prompt_that_is_not_there_is_an_error() -> None:
+def test_missing_prompt_is_an_error() -> None:
     with pytest.raises(PromptError, match="nonesuch"):
         PromptBook().get("nonesuch", "en")
 
@@ -124,7 +124,7 @@ def test_fill_is_a_single_pass(one: str, two: str) -> None:
     assert prompt.fill({"one": "{{two}}", "two": "{{one}}"}) == "a {{two}} b {{one}} c {{two}}"
 
 
-def test_fill_misses_no_field() -> None:
+def test_fill_requires_every_field() -> None:
     prompt = Prompt("p", "en", "{{one}}", b"", frozenset({"one"}))
     with pytest.raises(KeyError):
         prompt.fill({})

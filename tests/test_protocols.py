@@ -60,7 +60,7 @@ def test_metrics_are_shown_as_the_papers_show_them(name: str) -> None:
         assert metric.scale == (100 if name in IN_PER_CENT and not counts else 1), metric.name
 
 
-def test_what_fact_counts_is_not_shown_beside_its_rates() -> None:
+def test_fact_shows_rates_and_not_counts() -> None:
     shown = [metric.name for metric in protocol_named("fact").metrics if metric.shown]
     assert shown == ["c_acc", "c_acc_strict", "e_cit", "c_acc_code", "c_acc_code_strict", "e_cit_code"]
 
@@ -73,7 +73,7 @@ class Everywhere(DirectTools):
 
 
 @pytest.mark.parametrize("example", ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"])
-async def test_every_question_is_in_the_language_of_its_task_and_evidence_names_questions(
+async def test_questions_use_the_task_language_and_evidence_names_them(
     example: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(EXAMPLES / example)
@@ -96,7 +96,7 @@ async def test_every_question_is_in_the_language_of_its_task_and_evidence_names_
 
 
 @pytest.mark.parametrize("name", HEADLINES)
-def test_ratios_by_expected_scores_are_pooled_from_expected_scores(name: str) -> None:
+def test_expected_ratios_pool_expected_scores(name: str) -> None:
     metrics = {metric.name: metric for metric in expected(protocol_named(name)).metrics}
     pooled = [metric for metric in metrics.values() if metric.ratio is not None]
     assert bool(pooled) == (name in ("dr3", "fact", "livedr"))
@@ -104,7 +104,7 @@ def test_ratios_by_expected_scores_are_pooled_from_expected_scores(name: str) ->
 
 
 @pytest.mark.parametrize("language", GENERAL_CRITERIA)
-def test_general_criteria_weigh_one_in_all(language: str) -> None:
+def test_general_criteria_weights_sum_to_one(language: str) -> None:
     for criteria in GENERAL_CRITERIA[language].values():
         assert sum(weight for *_, weight in criteria) == pytest.approx(1)
 
@@ -117,7 +117,7 @@ def test_general_criteria_weigh_one_in_all(language: str) -> None:
         ([(2, 2, 2, 1)], (0.29, 0.29, 0.29, 0.13)),
     ],
 )
-def test_dimension_weights_are_averaged_and_the_last_takes_what_rounding_leaves(
+def test_dimension_weights_average_with_remainder_to_the_last(
     draws: Sequence[tuple[float, ...]], weights: tuple[float, ...]
 ) -> None:
     names = ("comprehensiveness", "insight", "instruction_following", "readability")
@@ -128,13 +128,13 @@ def test_dimension_weights_are_averaged_and_the_last_takes_what_rounding_leaves(
 # What the lexical judge says
 
 
-def test_a_statement_is_a_repeat_of_one_before_it() -> None:
+def test_statement_is_a_repeat_of_one_before_it() -> None:
     first, second = Repeats.about(["Trams grew.", "Buses fell.", "trams  grew", "Buses rose."], "en", size=2)
     assert list(first.lexical().items.values()) == ["new", "new"]
     assert list(second.lexical().items.values()) == ["repeat", "new"]
 
 
-def test_an_insight_is_recalled_wholly_in_part_or_not() -> None:
+def test_insight_is_recalled_fully_partly_or_not() -> None:
     question = Recall(
         context=Context.of(report="Tram ridership grew by 12 per cent after the new line opened in Lyon."),
         language="en",
@@ -147,12 +147,12 @@ def test_an_insight_is_recalled_wholly_in_part_or_not() -> None:
     assert list(question.lexical().recalled.values()) == [1.0, 0.5, 0.0]
 
 
-def test_requirements_read_out_of_a_task_are_short() -> None:
+def test_requirements_extracted_from_a_task_are_short() -> None:
     question = ChecklistOf(context=Context.of(task="x" * 1_000), language="en")
     assert question.lexical().requirements == ("x" * 300,)
 
 
-def test_a_text_that_fits_is_not_cut() -> None:
+def test_text_that_fits_is_not_cut() -> None:
     assert cut("aaaaaaa\nbb", 10) == ["aaaaaaa\nbb"]
     assert "".join(cut("aaaaaaa\nbbb", 10)) == "aaaaaaa\nbbb"
     assert cut("aaaaaaa\nbbb", 10)[0] in ("aaaaaaa", "aaaaaaa\n")

@@ -61,7 +61,7 @@ def tables(markdown: str) -> list[list[list[str]]]:
         "\ufeffmodel,overall,insight,link\nA,47.1,-,https://a.example\nB,50%,3,\n",
     ],
 )
-def test_a_line_a_figure_and_a_line_a_system_are_the_same(tmp_path, text):
+def test_line_per_figure_and_line_per_system_are_equal(tmp_path, text):
     found = read_published(csv(tmp_path / "figures.csv", text))
     assert {(one.system, one.metric, one.value) for one in found} == {
         ("A", "overall", 47.1),
@@ -82,12 +82,12 @@ def test_a_line_a_figure_and_a_line_a_system_are_the_same(tmp_path, text):
         ("system,overall\nA,1\nA,2\n", "'A' has several values of overall"),
     ],
 )
-def test_a_file_that_is_none_is_refused_with_its_reason(tmp_path, text, word):
+def test_invalid_file_is_refused_with_a_reason(tmp_path, text, word):
     with pytest.raises(UsageError, match=re.escape(word)):
         read_published(csv(tmp_path / "figures.csv", text))
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
+def test_missing_file_is_refused(tmp_path):
     with pytest.raises(UsageError, match="cannot be read"):
         read_published(tmp_path / "none.csv")
 
@@ -112,7 +112,7 @@ def test_agreement_against_scipy(pairs):
 # Beside one's own
 
 
-def test_published_figures_stand_beside_one_s_own_everywhere(board, tmp_path, capsys):
+def test_published_figures_appear_beside_measured_ones(board, tmp_path, capsys):
     file = csv(tmp_path / "figures.csv", "system,score\nmiddle,55\nhigh,77\nelsewhere,90\n")
     code, out, error = run(capsys, "leaderboard", board, "--published", file)
     assert code == 0, error
@@ -137,7 +137,7 @@ def test_published_figures_stand_beside_one_s_own_everywhere(board, tmp_path, ca
     }
 
 
-def test_figures_of_no_metric_of_the_run_are_refused(board, tmp_path, capsys):
+def test_figures_of_an_unknown_metric_are_refused(board, tmp_path, capsys):
     file = csv(tmp_path / "figures.csv", "system,elegance\nhigh,77\n")
     code, out, error = run(capsys, "leaderboard", board, "--published", file)
     assert (code, out) == (2, "")
@@ -147,14 +147,14 @@ def test_figures_of_no_metric_of_the_run_are_refused(board, tmp_path, capsys):
 # As Markdown
 
 
-def test_a_leaderboard_as_markdown_is_its_file(board, capsys):
+def test_leaderboard_markdown_equals_its_file(board, capsys):
     code, out, _ = run(capsys, "leaderboard", board, "--markdown")
     assert code == 0 and out == (board / "leaderboard.md").read_text()
     ranking = tables(out)[0]
     assert [row[2] for row in ranking[2:]] == ["high", "middle", PIPED]
 
 
-def test_comparison_and_agreement_as_markdown_say_what_json_says(board, tmp_path, capsys):
+def test_comparison_and_agreement_markdown_match_json(board, tmp_path, capsys):
     compared = json.loads(run(capsys, "compare", board, "high", PIPED, "--json")[1])["metrics"]
     code, out, _ = run(capsys, "compare", board, "high", PIPED, "--markdown")
     (table,) = tables(out)
@@ -176,19 +176,19 @@ def test_comparison_and_agreement_as_markdown_say_what_json_says(board, tmp_path
     )
 
 
-def test_attacks_as_markdown(capsys):
+def test_attacks_print_as_markdown(capsys):
     code, out, _ = run(capsys, "attack", "--markdown")
     (table,) = tables(out)
     assert code == 0 and table[-1][0] == "all" and "attacks on lexical" in out and "flipped by: " in out
 
 
-def test_json_and_markdown_are_not_asked_for_together(board, capsys):
+def test_json_and_markdown_exclude_each_other(board, capsys):
     assert run(capsys, "compare", board, "high", "middle", "--json", "--markdown")[0] == 2
 
 
 @settings(deadline=None)
 @given(st.lists(st.lists(st.text(max_size=12), min_size=2, max_size=2), min_size=1, max_size=4))
-def test_no_text_makes_or_breaks_a_cell(rows):
+def test_any_text_stays_in_its_cell(rows):
     for text in (markdown_table(("a", "b"), rows), rich(rows)):
         (table,) = tables(text)
         assert len(table) == len(rows) + 2

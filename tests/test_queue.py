@@ -117,31 +117,31 @@ def shuffled(jobs: list[Job], seed: int = 0) -> list[Job]:
     return random.Random(seed).sample(jobs, len(jobs))
 
 
-def test_a_leader_goes_first_and_its_followers_wait_until_its_prompt_is_in_the_cache() -> None:
+def test_followers_wait_until_the_leader_has_filled_the_cache() -> None:
     judge = played(ContextQueue(100), batch(1, 10, prefill=3.0))
     sent = [judge.seen[name].sent for name in range(10)]
     assert sent == [0.0] + [3.0] * 9
 
 
-def test_followers_get_ready_while_their_leader_warms_the_context() -> None:
+def test_followers_prepare_while_their_leader_warms_the_context() -> None:
     judge = played(ContextQueue(100), batch(1, 10, prepare=2.0, prefill=3.0))
     assert [judge.seen[name].prepared for name in range(10)] == [2.0] * 10
     assert [judge.seen[name].sent for name in range(10)] == [2.0] + [5.0] * 9
 
 
-def test_nobody_gets_ready_whose_context_is_not_begun() -> None:
+def test_question_prepares_only_once_its_context_has_begun() -> None:
     judge = played(ContextQueue(100, capacity=150), batch(3, 4, shared=100, prepare=0.5))
     for context in range(1, 3):
         ready = min(judge.seen[4 * context + q].prepared for q in range(4))
         assert ready > max(judge.seen[4 * context - 4 + q].sent for q in range(4))
 
 
-def test_no_more_get_ready_ahead_than_may_be_out() -> None:
+def test_preparing_ahead_is_bounded_by_the_slots() -> None:
     judge = played(ContextQueue(3, hold_s=1e6), batch(1, 50, prepare=0.5, decode=10.0))
     assert 1 < judge.most_ready <= 4
 
 
-def test_who_cannot_get_ready_holds_nothing() -> None:
+def test_failed_preparation_holds_no_slot() -> None:
     async def fail() -> None:
         raise ConnectionError
 
@@ -166,13 +166,13 @@ def test_who_cannot_get_ready_holds_nothing() -> None:
     run(ask_all())
 
 
-def test_a_leader_that_fails_is_followed_by_another_leader() -> None:
+def test_failed_leader_is_replaced() -> None:
     jobs = [Job(0, 0, fails=True), Job(1, 0), Job(2, 0)]
     judge = played(ContextQueue(100), jobs)
     assert [judge.seen[name].sent for name in range(3)] == [0.0, 1.0, 2.0]
 
 
-def test_a_judge_that_cannot_tell_when_a_context_is_warm_warms_it_by_answering() -> None:
+def test_context_without_a_warm_signal_is_warm_once_answered() -> None:
     queue, sent = ContextQueue(10), []
 
     async def ask(name: int) -> None:
@@ -187,7 +187,7 @@ def test_a_judge_that_cannot_tell_when_a_context_is_warm_warms_it_by_answering()
     assert sent == [(0, 0.0), (1, 2.0), (2, 2.0)]
 
 
-def test_contexts_that_do_not_fit_the_cache_together_go_one_after_the_other() -> None:
+def test_contexts_too_large_for_the_cache_run_in_turn() -> None:
     jobs = shuffled(batch(8, 16, shared=100, own=1))
     judge = played(ContextQueue(1000, capacity=150), jobs)
     contexts = [name // 16 for name in judge.order]
@@ -195,7 +195,7 @@ def test_contexts_that_do_not_fit_the_cache_together_go_one_after_the_other() ->
     assert changes == 7
 
 
-def test_as_many_contexts_are_begun_as_fit_the_cache_with_all_their_questions() -> None:
+def test_contexts_begin_only_while_they_fit_the_cache() -> None:
     jobs = batch(4, 5, shared=100, own=10)  # each context takes 150 in the end
     judge = played(ContextQueue(1000, capacity=300), jobs)
     begun = sorted(min(judge.seen[c * 5 + q].sent for q in range(5)) for c in range(4))
@@ -203,39 +203,39 @@ def test_as_many_contexts_are_begun_as_fit_the_cache_with_all_their_questions() 
     assert begun[2] > 0
 
 
-def test_a_context_larger_than_the_cache_is_begun_when_nothing_else_is() -> None:
+def test_context_larger_than_the_cache_runs_alone() -> None:
     judge = played(ContextQueue(10, capacity=10), batch(2, 3, shared=1000))
     assert all(seen.done is not None for seen in judge.seen.values())
 
 
-def test_the_first_priority_goes_before_followers_of_a_context_already_begun() -> None:
+def test_top_priority_passes_followers_of_a_begun_context() -> None:
     jobs = [*batch(1, 6), Job(100, 9, at=1.5, priority=-1)]
     judge = played(ContextQueue(1, capacity=1), jobs)
     assert judge.order[:2] == [0, 100]
 
 
-def test_nobody_waits_longer_than_the_bound_even_if_all_slots_are_taken() -> None:
+def test_wait_is_bounded_even_without_free_slots() -> None:
     jobs = shuffled(batch(3, 10, decode=1000.0))
     judge = played(ContextQueue(2, hold_s=30.0, capacity=1), jobs)
     assert max(seen.sent for seen in judge.seen.values()) == 30.0
     assert judge.peak == 30
 
 
-def test_what_is_overdue_goes_with_all_that_wait_for_its_context() -> None:
+def test_overdue_question_takes_its_context_along() -> None:
     jobs = shuffled(batch(4, 8, decode=1000.0))
     judge = played(ContextQueue(1, hold_s=30.0), jobs)
     contexts = [name // 8 for name in judge.order[1:]]
     assert sum(a != b for a, b in pairwise(contexts)) == 3
 
 
-def test_who_gives_up_waiting_holds_nothing() -> None:
+def test_cancelled_waiter_holds_no_slot() -> None:
     jobs = [Job(0, 0, decode=50.0), Job(1, 1, patience=5.0), Job(2, 1, at=10.0)]
     judge = played(ContextQueue(1, hold_s=1000.0), jobs)
     assert judge.seen[1].sent is None
     assert judge.seen[2].sent == 51.0
 
 
-def test_a_pause_waits_for_what_is_out_and_holds_the_rest_until_it_ends() -> None:
+def test_pause_waits_for_running_questions_and_holds_the_rest() -> None:
     queue = ContextQueue(2, hold_s=30.0)
     judge = Judge(queue)
 
@@ -274,7 +274,7 @@ jobs = st.lists(
 
 @settings(deadline=None, max_examples=300)
 @given(jobs, st.integers(1, 8), st.sampled_from([5.0, 30.0, 1e6]), st.sampled_from([1.0, 25.0, 1e9]))
-def test_everything_is_sent_within_the_bound_and_within_the_limits(
+def test_everything_is_sent_in_time_and_within_limits(
     jobs: list[Job], total: int, hold_s: float, capacity: float
 ) -> None:
     judge = played(ContextQueue(total, hold_s=hold_s, capacity=capacity), jobs)
@@ -293,7 +293,7 @@ def test_everything_is_sent_within_the_bound_and_within_the_limits(
 
 @settings(deadline=None, max_examples=200)
 @given(jobs, st.integers(1, 8))
-def test_no_follower_is_sent_while_its_leader_warms_a_cold_context(jobs: list[Job], total: int) -> None:
+def test_followers_wait_while_the_leader_warms_a_cold_context(jobs: list[Job], total: int) -> None:
     judge = played(ContextQueue(total, hold_s=1e7), jobs)
     by_context = defaultdict(list)
     for job in jobs:
@@ -309,7 +309,7 @@ def test_no_follower_is_sent_while_its_leader_warms_a_cold_context(jobs: list[Jo
 
 @settings(deadline=None, max_examples=200)
 @given(jobs, st.lists(st.integers(0, 6).map(float), min_size=40, max_size=40), st.integers(1, 8))
-def test_getting_ready_loses_nobody(jobs: list[Job], prepares: list[float], total: int) -> None:
+def test_preparing_loses_no_question(jobs: list[Job], prepares: list[float], total: int) -> None:
     jobs = [msgspec.structs.replace(job, prepare=p) for job, p in zip(jobs, prepares, strict=False)]
     judge = played(ContextQueue(total, hold_s=30.0, capacity=25.0), jobs)
     for job in jobs:
@@ -319,7 +319,7 @@ def test_getting_ready_loses_nobody(jobs: list[Job], prepares: list[float], tota
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_stream_of_questions_about_one_context_does_not_starve_another(seed: int) -> None:
+def test_busy_context_does_not_starve_another(seed: int) -> None:
     stream = [Job(n, 0, at=n * 0.5, decode=2.0) for n in range(400)]
     other = Job(1000, 1, at=10.0 + seed)
     judge = played(ContextQueue(2, hold_s=20.0), [*stream, other])
