@@ -112,7 +112,7 @@ def near(card: Scorecard, **expected: float) -> None:
         assert card.scores[name] == pytest.approx(value, abs=1e-12), name
 
 
-async def test_full_has_the_reference_first_and_weighs_criteria() -> None:
+async def test_full_puts_the_reference_first_and_weights_criteria() -> None:
     card, tools = await run(Race())
     # target 0.75 * 8 + 0.25 * 4 = 7; the reference stands first and gets 2 more: 0.75 * 8 + 0.25 * 4 = 7
     near(card, total=7, overall=0.5, insight=0.5)
@@ -126,7 +126,7 @@ async def test_full_has_the_reference_first_and_weighs_criteria() -> None:
 
 
 @pytest.mark.parametrize("variant", ["full", "pointwise", "vanilla"])
-async def test_a_judge_is_asked_in_the_language_of_the_task(variant: Any) -> None:
+async def test_questions_use_the_language_of_the_task(variant: Any) -> None:
     _, tools = await run(Race(variant=variant), case(language="zh"))
     _, generated = await run(Race(variant=variant), case({"reference": REFERENCE}, language="zh"))
     assert {question.language for question in [*tools.questions, *generated.questions]} == {"zh"}
@@ -145,13 +145,13 @@ async def test_a_judge_is_asked_in_the_language_of_the_task(variant: Any) -> Non
         ("", "trams", "", 0.0),
     ],
 )
-def test_the_lexical_mark_adds_up(article: str, task: str, criterion: str, expected: float) -> None:
+def test_lexical_mark_sums_its_parts(article: str, task: str, criterion: str, expected: float) -> None:
     context = Context.of(task=task, article=article)
     alone = ArticleMarks(context=context, language="en", criteria=(criterion,)).lexical()
     assert list(alone.items.values()) == [expected]
 
 
-def test_the_lexical_mark_is_the_same_whichever_article_stands_first() -> None:
+def test_lexical_mark_does_not_depend_on_article_order() -> None:
     criteria = ("Gives prices of trams", "Speaks of unicorns and volcanoes")
 
     def marks(first: str, second: str) -> list[Pair]:
@@ -164,7 +164,7 @@ def test_the_lexical_mark_is_the_same_whichever_article_stands_first() -> None:
     assert found[0].a != found[1].a
 
 
-async def test_reversed_positions_and_both_orders() -> None:
+async def test_positions_may_be_reversed_or_both() -> None:
     card, tools = await run(Race(variant="reversed_positions"))
     near(card, total=9, overall=9 / (9 + 5))
     assert [question.context["article_a"][:8] for question in tools.questions] == ["# Target"]
@@ -173,7 +173,7 @@ async def test_reversed_positions_and_both_orders() -> None:
     assert len(tools.questions) == 2
 
 
-async def test_without_criteria_weights_and_without_dimension_weights() -> None:
+async def test_variants_without_weights_average_plainly() -> None:
     card, _ = await run(Race(variant="no_criteria_weights"))
     near(card, total=6, overall=0.5)
     uneven = {**GOLD, "criterions": {**CRITERIA, "insight": [{"criterion": "second", "weight": 1}]}}
@@ -183,7 +183,7 @@ async def test_without_criteria_weights_and_without_dimension_weights() -> None:
     near(card, total=7 * 0.7 + 4 * 0.3)
 
 
-async def test_the_weightless_variants_ask_the_same_questions_as_full() -> None:
+async def test_weightless_variants_ask_the_same_questions_as_full() -> None:
     asked = []
     for variant in ("full", "no_criteria_weights", "no_dimension_weights"):
         _, tools = await run(Race(variant=variant))
@@ -201,7 +201,7 @@ async def test_pointwise_and_vanilla_need_no_reference() -> None:
 
 
 @pytest.mark.parametrize(("language", "text"), [("en", TARGET), ("zh", "# Target 报告\n\n电车便宜【1】。")])
-async def test_static_criteria_are_our_own_in_the_tasks_language(language: str, text: str) -> None:
+async def test_static_criteria_use_the_task_language(language: str, text: str) -> None:
     _, tools = await run(Race(variant="static_criteria"), case(text=text, language=language))
     (question,) = tools.questions
     assert isinstance(question, PairMarks)
@@ -211,12 +211,12 @@ async def test_static_criteria_are_our_own_in_the_tasks_language(language: str, 
         assert sum(weight for _, _, weight in GENERAL_CRITERIA[language][dimension]) == pytest.approx(1)
 
 
-def test_the_lexical_judges_dimension_weights_are_whole() -> None:
+def test_lexical_dimension_weights_sum_to_100() -> None:
     draw = DimensionWeights(context=Context.of(task=""), draw=1).lexical()
     assert sum(getattr(draw, name) for name in DIMENSIONS) == 100
 
 
-async def test_missing_weights_and_criteria_are_made_with_only_the_task_in_view() -> None:
+async def test_missing_weights_and_criteria_are_made_from_the_task() -> None:
     card, tools = await run(Race(), case({"reference": REFERENCE}))
     assert card.status == "scored"
     made = [question for question in tools.questions if not isinstance(question, PairMarks)]
@@ -229,7 +229,7 @@ async def test_missing_weights_and_criteria_are_made_with_only_the_task_in_view(
     assert [question.count for question in tools.questions if isinstance(question, PairMarks)] == [20]
 
 
-async def test_many_criteria_are_split_into_even_runs_over_one_context() -> None:
+async def test_many_criteria_are_split_evenly_over_one_context() -> None:
     many = {name: [{"criterion": f"{name} {i}", "weight": 0.1} for i in range(10)] for name in DIMENSIONS}
     _, tools = await run(Race(), case({**GOLD, "criterions": many}))
     assert [question.count for question in tools.questions] == [20, 20]
@@ -267,14 +267,14 @@ def whole(value: str) -> str:
         ("judge_unavailable", "judge_unavailable"),
     ],
 )
-async def test_a_reply_that_does_not_fit_leaves_all_metrics_unscored(reply: str, reason: str) -> None:
+async def test_invalid_reply_leaves_all_metrics_unscored(reply: str, reason: str) -> None:
     for protocol in (Race(), Race(both_orders=True), Race(variant="reversed_positions")):
         card, _ = await run(protocol, judge=lambda _: reply)
         assert set(card.scores.values()) == {None}
         assert set(card.reasons.values()) == {reason}
 
 
-async def test_a_fitting_reply_is_read_whole_fenced_or_embedded() -> None:
+async def test_valid_reply_is_read_whole_fenced_or_embedded() -> None:
     good = whole('{"a": 2.5, "b": 7.5}')
     for reply in (good, f"```json\n{good}\n```", f"Here it is: {good} Thanks."):
         card, _ = await run(Race(), judge=lambda _, reply=reply: reply)
@@ -282,7 +282,7 @@ async def test_a_fitting_reply_is_read_whole_fenced_or_embedded() -> None:
 
 
 @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
-async def test_what_the_report_itself_breaks_costs_it_the_minimum(reason: str) -> None:
+async def test_failure_by_the_report_gives_the_minimum(reason: str) -> None:
     for protocol in (Race(), Race(variant="pointwise"), Race(variant="vanilla"), Race(cleaning="judge")):
         card, _ = await run(protocol, judge=lambda _: reason)
         assert card.status == "scored"
@@ -290,14 +290,14 @@ async def test_what_the_report_itself_breaks_costs_it_the_minimum(reason: str) -
         assert set(card.scores.values()) == {0.0}
 
 
-async def test_what_the_report_breaks_is_told_with_the_marks_it_had() -> None:
+async def test_failure_by_the_report_appears_in_the_evidence() -> None:
     card, _ = await run(Race(), judge=lambda _: "answer_truncated")
     assert {line.reason for line in card.evidence} == {"answer_truncated"}
     assert len(card.evidence) == sum(map(len, CRITERIA.values()))
 
 
 @pytest.mark.parametrize("target_first", [True, False])
-async def test_one_order_without_answer_leaves_both_unscored(target_first: bool) -> None:
+async def test_unanswered_order_leaves_both_unscored(target_first: bool) -> None:
     def half(question: Question[Any]) -> Any:
         first = question.context["article_a"].startswith("# Target")
         return "judge_timeout" if first == target_first else opinion(question)
@@ -307,7 +307,7 @@ async def test_one_order_without_answer_leaves_both_unscored(target_first: bool)
     assert set(card.reasons.values()) == {"judge_timeout"}
 
 
-async def test_a_missing_run_of_criteria_leaves_the_other_dimensions_scored() -> None:
+async def test_missing_criteria_batch_spares_other_dimensions() -> None:
     many = {name: [{"criterion": f"{name} {i}", "weight": 0.1} for i in range(10)] for name in DIMENSIONS}
 
     def half(question: Question[Any]) -> Any:
@@ -323,7 +323,7 @@ async def test_a_missing_run_of_criteria_leaves_the_other_dimensions_scored() ->
 
 
 @pytest.mark.parametrize("kind", [DimensionWeights, DimensionCriteria])
-async def test_criteria_that_cannot_be_made_leave_the_task_unscored(kind: type) -> None:
+async def test_ungenerated_criteria_leave_the_task_unscored(kind: type) -> None:
     def judge(question: Question[Any]) -> Any:
         return "judge_refused" if isinstance(question, kind) else opinion(question)
 
@@ -334,7 +334,7 @@ async def test_criteria_that_cannot_be_made_leave_the_task_unscored(kind: type) 
 
 @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
 @pytest.mark.parametrize("kind", [DimensionWeights, DimensionCriteria])
-async def test_what_a_task_breaks_is_no_reports_doing(kind: type, reason: str) -> None:
+async def test_failure_by_the_task_is_not_blamed_on_the_report(kind: type, reason: str) -> None:
     def judge(question: Question[Any]) -> Any:
         return reason if isinstance(question, kind) else opinion(question)
 
@@ -362,7 +362,7 @@ async def test_what_a_task_breaks_is_no_reports_doing(kind: type, reason: str) -
         ({**GOLD, "criterions": "many"}, "gold_invalid"),
     ],
 )
-async def test_gold_that_is_missing_or_cannot_be_measured_by(gold: Any, reason: str) -> None:
+async def test_missing_or_unusable_gold_leaves_the_case_unscored(gold: Any, reason: str) -> None:
     for report in (case(gold), case(gold, text=" ")):
         card, tools = await run(Race(), report)
         assert set(card.scores.values()) == {None}
@@ -370,7 +370,7 @@ async def test_gold_that_is_missing_or_cannot_be_measured_by(gold: Any, reason: 
         assert tools.questions == []
 
 
-async def test_an_empty_report_takes_the_minimum_unasked() -> None:
+async def test_empty_report_gets_the_minimum_unasked() -> None:
     card, tools = await run(Race(), case(text=" \n"))
     assert (card.reason, set(card.scores.values()), tools.questions) == ("report_empty", {0.0}, [])
 
@@ -385,7 +385,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-async def test_hostile_text_changes_nothing_in_the_arithmetic_and_stays_in_its_fence(text: str) -> None:
+async def test_hostile_text_stays_fenced_and_changes_no_score(text: str) -> None:
     card, tools = await run(Race(both_orders=True), case(text=f"# Target\n\n{text}"))
     near(card, total=8, overall=8 / (8 + 6))
     book = PromptBook()
@@ -397,7 +397,7 @@ async def test_hostile_text_changes_nothing_in_the_arithmetic_and_stays_in_its_f
         assert user["content"].rstrip().splitlines()[-1].startswith("JSON: ")
 
 
-async def test_cleaning_by_the_judge() -> None:
+async def test_judge_cleans_the_report() -> None:
     text = "# Target\n\n" + "Trams are cheap [1] and quiet. " * 200
 
     def judge(question: Question[Any]) -> Any:
@@ -411,7 +411,7 @@ async def test_cleaning_by_the_judge() -> None:
     assert [" ".join(article.split()) for article in articles] == [" ".join(text.replace(" [1]", "").split())]
 
 
-async def test_a_piece_that_comes_back_too_short_is_asked_in_halves_and_then_given_up() -> None:
+async def test_piece_cleaned_too_short_is_halved_then_given_up() -> None:
     text = "# Target\n\n" + "Trams are cheap [1] and quiet. " * 60
     for threshold, status in ((1_000, "scored"), (0, "unscored")):
 
@@ -429,9 +429,7 @@ async def test_a_piece_that_comes_back_too_short_is_asked_in_halves_and_then_giv
 
 @pytest.mark.parametrize("variant", ["full", "pointwise", "vanilla", "static_criteria"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_the_lexical_judge_tells_reports_apart_whichever_stands_first(
-    variant: Any, language: str
-) -> None:
+async def test_lexical_judge_distinguishes_reports_in_either_order(variant: Any, language: str) -> None:
     english = "Trams or buses? Compare cost and noise."
     prompt = english if language == "en" else "比较电车和公交车的成本与噪声。"
     long = "# Trams\n\n- Trams cost 12, buses 15.\n\nTrams make less noise than buses, by 8 dB, so trams compare well."
@@ -482,7 +480,7 @@ CRITERION = st.builds(Criterion, st.text(min_size=1, max_size=8), st.just(""), s
 
 
 @given(st.lists(CRITERION, max_size=6), st.text(max_size=8))
-def test_a_matched_weight_is_one_of_the_criterias_or_their_mean(criteria: list[Criterion], text: str) -> None:
+def test_matched_weight_is_a_criterion_weight_or_their_mean(criteria: list[Criterion], text: str) -> None:
     weight = match_weight(text, criteria)
     weights = [criterion.weight for criterion in criteria]
     mean = sum(weights) / len(weights) if weights else 0.0
@@ -499,7 +497,7 @@ def test_relative_scores_of_two_sides_sum_to_one(target: float, reference: float
         assert relative(target, reference) == 0
 
 
-def test_arithmetic_at_its_edges() -> None:
+def test_arithmetic_handles_edge_cases() -> None:
     assert dimension_score([], []) == 0
     assert dimension_score([("a", 14.5), ("a", 14.5)], [Criterion("a", "", 0.5)]) == 14.5
     assert total({"insight": 10, "unknown": 5}, {"insight": 0.3, "readability": 0.7}) == 3

@@ -61,7 +61,7 @@ def test_leave_one_out_against_scipy(kind):
         elements=st.sampled_from([0.0, 1.0, 2.0, 0.1, 0.7, np.nan]),
     )
 )
-def test_leave_one_out_of_small_tables(scores):
+def test_leave_one_out_handles_small_tables(scores):
     ours = leave_one_out(scores)
     ranked = np.flatnonzero(~np.isnan(mean_scores(scores)))
     assert sorted(ours.systems.tolist()) == ranked.tolist()
@@ -76,7 +76,7 @@ def test_leave_one_out_of_small_tables(scores):
             assert ours.tau[task] == pytest.approx(stats.kendalltau(full, means).statistic, abs=1e-12)
 
 
-def test_sums_in_another_order_are_ties():
+def test_sums_in_a_different_order_tie():
     scores = np.array(
         [[0.1, 0.2, 0.3, 0.7], [0.7, 0.3, 0.2, 0.1], [0.3, 0.1, 0.7, 0.2], [0.0, 0.0, 0.0, 0.0]]
     )
@@ -130,7 +130,7 @@ def test_results_do_not_depend_on_threads(kind, monkeypatch):
             np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
 
 
-def test_an_order_depends_on_its_own_number_alone():
+def test_order_depends_only_on_its_own_number():
     scores = make_scores("normal", 4, 30)
     few, many = (
         smallest_task_count(scores, orders=orders, least_tau=0.3).chance * orders for orders in (20, 33)
@@ -139,7 +139,7 @@ def test_an_order_depends_on_its_own_number_alone():
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (0, 5), (5, 0), (0, 0), (2, 1)])
-def test_degenerate_shapes(shape):
+def test_degenerate_shapes_are_handled(shape):
     ours = leave_one_out(np.ones(shape))
     assert np.isnan(ours.tau).all() and ours.tau.size == shape[1]
     if shape[1]:
@@ -151,7 +151,7 @@ def test_all_missing_ranks_nobody():
     assert ours.systems.size == 0 and np.isnan(ours.means).all() and (ours.worst_rank == 0).all()
 
 
-def test_rejects():
+def test_bad_input_is_rejected():
     for call in (leave_one_out, smallest_task_count):
         with pytest.raises(KernelError):
             call([[np.inf]])

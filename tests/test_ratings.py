@@ -29,7 +29,7 @@ def written(folder: Path, ratings: list[HumanRating], suffix: str) -> Path:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_a_rating_that_stands_there_twice_counts_if_equal_and_is_an_error_if_not(tmp_path, suffix):
+def test_duplicate_rating_counts_once_and_must_not_differ(tmp_path, suffix):
     assert set(read_ratings(written(tmp_path, [FIRST, *OTHERS, FIRST], suffix))) == {FIRST, *OTHERS}
     file = written(tmp_path, [FIRST, *OTHERS, msgspec.structs.replace(FIRST, value=3.5)], suffix)
     with pytest.raises(UsageError, match=r"ratings 1 and 6 differ .*'ann'.* score .*'a', task '1'"):
@@ -37,19 +37,19 @@ def test_a_rating_that_stands_there_twice_counts_if_equal_and_is_an_error_if_not
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_a_byte_order_mark_is_no_part_of_a_rating(tmp_path, suffix):
+def test_byte_order_mark_is_ignored(tmp_path, suffix):
     file = written(tmp_path, [FIRST], suffix)
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
     assert list(read_ratings(file)) == [FIRST]
 
 
-def test_line_separators_inside_a_string_end_no_line(tmp_path):
+def test_line_separators_inside_a_string_do_not_end_a_line(tmp_path):
     rating = msgspec.structs.replace(FIRST, system="a\u2028b\u2029c\x85d")
     assert list(read_ratings(written(tmp_path, [rating], ".jsonl"))) == [rating]
 
 
 @pytest.mark.parametrize("content", [b"[" * 200_000, b"{broken", b"\xff", b"[1]", b'{"value": 1}'])
-def test_what_is_no_rating_is_an_error_that_names_the_file(tmp_path, content):
+def test_invalid_rating_is_an_error_that_names_the_file(tmp_path, content):
     (tmp_path / "human.jsonl").write_bytes(content + b"\n")
     with pytest.raises(UsageError, match=r"human\.jsonl"):
         list(read_ratings(tmp_path / "human.jsonl"))

@@ -98,7 +98,7 @@ def table(out: Path) -> list[dict[str, object]]:
     return pq.read_table(out / "scores.parquet").to_pylist()
 
 
-async def test_both_nodes_take_part_and_the_table_is_that_of_one_process(tmp_path, nodes):
+async def test_both_nodes_work_and_give_the_table_of_one_process(tmp_path, nodes):
     both = asyncio.Event()
 
     async def held(mock, call) -> None:
@@ -119,7 +119,7 @@ async def test_both_nodes_take_part_and_the_table_is_that_of_one_process(tmp_pat
     assert len(table(tmp_path / "run")) == 48 * 3
 
 
-def test_a_wrong_token_is_said_in_one_line(tmp_path, nodes):
+def test_wrong_token_gives_one_line(tmp_path, nodes):
     environment = {**os.environ, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     said = subprocess.run(
         [*ADJUDGE, "evaluate", str(world(tmp_path)), "--cluster", nodes.address],
@@ -132,7 +132,7 @@ def test_a_wrong_token_is_said_in_one_line(tmp_path, nodes):
     assert "RAY_AUTH_MODE=token" in said.stderr.splitlines()[-1] and "Traceback" not in said.stderr
 
 
-def test_a_job_runs_what_the_wheel_holds(tmp_path, nodes):
+def test_job_runs_the_contents_of_the_wheel(tmp_path, nodes):
     site = tmp_path / "site"
     wheel = build_wheel(tmp_path / "wheel")
     install = [UV, "pip", "install", "--quiet", "--no-deps", "--python", sys.executable]

@@ -83,7 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_commands_do_what_they_say(folder: Path) -> None:
+def test_commands_work_as_written(folder: Path) -> None:
     said: dict[str, str] = {}
     with judge() as url:
         config = block("# adjudge.yaml").replace(SERVER, url)
@@ -107,7 +107,7 @@ def test_the_commands_do_what_they_say(folder: Path) -> None:
     assert all(said.values())
 
 
-def test_rewards_are_given_as_written(folder: Path) -> None:
+def test_rewards_work_as_written(folder: Path) -> None:
     with judge() as url:
         config = block("# adjudge.yaml").replace(SERVER, url) + block("# rewards.yaml")
         (folder / "rewards.yaml").write_text(config, encoding="utf-8")
@@ -125,7 +125,7 @@ def test_rewards_are_given_as_written(folder: Path) -> None:
     assert done.returncode == 0
 
 
-def test_the_doctor_and_the_store_are_reached_as_written(folder: Path) -> None:
+def test_doctor_and_store_commands_work_as_written(folder: Path) -> None:
     assert "adjudge doctor adjudge.yaml" in README and "adjudge store ls/compact/prune URI" in README
     (folder / "adjudge.yaml").write_text(block("# adjudge.yaml").replace("my-judge", "m"), encoding="utf-8")
     done = subprocess.run([*ADJUDGE, "doctor", "adjudge.yaml"], cwd=folder, capture_output=True, check=False)
@@ -136,10 +136,10 @@ def test_the_doctor_and_the_store_are_reached_as_written(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("module", sorted(set(re.findall(r"python -m ([\w.]+)", README))))
-def test_every_module_that_is_named_is_there(module: str) -> None:
+def test_every_named_module_exists(module: str) -> None:
     assert importlib.util.find_spec(module) is not None
 
 
-def test_every_target_of_make_that_is_named_is_there() -> None:
+def test_every_named_make_target_exists() -> None:
     targets = set(re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"\bmake (demo|test[\w-]*|bench[\w-]*|peers|check)\b", README)) <= targets

@@ -52,7 +52,7 @@ def test_every_report_is_scored_or_unscored_with_a_reason(scores):
             assert row["status"] == "scored" and row["value"] == row["value"]
 
 
-def test_race_scores_every_report_of_both_languages_and_the_reference_is_half(scores):
+def test_race_scores_both_languages_and_the_reference_is_half(scores):
     rows = [row for row in scores if row["metric"] == "overall"]
     without = {(row["system"], row["task_id"]) for row in rows if row["reason"] == "gold_missing"}
     assert without == {
@@ -64,7 +64,7 @@ def test_race_scores_every_report_of_both_languages_and_the_reference_is_half(sc
     assert len({round(value, 6) for value in overall.values()}) > 15
 
 
-def test_fact_finds_citations_in_both_languages_and_unread_pages_leave_it_unscored(scores):
+def test_fact_is_unscored_where_cited_pages_are_unread(scores):
     queries = [json.loads(line) for line in shared("golden/race/drb_query.jsonl").read_text().splitlines()]
     language = {str(query["id"]): query["language"] for query in queries}
     reasons = {
@@ -75,7 +75,7 @@ def test_fact_finds_citations_in_both_languages_and_unread_pages_leave_it_unscor
     assert {("en", "page_not_in_snapshot"), ("zh", "page_not_in_snapshot")} <= reasons
 
 
-def test_the_command_takes_the_published_folder(tmp_path, capsys):
+def test_evaluate_accepts_the_published_folder(tmp_path, capsys):
     data = published(tmp_path / "data")
     config = tmp_path / "adjudge.yaml"
     config.write_text(f"tasks: {data}\nreports: []\nfetch: {{mode: off}}\n")

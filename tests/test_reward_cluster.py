@@ -33,7 +33,7 @@ def rewarded(folder: Path, mock: MockOpenAI, cluster: object, **judge: object) -
     return RunConfig.load(world(folder, tasks=3, judge=settings, reward=reward), cluster=cluster)
 
 
-async def test_a_front_s_rewards_are_one_process_s(tmp_path: Path) -> None:
+async def test_clustered_rewards_equal_those_of_one_process(tmp_path: Path) -> None:
     async with MockOpenAI() as mock:
         with RewardModel(rewarded(tmp_path / "alone", mock, "none")) as model:
             alone = await model.score(ITEMS)
@@ -45,7 +45,7 @@ async def test_a_front_s_rewards_are_one_process_s(tmp_path: Path) -> None:
     assert all(reward.status == "scored" for reward in front)
 
 
-async def test_a_replica_that_dies_takes_no_reward_with_it(tmp_path: Path) -> None:
+async def test_dead_replica_loses_no_reward(tmp_path: Path) -> None:
     async with MockOpenAI(latency=0.3) as mock:
         config = rewarded(tmp_path / "front", mock, {"address": "local"}, replicas=2, max_in_flight=4)
         with RewardModel(config) as model:
@@ -58,14 +58,14 @@ async def test_a_replica_that_dies_takes_no_reward_with_it(tmp_path: Path) -> No
     assert all(reward.status == "scored" for reward in [*first, *rewards])
 
 
-async def test_replicas_need_a_cluster(tmp_path: Path) -> None:
+async def test_replicas_require_a_cluster(tmp_path: Path) -> None:
     async with MockOpenAI() as mock:
         config = rewarded(tmp_path / "alone", mock, "none", replicas=2)
         with pytest.raises(ConfigError, match=r"judge\.replicas: needs a cluster"):
             await RewardModel(config).score(ITEMS)
 
 
-async def test_the_server_in_front_of_a_cluster(tmp_path: Path) -> None:
+async def test_server_answers_in_front_of_a_cluster(tmp_path: Path) -> None:
     async with MockOpenAI() as mock:
         rewarded(tmp_path / "front", mock, "none", replicas=2)
         serve = [

@@ -23,14 +23,14 @@ pytestmark = [
 ]
 
 
-async def test_without_a_token_it_does_not_start(tmp_path, monkeypatch):
+async def test_service_without_a_token_does_not_start(tmp_path, monkeypatch):
     monkeypatch.delenv("ADJUDGE_TOKEN", raising=False)
     with pytest.raises(ConfigError, match="ADJUDGE_TOKEN"):
         await RewardService().reconfigure(str(world(tmp_path)))
 
 
 @pytest.mark.timeout(300)
-async def test_rewards_come_through_and_are_kept_when_it_stops(tmp_path, monkeypatch):
+async def test_rewards_are_served_and_kept_on_shutdown(tmp_path, monkeypatch):
     monkeypatch.setenv("ADJUDGE_TOKEN", "right")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     numbers = f"127.0.0.1:{free_port()}"

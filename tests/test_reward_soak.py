@@ -79,7 +79,7 @@ async def _watch(pid: int, samples: list[tuple[float, float]]) -> None:
         await asyncio.sleep(1)
 
 
-async def test_twice_the_admitted_rate_for_minutes(tmp_path):
+async def test_server_survives_twice_the_admitted_rate(tmp_path):
     with judge_server(LATENCY) as judge_url:
         judge = {"backend": "openai", "url": judge_url, "model": "mock", "retries": 0, "max_in_flight": LIMIT}
         config = world(

@@ -89,7 +89,7 @@ def value(config: RewardConfig, scores: dict[str, float | Missing], flags: dict[
 
 
 class TestFormula:
-    def test_a_reward_is_the_weighted_sum_of_rescaled_and_clipped_metrics_less_penalties(self):
+    def test_reward_is_the_weighted_sum_minus_penalties(self):
         config = msgspec.convert(
             {
                 "weights": {"c_acc": 0.5, "e_cit": {"weight": 2, "rescale": [0, 10], "clip": [0, 0.5]}},
@@ -104,14 +104,14 @@ class TestFormula:
         assert value(config, scores, {"injection": 1.0, "length": 1.0})[0] == pytest.approx(1.0 - 1.25)
         assert value(config, {"c_acc_strict": 0.0, "e_cit": 0.0}, {"injection": 1.0, "length": 1.0})[0] == -1
 
-    def test_the_strict_form_is_taken_unless_the_published_one_is_asked_for(self):
+    def test_strict_form_is_the_default(self):
         scores: dict[str, float | Missing] = {"c_acc": 0.9, "c_acc_strict": 0.3}
         assert value(RewardConfig(metric="c_acc"), scores)[0] == 0.3
         assert value(RewardConfig(metric="fact.c_acc"), scores)[0] == 0.3
         assert value(RewardConfig(), scores)[0] == 0.3
         assert value(RewardConfig(metric="c_acc", strict=False), scores)[0] == 0.9
 
-    def test_a_metric_with_weight_that_is_missing_leaves_no_reward_and_one_without_weight_does_not_matter(
+    def test_missing_metric_leaves_no_reward_only_if_weighted(
         self,
     ):
         config = RewardConfig(metric="c_acc")
@@ -119,13 +119,13 @@ class TestFormula:
         assert value(config, {"c_acc_strict": Missing("gold_missing")}) == (None, "gold_missing")
         assert value(config, {"c_acc_strict": 0.5, "e_cit": Missing("judge_timeout")})[0] == 0.5
 
-    def test_what_the_report_is_to_blame_for_is_the_worst_and_never_none(self):
+    def test_failure_by_the_report_gives_the_worst_value(self):
         assert value(RewardConfig(metric="c_acc"), {"c_acc_strict": Missing("page_gone")}) == (
             0.0,
             "page_gone",
         )
 
-    def test_an_empty_report_takes_all_penalties(self):
+    def test_empty_report_gets_every_penalty(self):
         config = msgspec.convert(
             {"metric": "c_acc", "penalties": {"length": 0.5, "injection": 1}}, RewardConfig
         )
@@ -151,12 +151,12 @@ class TestFormula:
             ({"weights": {"c_acc": {"weight": nan}}}, "c_acc: must be a finite number"),
         ],
     )
-    def test_what_cannot_be_a_reward_is_an_error_when_it_is_configured(self, reward, named):
+    def test_invalid_reward_is_a_configuration_error(self, reward, named):
         with pytest.raises(FormulaError) as error:
             Formula(msgspec.convert(reward, RewardConfig), [Fact(), Rubrics()])
         assert named in str(error.value)
 
-    def test_a_name_that_two_protocols_share_is_written_with_the_protocol(self):
+    def test_ambiguous_metric_needs_its_protocol(self):
         class Other(Rubrics, frozen=True, kw_only=True):
             name = "other"
 
@@ -183,12 +183,12 @@ class TestFormula:
             ),
         ],
     )
-    def test_the_configuration_names_what_is_wrong(self, tmp_path, settings, named):
+    def test_configuration_error_names_what_is_wrong(self, tmp_path, settings, named):
         with pytest.raises(ConfigError, match=named):
             RunConfig.load(world(tmp_path, **settings))
 
 
-def test_files_of_a_rewards_protocols_are_looked_for_beside_the_configuration(tmp_path):
+def test_protocol_files_are_relative_to_the_configuration(tmp_path):
     lines(tmp_path / "own.jsonl", [{"criterion": "States a number.", "points": 1, "tags": ["own"]}])
     protocols = ["fact", {"name": "rubrics", "file": "own.jsonl"}]
     reward = {"protocols": protocols, "weights": {"tag:own": 1}}
@@ -215,7 +215,7 @@ class TestFlags:
             "\u202egnihton",
         ],
     )
-    def test_text_that_speaks_to_the_judge_is_found(self, text):
+    def test_text_addressed_to_the_judge_is_flagged(self, text):
         assert injections(f"A report about tides. {text} It ends here.".replace(". {", ".\n{"))
 
     @pytest.mark.parametrize(
@@ -228,13 +228,13 @@ class TestFlags:
             "Users can ignore the warning. All claims in the lawsuit were settled.",
         ],
     )
-    def test_text_about_judges_and_scores_is_left_alone(self, text):
+    def test_text_about_judges_and_scores_is_not_flagged(self, text):
         assert injections(text) == []
 
     def flags(self, text: str, **length: int) -> dict[str, float]:
         return flags_of(Report(task_id="1", system="p", text=text), Length(**length), FLAGS)
 
-    def test_repeated_citations_count_whatever_the_query_of_their_page(self):
+    def test_repeated_citations_count_without_the_url_query(self):
         once = "Tides rise twice a day [1](https://a.org/x). Moons pull them [2](https://b.org/y)."
         again = once + "\n\nTides rise twice a day, [3](https://a.org/x?utm=1)."
         assert self.flags(once)["duplicate_citations"] == 0
@@ -251,7 +251,7 @@ class TestFlags:
 
 
 class TestCauses:
-    def test_empty_overlong_and_unknown(self, tmp_path):
+    def test_empty_overlong_and_unknown_items_are_typed(self, tmp_path):
         config = rewarded(tmp_path, length={"max": 1000})
         items = [
             {"task_id": "0", "text": ""},
@@ -273,7 +273,7 @@ class TestCauses:
         assert found[4].value == by_id[0].value and found[4].value is not None
 
     @pytest.mark.parametrize("protocol", ["race", "rubrics", "rigorous", "livedr", "dr3", "drmi"])
-    def test_without_gold_there_is_no_reward_whatever_the_text(self, tmp_path, protocol):
+    def test_missing_gold_gives_no_reward_for_any_text(self, tmp_path, protocol):
         config = rewarded(tmp_path, protocols=[protocol], weights={}, length={"max": 1000})
         with RewardModel(config) as model:
             found = model.score_sync(
@@ -281,7 +281,7 @@ class TestCauses:
             )
         assert [(reward.value, reward.reason) for reward in found] == [(None, "gold_missing")] * 4
 
-    async def test_dead_and_refused_citations_are_unsupported_and_never_none(self, tmp_path):
+    async def test_dead_and_refused_citations_are_unsupported(self, tmp_path):
         async def answer(request):
             return web.Response(status=404)
 
@@ -314,7 +314,7 @@ class TestCauses:
             ("slow", "deadline"),
         ],
     )
-    async def test_a_judge_that_fails_leaves_no_reward_and_says_why(self, tmp_path, fault, reason):
+    async def test_judge_failure_leaves_no_reward_with_a_reason(self, tmp_path, fault, reason):
         async with MockOpenAI() as mock:
             config = rewarded(tmp_path, served(mock, fault))
             async with open_rewards(config) as scorer:
@@ -326,7 +326,7 @@ class TestCauses:
         }
         assert {(reward.n_asked, reward.n_answered) for reward in found} == {(10, 0)}
 
-    async def test_a_judge_that_is_not_there_or_cannot_be_used(self, tmp_path):
+    async def test_missing_or_unusable_judge_is_unavailable(self, tmp_path):
         async with MockOpenAI() as mock:
             nowhere = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
             wrong = served(mock) | {"url": mock.url.replace("/v1", "/v2")}
@@ -337,7 +337,7 @@ class TestCauses:
                         (None, "judge_unavailable")
                     }
 
-    async def test_half_of_the_replicas_dead_is_no_failure(self, tmp_path):
+    async def test_rewards_survive_half_of_the_replicas_dead(self, tmp_path):
         async with MockOpenAI() as mock:
             judge = {
                 "backend": "openai", "urls": [mock.url, mock.at("down")], "model": "mock", "retries": 0,
@@ -346,7 +346,7 @@ class TestCauses:
                 found = await scorer.score(batch())
         assert all(reward.value is not None for reward in found)
 
-    def test_what_a_failure_becomes(self):
+    def test_failure_becomes_what_is_configured(self):
         failed = Reward(value=None, status="unscored", reason="deadline")
         assert settled(failed, "none") is None
         assert settled(failed, Constant(-1.0)) == -1.0
@@ -354,7 +354,7 @@ class TestCauses:
             settled(failed, "raise")
         assert settled(Reward(value=0.0, status="scored"), "raise") == 0.0
 
-    def test_an_item_that_is_none_is_an_error_of_the_caller(self, tmp_path):
+    def test_invalid_item_raises_in_the_caller(self, tmp_path):
         with RewardModel(rewarded(tmp_path)) as model:
             for item in (
                 {"text": "x"},
@@ -371,7 +371,7 @@ class TestCauses:
 
 
 class TestDeadline:
-    async def test_it_bounds_waiting_for_a_turn_and_keeps_what_was_answered(self, tmp_path):
+    async def test_deadline_bounds_queueing_and_keeps_answers(self, tmp_path):
         async with (
             MockOpenAI(latency=0.05) as mock,
             open_rewards(rewarded(tmp_path, served(mock, max_in_flight=4))) as scorer,
@@ -384,7 +384,7 @@ class TestDeadline:
         late = [reward for reward in found if reward.value is None]
         assert late and all(reward.reason == "deadline" for reward in late)
 
-    async def test_it_bounds_pages_too(self, tmp_path):
+    async def test_deadline_bounds_page_reads(self, tmp_path):
         async def answer(request):
             await asyncio.sleep(60)
 
@@ -406,7 +406,7 @@ class TestDeadline:
         await server.close()
         assert (reward.value, reward.reason) == (None, "deadline")
 
-    async def test_a_short_deadline_does_not_cut_short_who_asks_the_same_with_more_time(self, tmp_path):
+    async def test_short_deadline_does_not_shorten_an_equal_question(self, tmp_path):
         judge = ScriptedJudge(best, latency=0.3)
         async with scripted(rewarded(tmp_path), judge) as scorer:
             hasty, patient = await asyncio.gather(
@@ -415,7 +415,7 @@ class TestDeadline:
         assert (hasty[0].reason, patient[0].value) == ("deadline", 1.0)
         assert judge.asked == 10
 
-    async def test_whoever_is_cancelled_stops_asking(self, tmp_path):
+    async def test_cancelled_call_stops_asking(self, tmp_path):
         async with MockOpenAI(latency=60) as mock, open_rewards(rewarded(tmp_path, served(mock))) as scorer:
             work = asyncio.ensure_future(scorer.score(batch(1, 1)))
             while not mock.open:
@@ -426,7 +426,7 @@ class TestDeadline:
 
 
 class TestTurns:
-    async def test_what_waits_for_a_busy_judge_are_rollouts_not_questions(self, tmp_path):
+    async def test_rollouts_and_not_questions_wait_for_a_busy_judge(self, tmp_path):
         async with (
             MockOpenAI(latency=60) as mock,
             open_rewards(rewarded(tmp_path, served(mock, max_in_flight=16))) as scorer,
@@ -435,7 +435,7 @@ class TestTurns:
         assert {reward.reason for reward in found} == {"deadline"}
         assert 32 <= sum(reward.n_asked for reward in found) <= 32 + 10 * 5  # a rollout asks 10 questions
 
-    async def test_a_call_that_comes_first_by_priority_passes_those_that_wait(self, tmp_path):
+    async def test_call_with_priority_passes_waiting_calls(self, tmp_path):
         async with (
             MockOpenAI(latency=0.02) as mock,
             open_rewards(rewarded(tmp_path, served(mock, max_in_flight=16))) as scorer,
@@ -450,7 +450,7 @@ class TestTurns:
 
 
 class TestSharing:
-    async def test_a_question_is_asked_once_however_many_ask_it_at_once(self, tmp_path):
+    async def test_concurrent_equal_questions_are_asked_once(self, tmp_path):
         judge = ScriptedJudge(best, latency=0.01)
         async with scripted(rewarded(tmp_path), judge) as scorer:
             found = await asyncio.gather(
@@ -459,7 +459,7 @@ class TestSharing:
         assert judge.asked == 10
         assert {rewards[0].value for rewards in found} == {1.0}
 
-    async def test_generated_criteria_are_made_once_a_task(self, tmp_path):
+    async def test_generated_criteria_are_made_once_per_task(self, tmp_path):
         task = Task(id="0", prompt="p", gold={"race": msgspec.Raw(b'{"reference": "A reference."}')})
         asked = []
         for rollouts in (1, 8):
@@ -472,7 +472,7 @@ class TestSharing:
             asked.append(judge.asked)
         assert asked[0] == asked[1] > 1
 
-    async def test_rewards_go_before_bulk_evaluation(self, tmp_path):
+    async def test_rewards_precede_bulk_evaluation(self, tmp_path):
         order: list[str] = []
 
         async def note(mock, call):
@@ -499,7 +499,7 @@ class TestSharing:
         assert first <= before + 10 and order[first : first + 10].count("reward") >= 9
         assert order.count("bulk") == 50
 
-    def test_it_is_called_from_threads_with_running_loops_and_survives_pickling(self, tmp_path):
+    def test_model_works_inside_running_loops_and_pickles(self, tmp_path):
         with RewardModel(rewarded(tmp_path)) as model:
 
             async def inside() -> tuple[list[Reward], list[Reward]]:
@@ -510,7 +510,7 @@ class TestSharing:
             with pickle.loads(pickle.dumps(model)) as copy:
                 assert [reward.value for reward in copy.score_sync(batch(1, 2))] == [r.value for r in here]
 
-    def test_what_rollouts_store_is_kept_apart_and_for_its_time(self, tmp_path):
+    def test_rollout_answers_are_stored_separately_and_expire(self, tmp_path):
         config = rewarded(tmp_path)
 
         def asked(config: RunConfig) -> int:
@@ -550,7 +550,7 @@ async def test_rewards_equal_evaluate_on_the_same_texts(tmp_path):
 
 
 class TestWatches:
-    async def test_canaries_notice_a_judge_that_changed(self, tmp_path):
+    async def test_canaries_detect_a_changed_judge(self, tmp_path):
         canaries = lines(
             tmp_path / "canaries.jsonl",
             [{"task_id": str(n), "text": TEXT, "value": 1.0} for n in range(3)]
@@ -573,14 +573,14 @@ class TestWatches:
     @pytest.mark.parametrize(
         "content", ["", "{}\n", "nonsense\n", '{"text": "x", "task_id": "0", "value": "high"}\n']
     )
-    async def test_canaries_that_cannot_be_read_are_said_at_the_start(self, tmp_path, content):
+    async def test_invalid_canaries_fail_at_the_start(self, tmp_path, content):
         file = tmp_path / "canaries.jsonl"
         file.write_text(content)
         with pytest.raises(ConfigError, match="canary"):
             async with open_rewards(rewarded(tmp_path, canary={"file": str(file)})):
                 pass
 
-    async def test_the_gap_to_a_second_judge_is_seen_to_grow(self):
+    async def test_growing_gap_to_a_second_judge_is_detected(self):
         async def second(items, *, deadline=None, priority=0):
             return [Reward(value=0.2, status="scored") for _ in items]
 
@@ -592,7 +592,7 @@ class TestWatches:
                 await asyncio.sleep(0.01)
         assert audit.gap == pytest.approx(0.7) and audit.growth == pytest.approx(0.65)
 
-    async def test_the_audit_takes_its_share_by_the_text_and_never_makes_anybody_wait(self):
+    async def test_audit_samples_by_text_and_never_blocks(self):
         started = asyncio.Event()
 
         async def stuck(items, *, deadline=None, priority=0):
@@ -615,7 +615,7 @@ class TestWatches:
             assert audit.skipped == 3
 
     @pytest.mark.parametrize("error", [StoreError("store: gone"), PoolError("no worker starts")])
-    async def test_what_one_score_raises_is_counted_and_logged_and_the_audit_goes_on(self, error, caplog):
+    async def test_audit_continues_after_a_score_raises(self, error, caplog):
         raised = [error]
 
         async def second(items, *, deadline=None, priority=0):
@@ -631,7 +631,7 @@ class TestWatches:
                     await asyncio.sleep(0.01)
         assert (audit.failed, audit.gap) == (1, pytest.approx(0.3)) and str(error) in caplog.text
 
-    async def test_a_round_of_canaries_that_raises_fails_them_and_the_next_one_comes(self, tmp_path, caplog):
+    async def test_canary_round_that_raises_fails_and_the_next_one_runs(self, tmp_path, caplog):
         file = lines(tmp_path / "canaries.jsonl", [{"task_id": "0", "text": TEXT, "value": 0.5}] * 2)
         failed = []
 
@@ -647,7 +647,7 @@ class TestWatches:
                     await asyncio.sleep(0.01)
         assert failed[:2] == [0, 2] and watch.drift == 0.25 and "store: gone" in caplog.text
 
-    async def test_the_second_judge_scores_the_same_rollouts(self, tmp_path):
+    async def test_second_judge_scores_the_same_rollouts(self, tmp_path):
         async with MockOpenAI() as mock:
             config = rewarded(tmp_path, served(mock), audit={"judge": "lexical", "share": 1.0})
             async with open_rewards(config) as scorer:

@@ -76,14 +76,14 @@ class TestFormulas:
         drift = rigorous.semantic_drift(rigorous.fak_drift(anchors, eps), rigorous.fdk_drift(deviations, eps))
         assert 0 <= drift <= 1
 
-    def test_the_variants_differ_only_in_full_matches(self):
+    def test_variants_differ_only_in_full_matches(self):
         links = LinkMatch(trusted=3, cited=6, full=1, host=2)
         assert rigorous.trustworthy_boost(links) == pytest.approx(1 + 0.2 * (0.7 / 3 + 0.3 * 2 / 7))
         assert rigorous.trustworthy_boost(links, "algorithm") == pytest.approx(
             1 + 0.2 * (0.7 / 3 + 0.3 * 1 / 7)
         )
 
-    def test_nothing_trusted_and_nothing_cited_boosts_nothing(self):
+    def test_boost_needs_trusted_and_cited_links(self):
         assert rigorous.trustworthy_boost(match_links([], [])) == 1
         assert rigorous.trustworthy_boost(match_links(["https://a.org"], [])) == 1
 
@@ -102,22 +102,22 @@ class TestKeywords:
             ("x", "", 0),
         ],
     )
-    def test_words_or_substrings_as_the_script_asks(self, keyword, text, count):
+    def test_keywords_count_as_words_or_substrings_by_script(self, keyword, text, count):
         assert keyword_frequency(keyword, text) == count
 
-    def test_the_published_code_counts_substrings(self):
+    def test_published_code_counts_substrings(self):
         assert keyword_frequency("art", "Art for the party; cart", "substrings") == 3
 
-    def test_chinese_as_words_on_request(self):
+    def test_chinese_keywords_count_as_words_on_request(self):
         assert keyword_frequency("储能", "储能 储能技术", "words") == 2
 
     @given(st.text(max_size=40), st.text(max_size=200))
-    def test_never_fails_and_substrings_are_never_fewer(self, keyword, text):
+    def test_substrings_are_at_least_as_many_as_words(self, keyword, text):
         assert keyword_frequency(keyword, text, "words") <= keyword_frequency(keyword, text, "substrings")
 
 
 class TestLinks:
-    def test_query_fragment_www_and_slash_make_no_difference_unless_kept(self):
+    def test_links_ignore_query_fragment_www_and_slash_by_default(self):
         cited = ["https://www.a.org/x/?q=1#z", "https://a.org/x", "HTTPS://A.org/x#y", "http://b.org"]
         assert match_links(cited, ["https://a.org/x"]) == LinkMatch(1, 2, 1, 1)
         assert match_links(cited, ["https://a.org/x"], keep_www=True, keep_slash=True) == LinkMatch(
@@ -126,11 +126,11 @@ class TestLinks:
         assert match_links(["https://a.org/x"], ["https://a.org/x/"], keep_slash=True).full == 0
         assert match_links(["https://a.org/x/"], ["https://a.org/x/"], keep_slash=True).full == 1
 
-    def test_what_is_no_url_counts_as_cited_and_matches_nothing(self):
+    def test_invalid_url_counts_as_cited_and_matches_nothing(self):
         assert match_links(["javascript:alert(1)", "http://[::1", ""], ["nonsense"]) == LinkMatch(1, 3, 0, 0)
         assert match_links(["www.spam.biz"], ["www.nature.com/x"]) == LinkMatch(1, 1, 0, 0)
 
-    def test_urls_come_from_marks_lists_and_apart(self):
+    def test_urls_come_from_marks_lists_and_separate_citations(self):
         report = Report(
             task_id="1", system="A", text=TEXT, citations=(Citation(url="https://c.org/#:~:text=x"),)
         )
@@ -143,18 +143,18 @@ class TestLinks:
 
 class TestGeneralRubrics:
     @pytest.mark.parametrize("language", ["en", "zh", "fr"])
-    def test_48_rubrics_73_points_seven_dimensions(self, language):
+    def test_general_rubrics_are_48_with_73_points(self, language):
         rubrics = general_rubrics(language)
         assert len(rubrics) == len({rubric.criterion for rubric in rubrics}) == 48
         assert sum(rubric.full for rubric in rubrics) == 73
         points = {name: sum(r.full for r in rubrics if r.tags == (name,)) for name in DIMENSIONS}
         assert list(points.values()) == [13, 11, 11, 9, 11, 11, 7]
 
-    def test_both_languages_agree_on_all_but_the_words(self):
+    def test_both_languages_differ_only_in_wording(self):
         shape = [[(r.id, r.points, r.tags) for r in general_rubrics(language)] for language in ("en", "zh")]
         assert shape[0] == shape[1]
 
-    def test_an_official_file_is_a_list_of_strings(self, tmp_path):
+    def test_published_file_is_a_list_of_strings(self, tmp_path):
         file = tmp_path / "grr.json"
         file.write_text(json.dumps(["Is it long? Yes=2, No=0", "How good? 好＝3，中＝1，差＝0"]))
         first, second = load_criteria(str(file))
@@ -168,7 +168,7 @@ class TestGeneralRubrics:
         assert card.scores["grr"] == card.scores["dimension:own"] == 0
         assert set(card.scores) == {metric.name for metric in protocol.metrics_of(case())}
 
-    async def test_a_dimension_is_scored_by_its_own_rubrics(self, tmp_path):
+    async def test_dimension_is_scored_by_its_own_rubrics(self, tmp_path):
         file = tmp_path / "grr.jsonl"
         lines = [{"criterion": f"{tag} it", "points": 4, "tags": [tag]} for tag in ("Clear", "Deep")]
         file.write_text("\n".join(json.dumps(line) for line in lines))
@@ -180,18 +180,18 @@ class TestGeneralRubrics:
 
 class TestScore:
     @pytest.mark.parametrize("usage", [ReportUsage(total_tokens=9), ReportUsage(input_tokens=9)])
-    async def test_tokens_of_which_half_is_known_give_no_contribution(self, usage):
+    async def test_partly_known_tokens_give_no_contribution(self, usage):
         card = await score_case(Rigorous(), case(usage=usage), DirectTools(judge()))
         assert card.status == "scored"
         assert "contribution_per_token" not in card.scores
 
-    def test_a_boost_lies_between_nothing_cited_and_everything(self):
+    def test_boost_lies_between_nothing_and_everything_cited(self):
         bounds = {
             (metric.worst, metric.best) for metric in Rigorous().metrics if metric.name.startswith("boost")
         }
         assert bounds == {(1.0, 1 + 0.2 * (0.7 + 0.3))}
 
-    async def test_a_case_by_hand(self):
+    async def test_case_by_hand_gives_the_expected_scores(self):
         tools = DirectTools(judge(relevance=4, Are=PointsGiven(points=1)))
         card = await score_case(Rigorous(), case(), tools)
         assert card.status == "scored"
@@ -231,7 +231,7 @@ class TestScore:
         assert not any(isinstance(question, KeywordRelevance) for question in nothing.questions)
         assert (card.scores["fak_drift"], card.scores["fdk_drift"]) == (1, 0)
 
-    async def test_without_counts_there_are_no_metrics_of_them(self):
+    async def test_metrics_of_missing_counts_are_absent(self):
         card = await score_case(Rigorous(), case(usage=None), DirectTools(judge()))
         assert not {"contribution_per_token", "contribution_per_token_alg1", "retrieval_index"} & set(
             card.scores
@@ -240,12 +240,12 @@ class TestScore:
         card = await score_case(Rigorous(), case(usage=own_nothing), DirectTools(judge()))
         assert "contribution_per_token" not in card.scores
 
-    async def test_an_empty_report_takes_the_minimum(self):
+    async def test_empty_report_gets_the_minimum(self):
         card = await score_case(Rigorous(), case(text=" "), DirectTools(judge()))
         assert (card.scores["integrated"], card.scores["drift"], card.scores["boost"]) == (0, 1, 1)
         assert (card.status, card.reason) == ("scored", "report_empty")
 
-    async def test_the_lexical_judge_scores_everything(self):
+    async def test_lexical_judge_scores_everything(self):
         card = await score_case(Rigorous(), case(), DirectTools(LexicalJudge()))
         assert card.status == "scored"
         assert card.scores["fak_drift"] < 1
@@ -261,7 +261,7 @@ class TestScore:
             (GOLD | {"tsl": "x"}, "gold_invalid"),
         ],
     )
-    async def test_gold_that_is_no_gold(self, gold, reason):
+    async def test_invalid_gold_leaves_the_case_unscored(self, gold, reason):
         for text in (TEXT, " "):
             card = await score_case(Rigorous(), case(gold, text), DirectTools(judge()))
             assert set(card.scores.values()) == {None}
@@ -289,7 +289,7 @@ class TestMissing:
             (Reply(reason="judge_refused", finish_reason="content_filter"), "judge_refused"),
         ],
     )
-    async def test_a_malformed_relevance_costs_what_needs_it_and_nothing_else(self, reply, reason):
+    async def test_malformed_relevance_unscores_only_what_needs_it(self, reply, reason):
         card = await score_case(Rigorous(), case(), DirectTools(judge(keywords=reply)))
         unscored = {name for name, value in card.scores.items() if value is None}
         assert unscored == {
@@ -305,14 +305,14 @@ class TestMissing:
         assert CAUSES[reason] == "infrastructure"
         assert card.scores["quality"] == 1
 
-    async def test_a_keyword_judgment_that_the_report_breaks_counts_against_it(self):
+    async def test_keyword_failure_by_the_report_counts_against_it(self):
         card = await score_case(Rigorous(), case(), DirectTools(judge(keywords="answer_truncated")))
         assert card.status == "scored"
         assert card.scores["fdk_drift"] == 1
         assert card.scores["fak_drift"] == pytest.approx(1 - (1 / 5) / 2)
         assert card.reason == "answer_truncated"
 
-    async def test_bounds_of_the_integrated_score(self):
+    async def test_integrated_score_has_bounds(self):
         protocol = Rigorous(min_answered=0.9)
         tools = DirectTools(judge(Does="judge_timeout"))
         card = await score_case(protocol, case(), tools)
@@ -342,13 +342,13 @@ class TestMissing:
         ("Is it wrong? Yes=-2; No=0", (-2, 0)),
     ],
 )
-def test_a_rubric_written_as_one_string_keeps_its_words(text, options):
+def test_rubric_written_as_one_string_keeps_its_words(text, options):
     rubric = Criterion.parse(text)
     assert (rubric.criterion, rubric.options) == (text, options)
 
 
 @pytest.mark.parametrize("judge", [LexicalJudge(), judge()], ids=["lexical", "scripted"])
-def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
+def test_files_become_a_leaderboard(judge, tmp_path, monkeypatch):
     monkeypatch.setattr("adjudge.engine.evaluation.assembly.make_judge", lambda *parts: judge)
     folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
     config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)

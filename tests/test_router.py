@@ -47,7 +47,7 @@ def replica(log: Counter[str], name: str, **options) -> ScriptedJudge:
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 500), min_size=1, max_size=40), st.data())
-def test_a_choice_never_breaks_the_bound(group, loads, data):
+def test_choice_never_exceeds_the_bound(group, loads, data):
     loads = np.array(loads)
     assert loads[choose(group, hashes(len(loads)), loads)] <= loads.mean()
     warm = data.draw(st.lists(st.sampled_from(range(len(loads))), min_size=1, unique=True))
@@ -65,7 +65,7 @@ def test_without_load_a_group_stays_and_groups_spread_evenly():
     assert counts.min() > 400 and counts.max() < 600
 
 
-def test_a_replica_that_leaves_or_joins_moves_only_its_share():
+def test_leaving_or_joining_replica_moves_only_its_share():
     names = hashes(8)
     groups = np.random.default_rng(1).integers(0, 2**64, 2000, np.uint64).tolist()
     before = [choose(group, names, np.zeros(8, np.int64)) for group in groups]
@@ -74,7 +74,7 @@ def test_a_replica_that_leaves_or_joins_moves_only_its_share():
     assert 0.08 < np.mean([old == 7 for old in before]) < 0.17
 
 
-async def test_a_flood_on_one_context_spreads_by_the_bound():
+async def test_flood_on_one_context_spreads_by_the_bound():
     log: Counter[str] = Counter()
     router = Router({name: replica(log, name, latency=0.01) for name in "abcd"})
     flood = [question("one page", str(i)) for i in range(400)]
@@ -83,7 +83,7 @@ async def test_a_flood_on_one_context_spreads_by_the_bound():
     assert router.loads == dict.fromkeys("abcd", 0)
 
 
-async def test_a_lone_question_goes_where_its_context_was():
+async def test_question_goes_where_its_context_was():
     log: Counter[str] = Counter()
     router = Router({name: replica(log, name) for name in "abcd"})
     for i in range(20):
@@ -91,7 +91,7 @@ async def test_a_lone_question_goes_where_its_context_was():
     assert sorted(log.values()) == [20]
 
 
-async def test_an_unavailable_replica_rests_and_its_question_goes_to_the_next():
+async def test_unavailable_replica_rests_and_the_next_one_answers():
     log: Counter[str] = Counter()
     dead = ScriptedJudge(lambda question: "judge_unavailable")
     router = Router({"dead": dead, "live": replica(log, "live")})
@@ -100,14 +100,14 @@ async def test_an_unavailable_replica_rests_and_its_question_goes_to_the_next():
     assert log["live"] == 40 and dead.asked == 1
 
 
-async def test_only_when_all_are_unavailable_is_the_question():
+async def test_question_is_unavailable_only_if_all_replicas_are():
     judges = [ScriptedJudge(lambda question: "judge_unavailable") for _ in range(3)]
     router = Router({str(i): judge for i, judge in enumerate(judges)})
     assert (await router.answer(question("x"), ASKED)).reason == "judge_unavailable"
     assert [judge.asked for judge in judges] == [1, 1, 1]
 
 
-async def test_a_broken_replica_is_dropped_and_the_last_one_s_error_propagates():
+async def test_broken_replica_is_dropped_and_the_last_error_raised():
     def broken(question):
         raise JudgeError("the engine is gone")
 
@@ -120,7 +120,7 @@ async def test_a_broken_replica_is_dropped_and_the_last_one_s_error_propagates()
         await Router({"broken": ScriptedJudge(broken)}).answer(question("x"), ASKED)
 
 
-def test_replicas_must_be_one_judge():
+def test_replicas_must_serve_one_model():
     with pytest.raises(JudgeError, match="same model"):
         Router({"a": ScriptedJudge([], name="a"), "b": ScriptedJudge([], name="b")})
     with pytest.raises(JudgeError, match="at least one"):

@@ -47,15 +47,15 @@ class TestArithmetic:
         Criterion(criterion="c", points=-4),
     )
 
-    def test_points_over_positive_points(self):
+    def test_score_is_points_over_positive_points(self):
         given_points = list(zip(self.criteria, (3, 1, -4), strict=True))
         assert rubric_score(given_points) == pytest.approx(0 / 5)
         assert rubric_score(given_points[:2]) == pytest.approx(4 / 5)
 
-    def test_a_score_may_be_negative(self):
+    def test_score_may_be_negative(self):
         assert rubric_score(list(zip(self.criteria, (0, 0, -4), strict=True))) == pytest.approx(-0.8)
 
-    def test_penalties_alone_are_measured_by_what_there_is_to_lose(self):
+    def test_penalties_alone_are_scored_against_their_sum(self):
         assert rubric_score([(self.criteria[2], -4)]) is None
         assert tag_score([(self.criteria[2], -4)]) == -1
         assert tag_score([(self.criteria[2], 0)]) == 0
@@ -82,7 +82,7 @@ class TestCriteria:
             {"criterion": 7, "points": 1},
         ],
     )
-    def test_what_makes_no_sense_is_refused_with_its_row(self, tmp_path, row):
+    def test_senseless_row_is_refused_with_its_line(self, tmp_path, row):
         file = tmp_path / "own.jsonl"
         file.write_text('{"criterion": "fine", "points": 1}\n' + json.dumps(row) + "\n")
         with pytest.raises(CriteriaError, match=r"own\.jsonl:2"):
@@ -94,14 +94,14 @@ class TestCriteria:
         with pytest.raises(CriteriaError, match=r"own\.yaml:1"):
             load_criteria(str(file))
 
-    def test_a_file_too_large_is_refused_unread(self, tmp_path):
+    def test_oversized_file_is_refused_unread(self, tmp_path):
         file = tmp_path / "own.jsonl"
         with file.open("wb") as sparse:
             sparse.truncate(20_000_001)
         with pytest.raises(CriteriaError, match=r"own\.jsonl: larger than 20000000 bytes"):
             load_criteria(str(file))
 
-    def test_both_file_forms_say_the_same(self, tmp_path):
+    def test_both_file_forms_are_equal(self, tmp_path):
         lines, yaml = tmp_path / "own.jsonl", tmp_path / "own.yaml"
         lines.write_text(
             '{"criterion": "数据准确", "points": 2, "tags": ["f"]}\n\n{"criterion": "b", "values": [-1, 0]}\n'
@@ -111,7 +111,7 @@ class TestCriteria:
         )
         assert load_criteria(str(lines)) == load_criteria(str(yaml))
 
-    def test_line_separators_inside_a_string_end_no_line(self, tmp_path):
+    def test_line_separators_inside_a_string_do_not_end_a_line(self, tmp_path):
         file = tmp_path / "own.jsonl"
         file.write_bytes('{"criterion": "a\u2028b\u2029c\x85d", "points": 1}\r\n"e Yes=2, No=0"\n'.encode())
         assert [one.criterion for one in load_criteria(str(file))] == [
@@ -119,7 +119,7 @@ class TestCriteria:
             "e Yes=2, No=0",
         ]
 
-    def test_a_changed_file_is_read_again(self, tmp_path):
+    def test_changed_file_is_read_again(self, tmp_path):
         file = tmp_path / "own.jsonl"
         file.write_text('{"criterion": "a", "points": 1}\n')
         assert len(load_criteria(str(file))) == 1
@@ -135,7 +135,7 @@ class TestCriteria:
         with pytest.raises(CriteriaError, match="cannot be read"):
             load_criteria(str(tmp_path))
 
-    def test_a_protocol_with_a_bad_file_cannot_be_made(self, tmp_path):
+    def test_protocol_with_a_bad_file_cannot_be_made(self, tmp_path):
         with pytest.raises(CriteriaError, match="cannot be read"):
             Rubrics(file=str(tmp_path / "none.jsonl"))
 
@@ -145,11 +145,11 @@ class TestQuestion:
         context=Context.of(report=TEXT), task="Compare.", criterion="States a dose.", values=(0, 1, 2.5)
     )
 
-    def test_the_schema_allows_the_criterions_values_and_no_others(self):
+    def test_schema_allows_only_the_values_of_the_criterion(self):
         assert schema_of(self.question, True)["properties"]["points"]["enum"] == [0, 1, 2.5]
 
     @pytest.mark.parametrize("language", ["en", "zh"])
-    def test_the_report_comes_first_and_every_field_is_fenced(self, language):
+    def test_report_comes_first_and_every_field_is_fenced(self, language):
         question = msgspec.structs.replace(self.question, language=language)
         user = messages(question, PromptBook(), schema_of(question, True), b"s")[1]["content"]
         assert (
@@ -157,7 +157,7 @@ class TestQuestion:
         )
         assert user.count("<<") == 4
 
-    def test_the_embedded_judge_answers_within_the_values(self):
+    def test_lexical_judge_answers_within_the_values(self):
         assert self.question.lexical().points in self.question.values
         unseen = msgspec.structs.replace(self.question, criterion="Mentions volcanic eruptions on Iceland.")
         assert unseen.lexical().points == 0
@@ -166,7 +166,7 @@ class TestQuestion:
 
 
 class TestScore:
-    async def test_score_clipped_and_tags(self):
+    async def test_scores_include_clipped_and_per_tag(self):
         criteria = [
             {"criterion": "a", "points": 3, "tags": ["facts", "x"]},
             {"criterion": "b", "values": [0, 1, 2], "tags": ["facts"]},
@@ -185,7 +185,7 @@ class TestScore:
         assert [line.outcome for line in card.evidence] == ["3 of 3", "1 of 2", "-6 of 0"]
         assert len({question.context.digest for question in tools.questions}) == 1
 
-    async def test_file_and_gold_add_up_and_rows_for_other_tasks_are_left_out(self, tmp_path):
+    async def test_file_and_gold_criteria_add_up_for_their_task(self, tmp_path):
         file = tmp_path / "own.jsonl"
         file.write_text(
             '{"criterion": "f", "points": 1}\n{"criterion": "one", "points": 1, "task": "1"}\n'
@@ -209,19 +209,19 @@ class TestScore:
         ],
     )
     @pytest.mark.parametrize("text", [TEXT, " "])
-    async def test_gold_that_is_no_gold(self, criteria, reason, text):
+    async def test_invalid_gold_leaves_the_case_unscored(self, criteria, reason, text):
         card = await score_case(Rubrics(), case(criteria, text), DirectTools(ScriptedJudge([])))
         assert card.scores == {"score": None, "score_clipped": None}
         assert set(card.reasons.values()) == {reason}
         assert CAUSES[reason] == "gold"
 
-    async def test_an_empty_report_takes_the_lowest_score_of_its_task(self):
+    async def test_empty_report_gets_the_lowest_score_of_its_task(self):
         criteria = [{"criterion": "a", "points": 2, "tags": ["t"]}, {"criterion": "b", "points": -3}]
         card = await score_case(Rubrics(), case(criteria, " \n"), DirectTools(ScriptedJudge([])))
         assert card.scores == {"score": -1.5, "score_clipped": 0, "tag:t": 0}
         assert (card.status, card.reason) == ("scored", "report_empty")
 
-    async def test_the_lexical_judge_scores_everything(self):
+    async def test_lexical_judge_scores_everything(self):
         card = await score_case(Rubrics(), case(sixty()), DirectTools(LexicalJudge()))
         assert card.status == "scored"
 
@@ -234,13 +234,13 @@ class TestMissing:
 
         return ScriptedJudge(opinion)
 
-    async def test_three_of_sixty_missing_leave_no_score(self):
+    async def test_missing_answers_leave_no_score(self):
         card = await score_case(Rubrics(), case(sixty()), DirectTools(self.judge({"c0", "c2", "c4"})))
         assert card.scores == {"score": None, "score_clipped": None, "tag:t0": None, "tag:t1": 1}
         assert card.reasons["score"] == "judge_unavailable"
         assert card.status == "unscored"
 
-    async def test_three_of_sixty_missing_with_bounds_when_asked_for(self):
+    async def test_missing_answers_give_bounds_on_request(self):
         protocol = Rubrics(min_answered=0.9)
         card = await score_case(protocol, case(sixty()), DirectTools(self.judge({"c0", "c2", "c4"})))
         lost = 1 + 3 + 2
@@ -251,13 +251,13 @@ class TestMissing:
         assert card.scores["tag:t1.partial_low"] == card.scores["tag:t1"] == 1
         assert set(card.scores) == {metric.name for metric in protocol.metrics_of(case(sixty()))}
 
-    async def test_a_missing_penalty_may_only_cost(self):
+    async def test_missing_penalty_can_only_lower_the_score(self):
         criteria = [{"criterion": "a", "points": 4}, {"criterion": "b", "points": -2}]
         card = await score_case(Rubrics(min_answered=0.5), case(criteria), DirectTools(self.judge({"b"})))
         assert card.scores["score.partial_low"] == 0.5
         assert card.scores["score.partial"] == card.scores["score.partial_high"] == 1
 
-    async def test_too_few_answers_have_no_partial_score_either(self):
+    async def test_too_few_answers_give_no_partial_score(self):
         missing = {f"c{i}" for i in range(7)}
         card = await score_case(Rubrics(min_answered=0.9), case(sixty()), DirectTools(self.judge(missing)))
         assert card.scores["score.partial"] is None
@@ -269,7 +269,7 @@ class TestMissing:
         assert forms == {1}
 
     @given(st.lists(st.tuples(st.integers(-5, 9).filter(bool), st.integers(0, 2)), min_size=2, max_size=12))
-    async def test_bounds_hold_whatever_the_missing_answers_would_have_been(self, rows):
+    async def test_bounds_hold_for_any_missing_answers(self, rows):
         criteria = [{"criterion": f"c{i}", "points": full} for i, (full, _) in enumerate(rows)]
         criteria.append({"criterion": "sure", "points": 1})
         state = {f"c{i}": seen for i, (_, seen) in enumerate(rows)} | {"sure": 1}
@@ -308,7 +308,7 @@ class TestMissing:
             ("judge_unsupported", "judge_unsupported"),
         ],
     )
-    async def test_malformed_replies_say_nothing_about_the_report(self, reply, reason):
+    async def test_malformed_replies_are_not_blamed_on_the_report(self, reply, reason):
         card = await score_case(Rubrics(), case(sixty()), DirectTools(self.judge({"c1"}, reply)))
         assert card.scores["score"] is None
         assert card.reasons["score"] == card.reason == reason
@@ -316,7 +316,7 @@ class TestMissing:
         assert card.scores["tag:t0"] == 1
 
     @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
-    async def test_what_the_report_provokes_costs_it_the_points(self, reason):
+    async def test_failure_by_the_report_loses_the_points(self, reason):
         card = await score_case(Rubrics(), case(sixty()), DirectTools(self.judge({"c1"}, reason)))
         assert card.scores["score"] == pytest.approx(118 / 120)
         assert (card.status, card.reason) == ("scored", reason)
@@ -328,7 +328,7 @@ class TestMissing:
     [LexicalJudge(), ScriptedJudge(lambda q: PointsGiven(points=q.values[-1]))],
     ids=["lexical", "scripted"],
 )
-def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
+def test_files_become_a_leaderboard(judge, tmp_path, monkeypatch):
     monkeypatch.setattr("adjudge.engine.evaluation.assembly.make_judge", lambda *parts: judge)
     folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
     config = RunConfig.load(EXAMPLE / "adjudge.yaml", **folder)
@@ -341,14 +341,14 @@ def test_from_files_to_leaderboard(judge, tmp_path, monkeypatch):
     assert {"score.partial", "score.partial_low", "score.partial_high", "tag:facts"} <= set(boards)
 
 
-def test_equal_points_are_one_question_however_they_are_written():
+def test_equal_points_are_one_question_in_any_notation():
     for first, second in ((3, 3.0), (3.5, 3.5), (-0.0, 0.0)):
         found = [Criterion(criterion="x", values=(value, 7)).options for value in (first, second, first)]
         assert len({repr(options) for options in found}) == 1 and "." in repr(found[0])
 
 
 @given(st.lists(st.floats(-9, 9), min_size=2, max_size=6, unique=True) | st.floats(-9, 9).filter(bool))
-def test_the_worst_and_the_best_are_the_ends_of_what_may_be_given(said):
+def test_worst_and_best_are_the_ends_of_the_options(said):
     rule = {"points": said} if isinstance(said, float) else {"values": tuple(said)}
     criterion = Criterion(criterion="x", **rule)
     ends = (criterion.options[0], criterion.options[-1])
