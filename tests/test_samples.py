@@ -32,7 +32,7 @@ def table(*rows: Row) -> pa.Table:
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=9), st.booleans())
-def test_against_all_choices(values: list[float], lower: bool) -> None:
+def test_best_of_samples_against_all_choices(values: list[float], lower: bool) -> None:
     found = best_of_samples(
         table(*(("a", "t", 7 * place, value) for place, value in enumerate(values))), "p", "m", lower
     )
@@ -43,7 +43,7 @@ def test_against_all_choices(values: list[float], lower: bool) -> None:
         assert (one.n_scored, one.n_tasks) == (1, 1)
 
 
-def test_repeats_are_averaged_and_tasks_without_enough_samples_are_counted() -> None:
+def test_repeats_are_averaged_and_small_tasks_counted() -> None:
     rows: list[Row] = [
         ("a", "t", 0, 0.0),
         ("a", "t", 0, 1.0),
@@ -57,12 +57,12 @@ def test_repeats_are_averaged_and_tasks_without_enough_samples_are_counted() -> 
     assert (b.system, b.value, b.n_scored, b.n_tasks) == ("b", None, 0, 1)
 
 
-def test_one_sample_each_says_nothing() -> None:
+def test_one_sample_each_gives_no_result() -> None:
     assert best_of_samples(table(("a", "t", 0, 0.5), ("b", "t", 4, 0.5)), "p", "m") == ()
     assert best_of_samples(table(("a", "t", 0, 0.5), ("a", "t", 1, 0.5)), "p", "other") == ()
 
 
-def test_the_leaderboard_has_them(tmp_path: Path) -> None:
+def test_leaderboard_shows_best_of_samples(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", ("able", "baker"), 10, missing=0)
     (race,) = [one for one in build_leaderboard([run]).metrics if one.metric == "overall"]
     assert race.detail is not None and race.detail.best_of == ()

@@ -109,7 +109,7 @@ def test_schema_enumerates_numbers_and_choices_with_their_type() -> None:
     assert properties["verdict"]["type"] == "string"
 
 
-def test_schema_without_analysis_has_none_anywhere() -> None:
+def test_schema_can_omit_every_analysis() -> None:
     schema = schema_of(asked(), analysis=False)
     assert b"analysis" not in msgspec.json.encode(schema)
     bare = {key: value for key, value in GOOD.items() if key != "analysis"}
@@ -119,7 +119,7 @@ def test_schema_without_analysis_has_none_anywhere() -> None:
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(1, MAX_ITEMS), st.booleans())
-def test_whatever_fits_the_schema_is_an_answer(seed: bytes, n: int, analysis: bool) -> None:
+def test_any_text_that_fits_the_schema_is_an_answer(seed: bytes, n: int, analysis: bool) -> None:
     question = asked(n)
     schema = schema_of(question, analysis)
     value = valid(schema, seed)
@@ -206,7 +206,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_answer_types_that_cannot_be_constrained(name: str) -> None:
+def test_unconstrainable_answer_types_are_rejected(name: str) -> None:
     answer, message = WRONG[name]
     with pytest.raises(AnswerTypeError, match=message) as raised:
         json_schema(answer, 2, True, (0.0, 1.0))
@@ -214,7 +214,7 @@ def test_answer_types_that_cannot_be_constrained(name: str) -> None:
 
 
 @pytest.mark.parametrize("count", [-1, MAX_ITEMS + 1])
-def test_at_most_twenty_items(count: int) -> None:
+def test_items_are_at_most_twenty(count: int) -> None:
     with pytest.raises(AnswerTypeError, match="numbered items"):
         json_schema(Nested, count, True)
 
@@ -234,7 +234,7 @@ def test_steps_end_at_the_upper_bound() -> None:
     assert json_schema(quarters, 0, True)["properties"]["x"]["enum"] == [-0.5, -0.25, 0, 0.25, 0.5]
 
 
-def test_shape_is_one_line_that_names_every_field() -> None:
+def test_shape_names_every_field_in_one_line() -> None:
     line = shape(schema_of(asked(), True))
     assert "\n" not in line
     assert line == (
@@ -264,7 +264,7 @@ def test_shape_is_one_line_that_names_every_field() -> None:
         "```python\nprint()\n```\nnothing, so: {}",
     ],
 )
-def test_decode_takes_the_whole_the_fence_or_the_first_brace(wrapped: str) -> None:
+def test_decode_reads_whole_fenced_or_embedded_json(wrapped: str) -> None:
     text = (
         wrapped.replace("{{", "\0")
         .replace("}}", "\1")
@@ -275,7 +275,7 @@ def test_decode_takes_the_whole_the_fence_or_the_first_brace(wrapped: str) -> No
     assert decode(asked(), text).points == 0.25
 
 
-def test_a_fence_inside_a_string_is_no_fence() -> None:
+def test_fence_inside_a_string_is_ignored() -> None:
     text = text_of(analysis="```json\n{}\n``` was written", note="``` }{")
     assert decode(asked(), f"So: {text} done").note == "``` }{"
 
@@ -328,12 +328,12 @@ def test_decode_salvages_nothing_else(text: str) -> None:
         decode(asked(), text)
 
 
-def test_items_out_of_order_are_all_there() -> None:
+def test_items_may_be_out_of_order() -> None:
     items = {key: {"score": float(i), "level": 0} for i, key in reversed(list(enumerate(numbered(3))))}
     assert decode(asked(), text_of(items=items)).items["c03"].score == 2.0
 
 
-def test_errors_say_where() -> None:
+def test_errors_name_the_place() -> None:
     with pytest.raises(UnparseableReply, match="c03 missing"):
         decode(asked(), text_of(items={key: {"score": 7.5, "level": 1} for key in numbered(2)}))
     with pytest.raises(UnparseableReply, match=r"items.*score"):
@@ -345,18 +345,18 @@ def test_errors_say_where() -> None:
 @given(st.text(alphabet=st.characters(codec=None)) | st.text(alphabet='{}[]":,`\\ \n\ta1' + "\ud800"))
 @example("{" * 2000)
 @example('{"a":"\\')
-def test_decode_of_anything_is_an_answer_or_unparseable(text: str) -> None:
+def test_decode_of_any_text_is_an_answer_or_unparseable(text: str) -> None:
     with pytest.raises(UnparseableReply):
         decode(asked(), text)
 
 
 @given(st.text(alphabet='ab {}"`<>/think\n'), st.text(alphabet='ab {}"`\n'))
-def test_what_is_decoded_out_of_prose_stands_there_as_it_is(before: str, after: str) -> None:
+def test_answer_decoded_from_prose_is_unchanged(before: str, after: str) -> None:
     reply = read_reply(asked(), before + text_of() + after, "stop")
     assert reply.answer in (None, decode(asked(), text_of()))
 
 
-def test_the_finish_reason_is_looked_at_before_the_json() -> None:
+def test_finish_reason_is_checked_before_the_json() -> None:
     assert read_reply(asked(), text_of(), "length").reason == "answer_truncated"
     assert read_reply(asked(), text_of(), "content_filter").reason == "judge_refused"
     assert read_reply(asked(), text_of(), "stop", refusal="no").reason == "judge_refused"
@@ -380,12 +380,12 @@ def test_reasoning_is_dropped(text: str) -> None:
     assert not reply.text.startswith(("<", "a "))
 
 
-def test_a_draft_inside_reasoning_is_no_answer() -> None:
+def test_draft_inside_reasoning_is_not_an_answer() -> None:
     for text in (f"<think>Perhaps {text_of()}", f"<think>{text_of()}</think>I cannot say."):
         assert read_reply(asked(), text, "stop").reason == "judge_unparseable"
 
 
-def test_a_long_reply_is_cut_and_unparseable() -> None:
+def test_long_reply_is_cut_and_unparseable() -> None:
     reply = read_reply(asked(), text_of() + " " * MAX_REPLY_CHARS, "stop")
     assert reply.reason == "judge_unparseable"
     assert len(reply.text) == MAX_REPLY_CHARS

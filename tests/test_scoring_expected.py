@@ -33,14 +33,14 @@ def scored(protocol: object, of: Case) -> object:
 
 
 @pytest.mark.parametrize("text", ["The report names fact number 1.", ""])
-def test_the_scores_are_the_same_under_other_names(text: str) -> None:
+def test_expected_scores_are_the_same_under_other_names(text: str) -> None:
     sampled, by_expectation = scored(Rubrics(), case(text)), scored(expected(Rubrics()), case(text))
     assert by_expectation.scores == {f"expected.{name}": value for name, value in sampled.scores.items()}
     assert by_expectation.protocol == "rubrics"
     assert by_expectation.reason == sampled.reason
 
 
-def test_the_reasons_of_what_is_missing_are_kept() -> None:
+def test_reasons_of_missing_scores_are_kept() -> None:
     card = scored(expected(Rubrics()), case("text", Task(id="1", prompt="?")))
     assert set(card.reasons) == set(card.scores)
     assert set(card.reasons.values()) == {"gold_missing"}
@@ -54,7 +54,7 @@ def test_metrics_keep_all_but_their_names() -> None:
         assert isinstance(expected(protocol), CaseMetrics) == isinstance(protocol, CaseMetrics)
 
 
-def test_a_configuration_that_expects_names_its_metrics_so() -> None:
+def test_expected_scoring_prefixes_metric_names() -> None:
     raw = {"tasks": "t", "protocols": ["rubrics"], "reward": {"weights": {"expected.score": 1}}}
     judge = {"backend": "vllm", "model": "org/model", "scoring": "expected"}
     config = RunConfig.of({**raw, "judge": judge})
@@ -77,12 +77,12 @@ def test_a_configuration_that_expects_names_its_metrics_so() -> None:
         ),
     ],
 )
-def test_what_a_backend_cannot_do_is_an_error(settings: dict[str, object], said: str) -> None:
+def test_unsupported_backend_setting_is_an_error(settings: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         make_judge(msgspec.convert(settings, JudgeConfig), PromptBook())
 
 
-def test_a_spec_names_a_model_or_a_folder_seen_from_the_file(tmp_path: Path) -> None:
+def test_model_path_is_relative_to_the_configuration(tmp_path: Path) -> None:
     assert JudgeConfig.from_spec("vllm:org/model") == JudgeConfig(backend="vllm", model="org/model")
     (tmp_path / "models" / "tiny").mkdir(parents=True)
     file = tmp_path / "adjudge.yaml"

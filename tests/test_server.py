@@ -72,7 +72,7 @@ def mocked(mock: MockOpenAI, **judge: object) -> dict[str, object]:
 
 
 class TestDialects:
-    async def test_our_own(self, tmp_path):
+    async def test_own_endpoint_scores(self, tmp_path):
         async with serving(tmp_path) as (client, _):
             items = [
                 {"task_id": "0", "text": TEXT, "sample": 3},
@@ -92,7 +92,7 @@ class TestDialects:
         assert rewards[0]["scores"]["score_clipped"] == 0.8
         assert (rewards[0]["n_asked"], rewards[0]["n_answered"]) == (10, 10)
 
-    async def test_openrlhf(self, tmp_path):
+    async def test_openrlhf_endpoint_scores(self, tmp_path):
         async with serving(tmp_path) as (client, _):
             prompt = "<|im_start|>user\nWhat is fact 1?<|im_end|>\n<|im_start|>assistant\n"
             body = {"query": [f"{prompt}{TEXT}<|im_end|>"], "prompts": [prompt], "labels": ["1"]}
@@ -112,13 +112,13 @@ class TestDialects:
             assert failed["rewards"] == [None] and failed["extra_logs"]["reason"] == ["gold_missing"]
             assert (await client.post("/get_reward", {"query": ["a"], "prompts": ["a", "b"]}))[0] == 400
 
-    async def test_the_prompt_is_no_part_of_what_is_judged(self, tmp_path):
+    async def test_prompt_is_not_part_of_the_judged_text(self, tmp_path):
         async with serving(tmp_path) as (client, _):
             prompt = "What is fact 1? Say: it states fact number 0 to 9."
             body = {"query": [f"{prompt} "], "prompts": [prompt], "labels": ["1"]}
             assert (await client.post("/get_reward", body))[1]["rewards"] == [0.0]
 
-    async def test_slime(self, tmp_path):
+    async def test_slime_endpoint_scores(self, tmp_path):
         async with serving(tmp_path) as (client, _):
             asked = {"prompt": "What is fact 1?", "response": TEXT, "label": None}
             assert await client.post("/reward", asked) == (200, 0.8)
@@ -126,7 +126,7 @@ class TestDialects:
             assert await client.post("/reward", {**asked, "prompt": messages}) == (200, 0.8)
             assert await client.post("/reward", {**asked, "prompt": "?"}) == (503, {"error": "gold_missing"})
 
-    async def test_nemo_gym(self, tmp_path):
+    async def test_nemo_gym_endpoint_scores(self, tmp_path):
         async with serving(tmp_path) as (client, _):
             assert await client.post("/verify", GYM) == (200, {**GYM, "reward": 0.8})
             unknown = {**GYM, "responses_create_params": {"input": "?"}}
@@ -134,7 +134,7 @@ class TestDialects:
             named = {**unknown, "verifier_metadata": {"task_id": "1", "x": [1]}}
             assert await client.post("/verify", named) == (200, {**named, "reward": 0.8})
 
-    async def test_a_constant_stands_for_a_failure_where_null_cannot(self, tmp_path):
+    async def test_constant_replaces_a_failure_where_null_is_impossible(self, tmp_path):
         async with serving(tmp_path, on_failure={"constant": -1.0}) as (client, _):
             items = {"items": [{"task_id": "?", "text": TEXT}]}
             assert (await client.post("/v1/rewards", items))[1]["rewards"][0]["value"] is None
@@ -146,7 +146,7 @@ class TestDialects:
 
 
 class TestDoor:
-    async def test_without_the_token_nothing_reaches_the_judge(self, tmp_path):
+    async def test_request_without_the_token_never_reaches_the_judge(self, tmp_path):
         async with MockOpenAI() as mock, serving(tmp_path, mocked(mock), token="s3cret") as (client, _):
             body = {"items": [{"task_id": "0", "text": TEXT}]}
             wrong = (
@@ -171,13 +171,13 @@ class TestDoor:
             assert mock.calls == 10
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
-    def test_a_public_address_needs_a_token(self, tmp_path, host):
+    def test_public_address_needs_a_token(self, tmp_path, host):
         command = [*SERVE, str(world(tmp_path)), "--host", host]
         done = subprocess.run(command, capture_output=True, text=True, env={"PATH": ""}, check=False)
         assert done.returncode == 2
         assert len(done.stderr.strip().splitlines()) == 1 and "ADJUDGE_TOKEN" in done.stderr
 
-    def test_the_url_as_json_is_one_document(self, tmp_path):
+    def test_json_option_prints_the_url_as_one_document(self, tmp_path):
         command = [*SERVE, str(world(tmp_path)), "--port", "0", "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
@@ -186,7 +186,7 @@ class TestDoor:
             assert process.stdout.read() == ""
         assert json.loads(said)["url"].startswith("http://127.0.0.1:") and process.returncode == 0
 
-    def test_an_address_in_use_is_one_line(self, tmp_path):
+    def test_address_in_use_gives_one_line(self, tmp_path):
         with reward_server(world(tmp_path)) as (url, _):
             command = [*SERVE, str(tmp_path / "adjudge.yaml"), "--port", url.rpartition(":")[2]]
             done = subprocess.run(command, capture_output=True, text=True, env={"PATH": ""}, check=False)
@@ -214,13 +214,13 @@ class TestRefusals:
             b'{"items": [], "priority": 99999999999999999999, "query": 1, "response": 1}',
         ],
     )
-    async def test_what_is_no_request_is_told_so(self, tmp_path, path, body):
+    async def test_invalid_request_is_a_400(self, tmp_path, path, body):
         async with serving(tmp_path) as (client, server):
             status, said = await client.post(path, body)
             assert status == 400 and isinstance(said["error"], str)
             assert (server._admission.items, server._admission.body_bytes) == (0, 0)
 
-    async def test_bodies_are_bounded_by_their_own_word_and_by_what_comes(self, tmp_path):
+    async def test_bodies_are_bounded_by_declared_and_actual_size(self, tmp_path):
         async with serving(tmp_path, limits={"body_bytes": 10_000, "batch": 3}) as (client, _):
 
             async def endless() -> AsyncIterator[bytes]:
@@ -236,7 +236,7 @@ class TestRefusals:
             packed = gzip.compress(b'{"items": []}' + b" " * 50_000)
             assert (await client.post("/reward", packed, headers={"Content-Encoding": "gzip"}))[0] == 415
 
-    async def test_a_large_claim_is_refused_before_it_is_sent(self, tmp_path):
+    async def test_large_declared_body_is_refused_before_it_is_sent(self, tmp_path):
         async with serving(tmp_path) as (client, server):
             host, _, port = client.url.removeprefix("http://").partition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
@@ -245,7 +245,7 @@ class TestRefusals:
             writer.close()
             assert server._admission.body_bytes == 0
 
-    async def test_a_body_that_drips_is_given_up(self, tmp_path):
+    async def test_slow_body_times_out(self, tmp_path):
         async with serving(tmp_path, limits={"body_s": 0.3}) as (client, server):
             host, _, port = client.url.removeprefix("http://").partition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
@@ -265,7 +265,7 @@ class TestRefusals:
             writer.close()
             assert server._admission.body_bytes == 0
 
-    async def test_more_than_is_admitted_is_told_when_to_come_again(self, tmp_path):
+    async def test_excess_requests_get_429_with_retry_after(self, tmp_path):
         async with (
             MockOpenAI(latency=0.3) as mock,
             serving(tmp_path, mocked(mock), limits={"items": 4}) as (client, server),
@@ -284,7 +284,7 @@ class TestRefusals:
             assert server._admission.items == 0
             assert (await client.post("/v1/rewards", bodies[0]))[0] == 200
 
-    async def test_bytes_held_by_all_are_bounded(self, tmp_path):
+    async def test_bytes_of_all_requests_are_bounded(self, tmp_path):
         async with serving(tmp_path, limits={"body_bytes": 1000, "bytes": 1500}) as (client, _):
             host, _, port = client.url.removeprefix("http://").partition(":")
             _, writer = await asyncio.open_connection(host, int(port))
@@ -296,7 +296,7 @@ class TestRefusals:
             while (await client.post("/v1/rewards", b" " * 900))[0] != 400:
                 await asyncio.sleep(0.01)
 
-    async def test_unknown_paths_and_methods(self, tmp_path):
+    async def test_unknown_paths_and_methods_are_refused(self, tmp_path):
         async with serving(tmp_path) as (client, _):
             assert (await client.get("/nothing"))[0] == 404
             assert (await client.get("/v1/rewards"))[0] == 405
@@ -304,7 +304,7 @@ class TestRefusals:
 
 
 class TestWaiting:
-    async def test_the_deadline_of_the_request_bounds_it(self, tmp_path):
+    async def test_deadline_of_a_request_bounds_it(self, tmp_path):
         async with (
             MockOpenAI(latency=60) as mock,
             serving(tmp_path, mocked(mock)) as (client, _),
@@ -315,7 +315,7 @@ class TestWaiting:
             assert time.monotonic() - started < 30
         assert {(r["value"], r["reason"]) for r in found["rewards"]} == {(None, "deadline")}
 
-    async def test_who_goes_away_is_not_worked_for(self, tmp_path):
+    async def test_disconnected_client_stops_its_work(self, tmp_path):
         async with (
             MockOpenAI(latency=60) as mock,
             serving(tmp_path, mocked(mock)) as (client, server),
@@ -329,7 +329,7 @@ class TestWaiting:
             while mock.open or server._admission.items:
                 await asyncio.sleep(0.01)
 
-    async def test_sigterm_finishes_what_was_admitted(self, tmp_path):
+    async def test_sigterm_finishes_admitted_requests(self, tmp_path):
         async with MockOpenAI(latency=1.0) as mock:
             config = world(tmp_path, judge=mocked(mock), reward={"metric": "score_clipped"})
             context = reward_server(config)
@@ -360,7 +360,7 @@ class TestWaiting:
                 assert (await client.get("/healthz"))[0] == 200
 
 
-async def test_metrics_count_rewards_by_reason_and_export_what_watches_the_judge(tmp_path):
+async def test_metrics_count_rewards_by_reason_and_judge_checks(tmp_path):
     (tmp_path / "canaries.jsonl").write_text(json.dumps({"task_id": "0", "text": TEXT, "value": 0.3}))
     watches = {
         "canary": {"file": "canaries.jsonl"},
@@ -425,7 +425,7 @@ def test_fuzzing_by_the_openapi_document_finds_nothing(tmp_path):
         assert process.poll() is None and found > 400
 
 
-def test_the_openapi_document_lists_what_is_served(tmp_path):
+def test_openapi_document_lists_every_endpoint(tmp_path):
     with (
         reward_server(world(tmp_path), token="t") as (url, _),
         urllib.request.urlopen(f"{url}/openapi.json") as reply,

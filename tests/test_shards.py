@@ -105,7 +105,7 @@ def test_every_case_is_written_once(tasks, systems, workers, seed, deadly):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sets(st.integers(0, 39), max_size=3))
-def test_only_poison_is_set_aside(seed, workers, poison):
+def test_only_poison_cases_are_set_aside(seed, workers, poison):
     world = World(cases(10, 4), seed, frozenset(poison))
     for _ in range(workers):
         world.hire()
@@ -118,7 +118,7 @@ def test_only_poison_is_set_aside(seed, workers, poison):
     assert len(world.written) + len(world.aside) == 40
 
 
-def test_a_poison_case_takes_a_stated_number_of_workers():
+def test_poison_case_takes_a_stated_number_of_workers():
     shards = Shards(cases(1, 1))
     for death in range(DEATHS + 1):
         shards.join(f"w{death}")
@@ -128,7 +128,7 @@ def test_a_poison_case_takes_a_stated_number_of_workers():
     assert shards.is_done
 
 
-def test_a_task_stays_with_one_worker_until_a_case_of_it_is_written():
+def test_task_stays_with_one_worker_until_a_case_is_written():
     everything = cases(1, 20)
     shards = Shards(everything)
     shards.join("a")
@@ -158,7 +158,7 @@ def test_tasks_are_read_as_they_are_needed():
     assert len(read) <= 10
 
 
-def test_what_was_finished_but_not_written_goes_to_others_without_suspicion():
+def test_finished_but_unwritten_cases_are_not_suspected():
     everything = cases(4, 1)
     shards = Shards(everything)
     shards.join("a")

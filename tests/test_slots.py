@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from adjudge.judges.slots import Slots
 
 
-async def test_a_slot_handed_to_someone_cancelled_goes_on() -> None:
+async def test_slot_given_to_a_cancelled_waiter_is_passed_on() -> None:
     slots = Slots(1)
     await slots.acquire()
     waiting = asyncio.create_task(slots.acquire())
@@ -19,7 +19,7 @@ async def test_a_slot_handed_to_someone_cancelled_goes_on() -> None:
         await slots.acquire()
 
 
-async def test_who_gave_up_waiting_is_passed_over() -> None:
+async def test_cancelled_waiter_is_skipped() -> None:
     slots = Slots(1)
     await slots.acquire()
     first, second = (asyncio.create_task(slots.acquire()) for _ in range(2))
@@ -31,7 +31,7 @@ async def test_who_gave_up_waiting_is_passed_over() -> None:
         await second
 
 
-async def test_fewer_slots_are_given_back_first_and_more_are_handed_out_at_once() -> None:
+async def test_resize_takes_freed_slots_and_hands_out_new_ones() -> None:
     slots = Slots(2)
     await slots.acquire()
     await slots.acquire()
@@ -54,7 +54,7 @@ Visit = st.tuples(
 
 
 @given(st.integers(1, 3), st.lists(Visit, max_size=12))
-def test_never_more_than_there_are_and_none_is_lost(total: int, visits: list[tuple[int, int, int]]) -> None:
+def test_slots_are_never_exceeded_or_lost(total: int, visits: list[tuple[int, int, int]]) -> None:
     inside, peak = 0, 0
 
     async def visit(slots: Slots, priority: int, turns: int) -> None:

@@ -65,7 +65,7 @@ def parts(folder: Path) -> list[Path]:
     return sorted((folder / "judgments").glob("*.parquet"))
 
 
-async def test_what_was_put_is_there_before_and_after_it_is_written_and_for_the_next_process(tmp_path):
+async def test_stored_answer_is_readable_before_and_after_writing(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1))
     assert await store.get(judgment(1).key, QUESTION) == judgment(1)
@@ -77,7 +77,7 @@ async def test_what_was_put_is_there_before_and_after_it_is_written_and_for_the_
     await store.parts.close()
 
 
-async def test_what_is_at_hand_is_what_would_be_read(tmp_path):
+async def test_cached_answer_equals_the_stored_one(tmp_path):
     for at, text in ((9, "late"), (5, "early")):
         store = JudgmentStore(Place.of(str(tmp_path)))
         store.put(judgment(1, answer=text, at=at))
@@ -97,7 +97,7 @@ async def test_what_is_at_hand_is_what_would_be_read(tmp_path):
     await other.parts.close()
 
 
-async def test_a_place_that_may_be_far_is_read_beside_the_event_loop(tmp_path):
+async def test_remote_place_is_read_off_the_event_loop(tmp_path):
     store = await opened(tmp_path)
     for number in range(100):
         store.put(judgment(number))
@@ -110,7 +110,7 @@ async def test_a_place_that_may_be_far_is_read_beside_the_event_loop(tmp_path):
     assert far.at_hand(keys, [QUESTION] * 100) == list(map(judgment, range(100)))
 
 
-async def test_keys_that_share_their_first_64_bits_are_told_apart(tmp_path):
+async def test_keys_with_equal_first_64_bits_are_distinguished(tmp_path):
     store = await opened(tmp_path)
     twins = [judgment((7 << 64) + i, answer=f"answer {i}") for i in range(5)]
     for twin in twins:
@@ -123,7 +123,7 @@ async def test_keys_that_share_their_first_64_bits_are_told_apart(tmp_path):
 
 
 @pytest.mark.parametrize("order", [(5, 9), (9, 5)])
-async def test_of_equal_keys_the_earliest_written_wins_whichever_part_holds_it(tmp_path, order):
+async def test_earliest_answer_wins_in_any_part_order(tmp_path, order):
     for at in order:
         store = JudgmentStore(Place.of(str(tmp_path)))
         store.put(judgment(1, answer=f"written at {at}", at=at))
@@ -132,7 +132,7 @@ async def test_of_equal_keys_the_earliest_written_wins_whichever_part_holds_it(t
     assert found is not None and found.answer.text == "written at 5"
 
 
-async def test_transient_failures_are_asked_again_and_lasting_ones_answer_until_retried(tmp_path):
+async def test_lasting_failures_answer_and_transient_ones_do_not(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1, None, "judge_timeout"))
     store.put(judgment(2, None, "judge_refused"))
@@ -147,7 +147,7 @@ async def test_transient_failures_are_asked_again_and_lasting_ones_answer_until_
     assert pq.read_table(tmp_path / "judgments").num_rows == 2
 
 
-async def test_a_success_after_a_transient_failure_answers(tmp_path):
+async def test_success_after_a_transient_failure_answers(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1, None, "judge_timeout", at=1))
     await store.parts.flush()
@@ -157,7 +157,7 @@ async def test_a_success_after_a_transient_failure_answers(tmp_path):
     assert found is not None and found.answer.text == "late"
 
 
-async def test_where_every_row_is_indexed_an_answer_goes_before_failures_and_the_last_failure_before_others(
+async def test_answer_beats_failures_and_the_last_failure_the_others(
     tmp_path,
 ):
     store = await opened(tmp_path)
@@ -178,7 +178,7 @@ async def test_where_every_row_is_indexed_an_answer_goes_before_failures_and_the
     ]
 
 
-async def test_a_part_is_written_by_time_without_another_put(tmp_path):
+async def test_part_is_written_on_time_without_another_put(tmp_path):
     store = await opened(tmp_path, flush_seconds=0.01)
     store.put(judgment(1))
     async with asyncio.timeout(10):
@@ -203,7 +203,7 @@ def held(monkeypatch) -> tuple[threading.Event, threading.Event]:
     return begun, go_on
 
 
-async def test_rows_that_were_due_during_a_slow_write_follow_it_without_another_put(tmp_path, held):
+async def test_rows_due_during_a_slow_write_follow_it(tmp_path, held):
     begun, go_on = held
     store = await opened(tmp_path, flush_seconds=0.01)
     store.put(judgment(1))
@@ -217,7 +217,7 @@ async def test_rows_that_were_due_during_a_slow_write_follow_it_without_another_
     await store.parts.close()
 
 
-async def test_a_flush_that_is_given_up_is_finished_before_the_store_is_closed(tmp_path, held):
+async def test_cancelled_flush_finishes_before_closing(tmp_path, held):
     begun, go_on = held
     store = await opened(tmp_path)
     store.put(judgment(1))
@@ -240,7 +240,7 @@ async def test_parts_are_whole_and_never_edited(tmp_path):
     assert not list((tmp_path / "judgments").glob(".*"))
 
 
-async def test_a_half_written_part_of_a_killed_process_is_not_seen(tmp_path):
+async def test_half_written_part_of_a_killed_process_is_not_seen(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1))
     await store.parts.close()
@@ -248,7 +248,7 @@ async def test_a_half_written_part_of_a_killed_process_is_not_seen(tmp_path):
     assert await (await opened(tmp_path)).get(judgment(1).key, QUESTION) == judgment(1)
 
 
-async def test_a_part_that_replaces_others_hides_them(tmp_path):
+async def test_part_that_replaces_others_hides_them(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1, "old"))
     await store.parts.close()
@@ -260,7 +260,7 @@ async def test_a_part_that_replaces_others_hides_them(tmp_path):
     assert found is not None and found.answer.text == "new"
 
 
-async def test_a_store_of_a_newer_schema_is_refused_and_said_so(tmp_path):
+async def test_newer_schema_is_refused_with_its_version(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1))
     await store.parts.close()
@@ -271,7 +271,7 @@ async def test_a_store_of_a_newer_schema_is_refused_and_said_so(tmp_path):
         await opened(tmp_path)
 
 
-async def test_a_store_that_cannot_be_written_fails_loudly(tmp_path):
+async def test_unwritable_store_raises(tmp_path):
     (tmp_path / "judgments").write_text("a file where a folder should be")
     store = JudgmentStore(Place.of(str(tmp_path)))
     store.put(judgment(1))
@@ -279,7 +279,7 @@ async def test_a_store_that_cannot_be_written_fails_loudly(tmp_path):
         await store.parts.close()
 
 
-async def test_pages_of_different_sources_are_kept_apart(tmp_path):
+async def test_pages_of_different_sources_are_separate(tmp_path):
     live, frozen = (PageStore(Place.of(str(tmp_path)), source) for source in ("live", "snapshot 1"))
     live.put("http://a.example/", page("http://a.example/", text="live text"))
     await live.parts.close()
@@ -290,7 +290,7 @@ async def test_pages_of_different_sources_are_kept_apart(tmp_path):
     assert await again.get("http://a.example/") == page("http://a.example/", text="live text")
 
 
-async def test_scorecards_become_one_sorted_row_a_metric(tmp_path):
+async def test_scorecards_become_one_sorted_row_per_metric(tmp_path):
     place = Place.of(str(tmp_path))
     store = ScorecardStore(place, "run")
     other = ScorecardStore(place, "another run")
@@ -316,7 +316,7 @@ async def test_scorecards_become_one_sorted_row_a_metric(tmp_path):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 40), max_size=20), max_size=40))
-def test_the_index_finds_every_row_of_a_prefix_in_the_order_added(batches):
+def test_index_finds_every_row_of_a_prefix_in_order(batches):
     import numpy as np
 
     index, expected = KeyIndex(), {}
@@ -330,7 +330,7 @@ def test_the_index_finds_every_row_of_a_prefix_in_the_order_added(batches):
     assert found == [expected.get(value, []) for value in range(42)]
 
 
-def test_threads_add_to_the_index_at_once_and_nothing_is_lost():
+def test_threads_adding_to_the_index_lose_nothing():
     import numpy as np
 
     index, parts, rows = KeyIndex(), 64, 50
@@ -346,13 +346,13 @@ def test_threads_add_to_the_index_at_once_and_nothing_is_lost():
     assert found == [[(value % parts, value // parts)] for value in range(parts * rows)]
 
 
-def test_a_place_that_is_none_says_so():
+def test_unsupported_place_is_a_store_error():
     with pytest.raises(StoreError, match="nonsense://"):
         Place.of("nonsense://somewhere")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-async def test_a_read_only_folder_is_a_store_error(tmp_path):
+async def test_read_only_folder_is_a_store_error(tmp_path):
     tmp_path.chmod(0o500)
     store = JudgmentStore(Place.of(str(tmp_path)))
     store.put(judgment(1))

@@ -13,7 +13,7 @@ from tests.test_deploy import DEPLOY, checked, tool
 from tests.wheel import ROOT, UV, cloned
 
 
-def test_wheel_and_sdist_of_a_commit_are_equal_wherever_they_are_built(tmp_path):
+def test_wheel_and_sdist_builds_are_reproducible(tmp_path):
     elsewhere = {**os.environ, "TZ": "Asia/Tokyo", "UV": str(UV), "LC_ALL": "C"}
     for name, mask in (("one", 0o022), ("two", 0o077)):
         before = os.umask(mask)
@@ -31,7 +31,7 @@ def test_wheel_and_sdist_of_a_commit_are_equal_wherever_they_are_built(tmp_path)
     assert len(one) == 2 and one == two
 
 
-def test_every_locked_package_has_a_licence_in_the_list():
+def test_every_locked_package_has_a_listed_licence():
     with (DEPLOY / "licences.csv").open(encoding="utf-8", newline="") as file:
         listed = {row["Name"].lower().replace("_", "-"): row["License"] for row in csv.DictReader(file)}
     lock = (DEPLOY / "requirements.lock").read_text()
@@ -41,7 +41,7 @@ def test_every_locked_package_has_a_licence_in_the_list():
     assert not [name for name, licence in listed.items() if "AGPL" in licence or "Affero" in licence]
 
 
-def test_the_version_is_said_in_one_place():
+def test_version_is_written_in_one_place():
     said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert version("adjudge") == said
     found = checked(
@@ -50,7 +50,7 @@ def test_the_version_is_said_in_one_place():
     assert found.split() == ["pyproject.toml"]
 
 
-def test_a_secret_that_is_committed_would_be_found(tmp_path):
+def test_committed_secret_is_found(tmp_path):
     made = tmp_path / "settings.py"
     made.write_text("OPENAI = 'sk-" + "aB3" * 16 + "'\naws = 'AKIA" + "Q7XD" * 4 + "'\n")
     hook = [tool("detect-secrets-hook"), "--no-verify", str(made)]

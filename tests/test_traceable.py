@@ -79,7 +79,7 @@ def by_hand(metric: str, rows: list[Row]) -> float:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_five_random_cells_lead_to_their_questions_answers_and_pages(run, seed):
+def test_random_cells_lead_to_questions_answers_and_pages(run, seed):
     scores = pq.read_table(run / "scores.parquet").to_pylist()
     cards = {
         (row["protocol"], row["system"], row["task_id"]): json.loads(row["card"])
@@ -141,7 +141,7 @@ def weighted(gold: dict[str, Any], evidence: list[dict[str, Any]], side: int) ->
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_a_cell_of_the_served_page_links_down_to_an_answer(browser, run):
+async def test_leaderboard_cell_links_down_to_an_answer(browser, run):
     async with viewing(run) as reader, visiting(browser, reader.url + "leaderboard") as page:
         cell = page.locator("#p0t0 tbody tr", has_text="borealis").locator("td[data-metric=c_acc] a")
         value = await cell.text_content()

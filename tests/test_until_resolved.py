@@ -56,7 +56,7 @@ def judged(out: Path) -> dict[str, set[str]]:
     return found
 
 
-def test_it_stops_early_with_all_systems_on_the_same_tasks_and_scores_as_in_a_full_run(tmp_path, capsys):
+def test_run_stops_early_with_the_scores_of_a_full_run(tmp_path, capsys):
     config = unequal(tmp_path, {"high": 0.9, "middle": 0.6, "low": 0.3})
     code, out, error = run(capsys, "evaluate", config, "--until-resolved", "score", "--json")
     assert code == 0, error
@@ -79,7 +79,7 @@ def test_it_stops_early_with_all_systems_on_the_same_tasks_and_scores_as_in_a_fu
     assert some == [row for row in full if row["task_id"] in tasks["high"]]
 
 
-def test_the_record_and_the_leaderboard_say_so(tmp_path, capsys):
+def test_record_and_leaderboard_show_the_early_stop(tmp_path, capsys):
     config = unequal(tmp_path, {"high": 0.9, "low": 0.3})
     _, out, _ = run(capsys, "evaluate", config, "--until-resolved", "score")
     record = msgspec.json.decode((tmp_path / "run" / "run.json").read_bytes())
@@ -91,9 +91,7 @@ def test_the_record_and_the_leaderboard_say_so(tmp_path, capsys):
     assert said in again
 
 
-def test_the_same_command_again_asks_nothing_and_ends_alike_and_a_full_run_goes_on_from_there(
-    tmp_path, capsys
-):
+def test_second_run_asks_nothing_and_a_full_run_continues(tmp_path, capsys):
     config = unequal(tmp_path, {"high": 0.9, "low": 0.3}, until_resolved="rubrics.score:low,high")
     first = json.loads(run(capsys, "evaluate", config, "--json")[1])
     second = json.loads(run(capsys, "evaluate", config, "--json", "--serial")[1])
@@ -104,7 +102,7 @@ def test_the_same_command_again_asks_nothing_and_ends_alike_and_a_full_run_goes_
     assert whole["stopped"] is None
 
 
-def test_equal_systems_are_judged_to_the_end_and_named_pairs_alone_count(tmp_path, capsys):
+def test_equal_systems_run_to_the_end_unless_pairs_are_named(tmp_path, capsys):
     config = unequal(tmp_path, {"one": 0.5, "other": 0.5, "low": 0.1}, tasks=40)
     (tmp_path / "reports" / "other.jsonl").write_text(
         (tmp_path / "reports" / "one.jsonl").read_text().replace('"one"', '"other"')
@@ -117,7 +115,7 @@ def test_equal_systems_are_judged_to_the_end_and_named_pairs_alone_count(tmp_pat
     assert few["stopped"]["judged_tasks"] < 40 and few["stopped"]["error_rate"] == 0.01
 
 
-def test_what_is_unscored_is_no_task_of_a_pair(tmp_path, capsys):
+def test_unscored_task_does_not_count_for_a_pair(tmp_path, capsys):
     config = unequal(tmp_path, {"high": 0.9, "low": 0.2})
     tasks = [json.loads(line) for line in (tmp_path / "tasks.jsonl").read_text().splitlines()]
     order = sorted(tasks, key=lambda task: hashlib.blake2b(f"0\n{task['id']}".encode()).digest())
@@ -129,7 +127,7 @@ def test_what_is_unscored_is_no_task_of_a_pair(tmp_path, capsys):
     assert code == 3 and stopped["pairs"][0]["n_used"] == stopped["judged_tasks"] - 5
 
 
-def test_a_seed_is_an_order_of_the_tasks(tmp_path, capsys):
+def test_seed_sets_the_order_of_tasks(tmp_path, capsys):
     config = unequal(tmp_path, {"high": 0.9, "low": 0.3}, until_resolved="score")
     tasks = []
     for seed in (1, 2):
@@ -150,7 +148,7 @@ def test_a_seed_is_an_order_of_the_tasks(tmp_path, capsys):
         ({"metric": "score", "pairs": [["system0"]]}, "until_resolved.pairs"),
     ],
 )
-def test_a_comparison_that_cannot_be_is_one_line(tmp_path, capsys, spec, named):
+def test_impossible_comparison_gives_one_line(tmp_path, capsys, spec, named):
     code, out, error = run(capsys, "evaluate", changed(world(tmp_path), until_resolved=spec))
     assert (code, out) == (2, "") and named in one_line(error)
 

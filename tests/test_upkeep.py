@@ -39,7 +39,7 @@ async def test_compaction_merges_parts_and_every_answer_stays_the_same(tmp_path)
     assert {key: await after.get(judgment(key).key, QUESTION) for key in range(12)} == expected
 
 
-async def test_a_reader_that_was_open_before_compaction_can_finish(tmp_path):
+async def test_reader_open_before_compaction_can_finish(tmp_path):
     place = await filled(tmp_path, [judgment(1)], [judgment(2)])
     reader = await opened(tmp_path)
     compact(place)
@@ -47,7 +47,7 @@ async def test_a_reader_that_was_open_before_compaction_can_finish(tmp_path):
     assert len(parts(tmp_path)) == 3
 
 
-async def test_replaced_parts_go_a_day_later(tmp_path, monkeypatch):
+async def test_replaced_parts_are_deleted_a_day_later(tmp_path, monkeypatch):
     place = await filled(tmp_path, [judgment(1)], [judgment(2)])
     compact(place)
     monkeypatch.setattr(upkeep, "KEPT_SECONDS", 0)
@@ -56,7 +56,7 @@ async def test_replaced_parts_go_a_day_later(tmp_path, monkeypatch):
     assert await (await opened(tmp_path)).get(judgment(1).key, QUESTION) == judgment(1)
 
 
-async def test_a_failure_is_dropped_for_an_answer_and_kept_without_one(tmp_path):
+async def test_failure_is_dropped_only_where_an_answer_exists(tmp_path):
     failures = [judgment(1, None, "judge_timeout", at=1), judgment(2, None, "judge_timeout", at=1)]
     place = await filled(
         tmp_path, failures, [judgment(1, "late", at=2), judgment(2, None, "judge_timeout", at=2)]
@@ -70,7 +70,7 @@ async def test_a_failure_is_dropped_for_an_answer_and_kept_without_one(tmp_path)
     ]
 
 
-async def test_pruning_by_age_and_by_judge(tmp_path):
+async def test_pruning_selects_by_age_and_by_judge(tmp_path):
     now = time.time_ns() // 1000
     place = await filled(tmp_path, [judgment(1, at=now), judgment(2, at=now - 10 * 86_400_000_000)])
     prune(place, days=5)
@@ -83,7 +83,7 @@ async def test_pruning_by_age_and_by_judge(tmp_path):
     assert (await opened(tmp_path)).parts.__len__() == 0
 
 
-async def test_pruning_by_age_and_judge_leaves_out_only_what_is_both(tmp_path):
+async def test_pruning_by_age_and_judge_drops_rows_matching_both(tmp_path):
     now = time.time_ns() // 1000
     rows = [judgment(1, at=now), judgment(2, at=now - 10 * 86_400_000_000)]
     place = await filled(tmp_path, rows)
@@ -93,7 +93,7 @@ async def test_pruning_by_age_and_judge_leaves_out_only_what_is_both(tmp_path):
     assert await (await opened(tmp_path)).get(rows[0].key, QUESTION) is not None
 
 
-async def test_a_page_without_a_time_is_not_old(tmp_path, capsys):
+async def test_page_without_a_time_is_not_old(tmp_path, capsys):
     place = Place.of(str(tmp_path))
     store = PageStore(place, "snapshot")
     store.put("http://a.test/1", page("http://a.test/1", text="Undated."))
@@ -105,7 +105,7 @@ async def test_a_page_without_a_time_is_not_old(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("days", ["-1", "0", "nan", "inf", "many"])
-def test_pruning_takes_a_positive_number_of_days(tmp_path, capsys, days):
+def test_pruning_requires_a_positive_number_of_days(tmp_path, capsys, days):
     run(capsys, "evaluate", world(tmp_path))
     code, _, error = run(capsys, "store", "prune", tmp_path / "store", "--days", days)
     assert code == 2 and f"--days: '{days}' is no number above 0" in error
@@ -120,7 +120,7 @@ async def test_contents_count_by_judge_and_reason(tmp_path):
     assert found["judgments"].reasons == {"judge_refused": 1} and found["pages"].rows == 0
 
 
-def test_the_store_commands(tmp_path, capsys):
+def test_store_commands_work(tmp_path, capsys):
     run(capsys, "evaluate", world(tmp_path))
     code, out, _ = run(capsys, "store", "ls", tmp_path / "store", "--json")
     assert code == 0 and json.loads(out)[0]["kinds"] == {"lexical:1": 200}
@@ -134,7 +134,7 @@ def test_the_store_commands(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("action", [["ls"], ["compact"], ["prune", "--days", "1"]])
-def test_what_is_no_store_is_an_error_that_names_it(tmp_path, capsys, action):
+def test_invalid_store_is_an_error_that_names_it(tmp_path, capsys, action):
     (tmp_path / "file.csv").write_text("a,b\n")
     (tmp_path / "folder").mkdir()
     for name in ("nowhere", "file.csv", "folder"):
@@ -143,12 +143,12 @@ def test_what_is_no_store_is_an_error_that_names_it(tmp_path, capsys, action):
 
 
 @pytest.mark.parametrize("days", [0, 10_000])
-async def test_an_empty_store_needs_no_housekeeping(tmp_path, days):
+async def test_housekeeping_of_an_empty_store_does_nothing(tmp_path, days):
     place = Place.of(str(tmp_path / "none"))
     assert all(row.rows_before == 0 for row in [*compact(place), *prune(place, days=days)])
 
 
-async def test_contents_say_when_rows_were_written_what_they_took_and_by_which_schema(tmp_path):
+async def test_contents_report_times_tokens_and_schema_versions(tmp_path):
     place = await filled(
         tmp_path, [judgment(1, at=1_000_000), judgment(2, at=3_000_000)], [judgment(3, at=2)]
     )
@@ -166,7 +166,7 @@ def as_version_1(folder: Path) -> None:
         pq.write_table(table.replace_schema_metadata({b"adjudge.schema": b"1"}), path, row_group_size=32)
 
 
-async def test_a_store_of_the_first_schema_is_read_as_it_is_and_brought_up_to_date(tmp_path):
+async def test_store_of_the_first_schema_is_read_and_upgraded(tmp_path):
     place = Place.of(str(tmp_path))
     store = PageStore(place, "live")
     for number in range(50):

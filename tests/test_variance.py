@@ -115,7 +115,7 @@ def test_missing_scores_are_absent():
     assert holed == without and holed.n_used == np.count_nonzero(~gone)
 
 
-def test_order_of_rows_and_names_of_labels_do_not_matter():
+def test_row_order_and_label_names_do_not_matter():
     scores, labels = simulate((4, 10, 2, 2, 2), 3)
     order = np.random.default_rng(0).permutation(scores.size)
     names = np.array(["d", "a", "c", "b"])
@@ -128,7 +128,7 @@ def test_order_of_rows_and_names_of_labels_do_not_matter():
         assert one[name] == pytest.approx(other[name], rel=1e-9)
 
 
-def test_nothing_varies():
+def test_constant_scores_have_no_variance():
     ours = variance_components(np.full(12, 0.1), system=np.arange(12) % 3, task=np.arange(12) // 3)
     assert all(value is None or abs(value) < 1e-25 for value in ours.variance.values())
 
@@ -146,7 +146,7 @@ def test_plan_against_statsmodels(d, power, alpha):
     assert design.power >= power
 
 
-def test_plan_keeps_its_promise():
+def test_plan_reaches_its_power():
     truth = {**TRUTH, "system": 0.0}
     scores, labels = simulate((8, 200, 3, 2, 3), 11)
     designs = plan(variance_components(scores, **labels), 0.8, judges=2, most_samples=3, most_repeats=2)
@@ -160,7 +160,7 @@ def test_plan_keeps_its_promise():
     assert found / 400 == pytest.approx(design.power, abs=0.08)
 
 
-def test_plan_offers_no_design_that_another_beats():
+def test_plan_offers_only_undominated_designs():
     designs = plan(components_of(system_task=1.0, sample=4.0, repeat=3.0), 0.5)
     costs = [(design.reports, design.judgments, design.tasks) for design in designs]
     assert costs == sorted(costs) and len(set(costs)) == len(costs) > 1
@@ -171,11 +171,11 @@ def test_plan_offers_no_design_that_another_beats():
     assert designs[0].repeats > 1 and designs[-1].tasks < designs[0].tasks
 
 
-def test_plan_of_no_noise_needs_two_tasks():
+def test_plan_without_noise_needs_two_tasks():
     assert plan(components_of(), 1.0)[0].tasks == 2
 
 
-def test_rejects():
+def test_bad_input_is_rejected():
     good = {"system": [0, 1], "task": [0, 1]}
     for scores, labels in (
         ([1.0, np.inf], good),

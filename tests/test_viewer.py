@@ -69,7 +69,7 @@ def rows(page: HTMLParser) -> list[list[str]]:
 # What is shown.
 
 
-async def test_everything_that_the_home_page_leads_to_is_there(run):
+async def test_every_link_from_the_home_page_works(run):
     kinds = set()
     async with viewing(run) as reader:
         async for path, body, headers in reader.crawl(skip="sort=|metric="):
@@ -90,7 +90,7 @@ async def test_everything_that_the_home_page_leads_to_is_there(run):
     }
 
 
-async def test_a_report_s_cited_statements_are_marked_by_verdict(run):
+async def test_cited_statements_are_marked_by_verdict(run):
     async with viewing(run) as reader:
         page = await reader.page(f"report?{DELTA}")
     supported = " ".join(texts(page, "mark.v-supported"))
@@ -100,7 +100,7 @@ async def test_a_report_s_cited_statements_are_marked_by_verdict(run):
     assert len(page.css(".evidence li")) == 7
 
 
-async def test_a_statement_leads_to_its_page_with_the_passage_it_rests_on(run):
+async def test_statement_leads_to_its_supporting_passage(run):
     async with viewing(run) as reader:
         page = await reader.page(f"report?{DELTA}")
         (link,) = (node for node in page.css(".report a.chip") if node.text() == "✓2")
@@ -114,7 +114,7 @@ def hrefs(page: HTMLParser) -> list[str]:
     return [node.attributes["href"] for node in page.css("a[href]")]
 
 
-async def test_a_citation_without_a_page_says_why(run):
+async def test_citation_without_a_page_gives_the_reason(run):
     async with viewing(run) as reader:
         page = await reader.page(f"evidence?{DELTA}&n=5")
     assert "page_gone" in page.body.text() and not page.css("#window")
@@ -134,7 +134,7 @@ async def test_every_question_of_every_scorecard_can_be_rendered_again(run, othe
         assert asked >= 100
 
 
-async def test_the_prompt_shown_is_the_one_that_was_sent(tmp_path):
+async def test_shown_prompt_is_the_one_sent(tmp_path):
     sent: list[list[dict[str, str]]] = []
 
     async def listening(mock: MockOpenAI, call: object) -> None:
@@ -153,7 +153,7 @@ async def test_the_prompt_shown_is_the_one_that_was_sent(tmp_path):
         assert mock.calls == called
 
 
-async def test_a_question_shows_the_raw_reply_and_what_it_was_for(run):
+async def test_question_shows_its_raw_reply_and_its_cases(run):
     async with viewing(run) as reader:
         listed = await reader.page(f"questions?{DELTA}")
         links = [href for href in hrefs(listed) if href.startswith("question?")]
@@ -167,7 +167,7 @@ async def test_a_question_shows_the_raw_reply_and_what_it_was_for(run):
 # Every number is the leaderboard's, and leads to what it rests on.
 
 
-async def test_every_value_of_the_leaderboard_is_the_one_of_the_page_it_links_to(run):
+async def test_leaderboard_values_equal_those_of_the_linked_pages(run):
     async with viewing(run) as reader:
         for metric in board(run).metrics:
             for row in metric.standings:
@@ -176,7 +176,7 @@ async def test_every_value_of_the_leaderboard_is_the_one_of_the_page_it_links_to
                 assert texts(page, "#value") == [number(row.value, metric.scale)], link
 
 
-async def test_five_random_cells_lead_to_their_questions_answers_and_pages(run):
+async def test_random_cells_lead_to_questions_answers_and_pages(run):
     cells = [(metric, row) for metric in board(run).metrics for row in metric.standings if row.value]
     async with viewing(run) as reader:
         for metric, row in random.Random(5).sample(cells, 5):
@@ -225,7 +225,7 @@ async def test_tables_are_sorted_filtered_and_paged(run, monkeypatch):
         assert "1 to 4 of 6" in first.css_first(".pager").text() and "tasks?page=2" in hrefs(first)
 
 
-async def test_a_task_shows_its_prompt_and_every_system(run):
+async def test_task_shows_its_prompt_and_every_system(run):
     async with viewing(run) as reader:
         page = await reader.page("task?task=heat-pumps&protocol=fact")
     assert "How well do air-source heat pumps" in page.body.text()
@@ -271,7 +271,7 @@ def rows_of(page: HTMLParser, number: int) -> list[list[str]]:
         ("tasks", "heat PUMPS", "task?"),
     ],
 )
-async def test_words_are_found_and_lead_to_where_they_stand(run, where, words, found):
+async def test_search_hits_lead_to_their_place(run, where, words, found):
     async with viewing(run) as reader:
         page = await reader.page(address("search", where=where, q=words))
         marks = texts(page, ".finds mark")
@@ -283,7 +283,7 @@ async def test_words_are_found_and_lead_to_where_they_stand(run, where, words, f
 @pytest.mark.parametrize(
     ("where", "words"), [("statements", "sodium"), ("answers", "new"), ("pages", "the"), ("reports", "a")]
 )
-async def test_a_search_that_stops_goes_on_where_it_was(run, monkeypatch, where, words):
+async def test_search_continues_where_it_stopped(run, monkeypatch, where, words):
     async with viewing(run) as reader:
         whole = await reader.page(address("search", where=where, q=words))
         wanted = texts(whole, ".finds a")
@@ -297,7 +297,7 @@ async def test_a_search_that_stops_goes_on_where_it_was(run, monkeypatch, where,
     assert len(wanted) > 3 and got[: len(wanted)] == wanted and len(set(got)) == len(got)
 
 
-async def test_what_is_not_there_is_not_found(run):
+async def test_absent_words_are_not_found(run):
     async with viewing(run) as reader:
         for where in ("statements", "answers", "pages", "reports", "tasks"):
             page = await reader.page(address("search", where=where, q="zyzzyva"))
@@ -319,7 +319,7 @@ async def test_what_is_not_there_is_not_found(run):
         "169.254.169.254",
     ],
 )
-async def test_another_name_than_this_machine_s_is_refused(run, name):
+async def test_foreign_host_name_is_refused(run, name):
     async with viewing(run) as reader:
         for path in ("", "leaderboard", "assets/viewer.js", "nowhere"):
             status, body, headers = await reader.get(path, headers={"Host": name})
@@ -328,12 +328,12 @@ async def test_another_name_than_this_machine_s_is_refused(run, name):
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "localhost:1234", "[::1]:80"])
-async def test_this_machine_s_names_are_served_under_any_port(run, name):
+async def test_local_host_names_are_served_on_any_port(run, name):
     async with viewing(run) as reader:
         assert (await reader.get("", headers={"Host": name}))[0] == 200
 
 
-async def test_no_host_at_all_is_refused(run):
+async def test_request_without_a_host_is_refused(run):
     async with viewing(run) as reader:
         port = int(reader.url.rstrip("/").rpartition(":")[2])
         streams, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -342,14 +342,14 @@ async def test_no_host_at_all_is_refused(run):
         writer.close()
 
 
-async def test_only_loopback_listens(run):
+async def test_server_listens_on_loopback_only(run):
     async with viewing(run) as reader:
         port = int(reader.url.rstrip("/").rpartition(":")[2])
         with socket.socket() as probe:  # would be in use if the viewer had bound every address
             probe.bind(("127.0.0.2", port))
 
 
-async def test_every_response_says_what_a_browser_may_do(run):
+async def test_every_response_has_security_headers(run):
     async with viewing(run) as reader:
         for path in ("", "tasks", "leaderboard", "assets/viewer.js", "nowhere", "task?task=none", "report"):
             _, _, headers = await reader.get(path)
@@ -360,7 +360,7 @@ async def test_every_response_says_what_a_browser_may_do(run):
             assert headers["Referrer-Policy"] == "no-referrer"
 
 
-async def test_links_to_large_samples_long_names_and_the_longest_urls_lead_there(tmp_path):
+async def test_links_work_for_extreme_samples_names_and_urls(tmp_path):
     url = "https://long.example/?q=" + "%20" * 2700
     text = f"The tower is 42 metres high in all seasons of the year [1].\n\n## References\n1. One, {url}\n"
     report = {"task_id": "1", "system": "名" * 2000, "sample": 2**31 - 1, "text": text}
@@ -430,7 +430,7 @@ async def test_links_to_large_samples_long_names_and_the_longest_urls_lead_there
         ("scores.parquet", 404),
     ],
 )  # fmt: skip
-async def test_a_bad_address_is_refused_by_a_page_and_nothing_is_read_for_it(run, path, status):
+async def test_bad_address_is_refused_without_reading_anything(run, path, status):
     from yarl import URL
 
     async with viewing(run) as reader:
@@ -442,7 +442,7 @@ async def test_a_bad_address_is_refused_by_a_page_and_nothing_is_read_for_it(run
             assert response.status == 405
 
 
-async def test_nothing_is_written(run):
+async def test_viewing_writes_nothing(run):
     store = run.parent / "store"
 
     def files() -> list[tuple[str, float, int]]:
@@ -477,7 +477,7 @@ async def test_hostile_text_stays_text_on_every_page(harm):
     assert len(sizes) > 15 and max(sizes) < 3_000_000
 
 
-async def test_a_text_without_end_is_shown_in_parts(harm):
+async def test_very_long_text_is_shown_in_parts(harm):
     async with viewing(harm) as reader:
         listed = await reader.page("task?" + hrefs(await reader.page("tasks"))[-1].partition("?")[2])
         link = [href for href in hrefs(listed) if href.startswith("report?")][-1]
@@ -492,7 +492,7 @@ async def test_a_text_without_end_is_shown_in_parts(harm):
     assert read.count("endless") == HUGE.count("endless")
 
 
-async def test_without_its_input_a_run_still_shows_evidence_and_answers(run, tmp_path):
+async def test_run_without_its_input_still_shows_evidence(run, tmp_path):
     record = json.loads((run / "run.json").read_text())
     record["config"]["tasks"] = str(tmp_path / "gone.jsonl")
     copy = shutil.copytree(run, tmp_path / "run")
@@ -507,7 +507,7 @@ async def test_without_its_input_a_run_still_shows_evidence_and_answers(run, tmp
         assert (await reader.get("search?q=x&where=reports"))[0] == 404
 
 
-async def test_a_store_that_cannot_be_read_is_said_so(run, tmp_path):
+async def test_unreadable_store_is_a_503(run, tmp_path):
     record = json.loads((run / "run.json").read_text())
     store = shutil.copytree(run.parent / "store", tmp_path / "store")
     (store / "scores" / "9.parquet").write_bytes(b"not Parquet")
@@ -523,7 +523,7 @@ async def test_a_store_that_cannot_be_read_is_said_so(run, tmp_path):
 # The command.
 
 
-def test_the_command_serves_until_it_is_told_to_stop(run):
+def test_command_serves_until_sigterm(run):
     with subprocess.Popen(
         [*ADJUDGE, "view", str(run), "--port", "0", "--json"], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -544,14 +544,14 @@ async def _status(url: str) -> int:
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], [".", "--port", "0"]])
-def test_what_is_no_run_is_one_line_and_exit_code_2(arguments, capsys, tmp_path, monkeypatch):
+def test_invalid_run_gives_one_line_and_exit_code_2(arguments, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as exit:
         main(["view", *arguments])
     assert exit.value.code == 2 and len(capsys.readouterr().err.strip().splitlines()) == 1
 
 
-def test_the_example_is_the_one_that_is_shipped():
+def test_viewed_run_is_the_shipped_example():
     assert RunConfig.load(QUICKSTART).scoring_protocols()[1].name == "fact"
 
 
@@ -563,7 +563,7 @@ def found(text: str, *statements: str) -> list[str | None]:
     return [None if span is None else text[span.start : span.end] for span in spans]
 
 
-def test_a_statement_is_found_by_its_letters_by_its_sentence_or_by_its_words():
+def test_statement_is_found_by_letters_sentence_or_words():
     text = (
         "# Title\n\nThe **tower** is 42 metres\nhigh [1](https://a.example). It was built in 1931 by masons."
     )
@@ -574,7 +574,7 @@ def test_a_statement_is_found_by_its_letters_by_its_sentence_or_by_its_words():
     assert found(text, "Penguins swim", "") == [None, None]
 
 
-def test_the_nearest_passage_holds_the_words_and_the_figures():
+def test_nearest_passage_holds_the_words_and_the_figures():
     page = "Birds fly. The tower was measured twice. It is 42 metres high. Nothing else is known of towers."
     span = nearest(page, "The tower is 42 metres high")
     assert span is not None and "42 metres high" in page[span.start : span.end]

@@ -46,7 +46,7 @@ async def viewer(tmp_path_factory) -> AsyncIterator[Reader]:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", PAGES)
-async def test_every_page_is_whole_at_both_sizes(
+async def test_every_page_fits_both_window_sizes(
     browser: "Browser", viewer: Reader, name: str, width: int, scheme: str
 ) -> None:
     async with visiting(browser, viewer.url + PAGES[name], width=width, scheme=scheme) as page:
@@ -56,7 +56,7 @@ async def test_every_page_is_whole_at_both_sizes(
         await picture(page, f"viewer-{name}-{width}")
 
 
-async def test_a_question_with_its_prompt_is_whole(browser: "Browser", viewer: Reader) -> None:
+async def test_question_page_shows_its_prompt(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, f"{viewer.url}questions?{DELTA}") as page:
         await page.get_by_role("link", name="Backed").first.click()
         await page.get_by_role("heading", name="Prompt").wait_for()
@@ -107,9 +107,7 @@ async def test_tables_are_sorted_and_filtered_by_keyboard(browser: "Browser", vi
         assert await page.locator("tbody tr").count() == 2
 
 
-async def test_words_are_searched_by_keyboard_and_lead_to_the_statement(
-    browser: "Browser", viewer: Reader
-) -> None:
+async def test_search_by_keyboard_leads_to_the_statement(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, viewer.url) as page:
         await page.keyboard.press("/")
         await page.keyboard.type("sodium-ion cells")
@@ -119,7 +117,7 @@ async def test_words_are_searched_by_keyboard_and_lead_to_the_statement(
         assert "odium-ion cells" in await page.locator("blockquote").inner_text()
 
 
-async def test_light_and_dark_are_kept_from_page_to_page(browser: "Browser", viewer: Reader) -> None:
+async def test_colour_scheme_is_kept_across_pages(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, viewer.url) as page:
         paper = "getComputedStyle(document.body).backgroundColor"
         light = await page.evaluate(paper)
@@ -129,9 +127,7 @@ async def test_light_and_dark_are_kept_from_page_to_page(browser: "Browser", vie
         assert light != dark and await page.evaluate(paper) == dark
 
 
-async def test_a_value_of_the_leaderboard_leads_to_the_reports_it_is_from(
-    browser: "Browser", viewer: Reader
-) -> None:
+async def test_leaderboard_value_leads_to_its_reports(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, f"{viewer.url}leaderboard") as page:
         cell = page.locator("td[data-metric] a").first
         shown = await cell.inner_text()

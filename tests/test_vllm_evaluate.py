@@ -52,7 +52,7 @@ def adjudge(
     return json.loads(done.stdout)
 
 
-def test_the_example_completes_and_is_asked_once(config: Path) -> None:
+def test_example_completes_and_is_asked_once(config: Path) -> None:
     first = adjudge("evaluate", config, codes=(3,))
     judgments = pq.read_table(config.parent / "store" / "judgments").to_pylist()
     assert Counter(row["reason"] for row in judgments) == {None: first["from_judge"]}
@@ -62,7 +62,7 @@ def test_the_example_completes_and_is_asked_once(config: Path) -> None:
     assert second["unscored"] == 8
 
 
-def test_the_doctor_loads_the_model_and_asks_it_where_vllm_never_ran(config: Path) -> None:
+def test_doctor_loads_and_asks_the_model_on_first_use(config: Path) -> None:
     # Unlike -c it is a file, which vLLM is not to import.
     script = str(Path(sys.executable).with_name("adjudge"))
     cache = str(config.parent / "vllm")

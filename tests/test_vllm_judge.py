@@ -65,7 +65,7 @@ async def unfinished(judge: VLLMJudge) -> int:
     return found
 
 
-async def test_every_type_of_question_is_answered_as_its_schema_says(judge: VLLMJudge) -> None:
+async def test_every_question_type_is_answered_within_its_schema(judge: VLLMJudge) -> None:
     questions = [example(kind, language) for kind in question_types() for language in ("en", "zh")]
     replies = await answers(judge, questions)
     for question, reply in zip(questions, replies, strict=True):
@@ -79,7 +79,7 @@ async def test_every_type_of_question_is_answered_as_its_schema_says(judge: VLLM
     assert len(questions) >= 50
 
 
-async def test_expected_scores_are_the_model_s_own_distribution(judge: VLLMJudge) -> None:
+async def test_expected_scores_are_the_distribution_of_the_model(judge: VLLMJudge) -> None:
     expecting = local_vllm.judge(scoring="expected")
     expecting._loading = judge._loading  # both on one engine
     values = (0.0, 0.5, 1.0, 2.0, 10.0)
@@ -122,7 +122,7 @@ def _probabilities(prompt: list[int], labels: list[tuple[int, ...]]) -> list[flo
     return found
 
 
-async def test_expected_scores_apply_to_answers_of_one_value_only(judge: VLLMJudge) -> None:
+async def test_expected_scores_need_a_single_value(judge: VLLMJudge) -> None:
     expecting = local_vllm.judge(scoring="expected")
     expecting._loading = judge._loading
     kinds = {kind.__name__: example(kind) for kind in question_types()}
@@ -135,7 +135,7 @@ async def test_expected_scores_apply_to_answers_of_one_value_only(judge: VLLMJud
         assert one_value == (name in ("RubricPoints", "OverallMark", "DepthQuality"))
 
 
-async def test_an_answer_cut_off_twice_is_truncated(judge: VLLMJudge) -> None:
+async def test_answer_cut_off_twice_is_truncated(judge: VLLMJudge) -> None:
     question = Long(context=report("cut"), topic="cut")
     key = (Essay, 0, ())
     whole = judge._form(question)
@@ -149,7 +149,7 @@ async def test_an_answer_cut_off_twice_is_truncated(judge: VLLMJudge) -> None:
     assert reply.usage.completion_tokens == 40
 
 
-async def test_a_context_beyond_the_window_is_told_before_anything_is_sent(judge: VLLMJudge) -> None:
+async def test_context_beyond_the_window_is_refused_before_sending(judge: VLLMJudge) -> None:
     engine = await judge.start()
     sent = next(engine._requests)
     reply = await judge.answer(quick(report("long", 3_000), 0), asked())
@@ -158,7 +158,7 @@ async def test_a_context_beyond_the_window_is_told_before_anything_is_sent(judge
     assert next(engine._requests) == sent + 1
 
 
-async def test_a_full_queue_is_unavailable(judge: VLLMJudge) -> None:
+async def test_full_queue_is_unavailable(judge: VLLMJudge) -> None:
     scheduler = (await judge.start())._engine.scheduler_config
     scheduler.max_num_queued_reqs = 1
     try:
@@ -172,7 +172,7 @@ async def test_a_full_queue_is_unavailable(judge: VLLMJudge) -> None:
     assert set(reasons) <= {None, "judge_unavailable"}
 
 
-async def test_an_abort_inside_vllm_is_unavailable(judge: VLLMJudge) -> None:
+async def test_abort_inside_vllm_is_unavailable(judge: VLLMJudge) -> None:
     engine = (await judge.start())._engine
     waiting = asyncio.ensure_future(judge.answer(Long(context=report("abort")), asked()))
     await until(lambda: engine.get_num_unfinished_requests() == 1)
@@ -181,7 +181,7 @@ async def test_an_abort_inside_vllm_is_unavailable(judge: VLLMJudge) -> None:
     assert reply.reason == "judge_unavailable"
 
 
-async def test_a_cancelled_question_is_aborted(judge: VLLMJudge) -> None:
+async def test_cancelled_question_is_aborted(judge: VLLMJudge) -> None:
     engine = (await judge.start())._engine
     waiting = asyncio.ensure_future(judge.answer(Long(context=report("cancel")), asked()))
     await until(lambda: engine.get_num_unfinished_requests() == 1)
@@ -192,7 +192,7 @@ async def test_a_cancelled_question_is_aborted(judge: VLLMJudge) -> None:
     assert not judge._queue._groups
 
 
-async def test_a_deadline_ends_a_question_wherever_it_is(judge: VLLMJudge) -> None:
+async def test_deadline_ends_a_question_at_any_stage(judge: VLLMJudge) -> None:
     now = asyncio.get_running_loop().time
     past = await judge.answer(Long(context=report("late")), asked(deadline=now() - 1))
     during = await judge.answer(Long(context=report("late")), asked(deadline=now() + 0.3))
@@ -200,7 +200,7 @@ async def test_a_deadline_ends_a_question_wherever_it_is(judge: VLLMJudge) -> No
     assert await unfinished(judge) == 0
 
 
-async def test_a_request_that_takes_too_long_is_a_timeout(judge: VLLMJudge) -> None:
+async def test_slow_request_is_a_timeout(judge: VLLMJudge) -> None:
     hasty = local_vllm.judge(timeout_s=0.2)
     hasty._loading = judge._loading
     reply = await hasty.answer(Long(context=report("slow")), asked())
@@ -208,7 +208,7 @@ async def test_a_request_that_takes_too_long_is_a_timeout(judge: VLLMJudge) -> N
     assert await unfinished(judge) == 0
 
 
-async def test_media_are_not_taken(judge: VLLMJudge) -> None:
+async def test_media_are_unsupported(judge: VLLMJudge) -> None:
     from adjudge.judges import Media
 
     context = Context.of(Media("a", "image/png", "AA=="), report="text")
@@ -242,7 +242,7 @@ async def test_sixty_questions_compute_one_context_once(judge: VLLMJudge) -> Non
     assert computed <= 1.05 * least_computed(prompts, engine.block)
 
 
-async def test_the_same_questions_one_by_one_get_the_same_answers(judge: VLLMJudge) -> None:
+async def test_sequential_questions_get_the_same_answers(judge: VLLMJudge) -> None:
     questions = [example(kind) for kind in question_types()[::4]]
     rounds = []
     for _ in range(2):
@@ -251,7 +251,7 @@ async def test_the_same_questions_one_by_one_get_the_same_answers(judge: VLLMJud
     assert rounds[0] == rounds[1]
 
 
-async def test_seeds_decide_what_is_drawn(judge: VLLMJudge) -> None:
+async def test_seed_determines_the_sampled_text(judge: VLLMJudge) -> None:
     warm = local_vllm.judge(temperature=1.0)
     warm._loading = judge._loading
     question = Long(context=report("seeds"), topic="seeds")
@@ -265,7 +265,7 @@ async def test_seeds_decide_what_is_drawn(judge: VLLMJudge) -> None:
     assert await drawn(2) != first
 
 
-async def test_a_higher_priority_overtakes_what_waits(judge: VLLMJudge) -> None:
+async def test_higher_priority_overtakes_waiting_questions(judge: VLLMJudge) -> None:
     kept, judge._queue = judge._queue, ContextQueue(4, capacity=math.inf)
     done: list[str] = []
 
@@ -286,7 +286,7 @@ async def test_a_higher_priority_overtakes_what_waits(judge: VLLMJudge) -> None:
     assert done.index("reward") <= 4
 
 
-async def test_asleep_it_holds_what_comes_and_answers_it_awake(judge: VLLMJudge) -> None:
+async def test_sleeping_judge_holds_questions_and_answers_them_awake(judge: VLLMJudge) -> None:
     engine = (await judge.start())._engine
     before = asyncio.ensure_future(judge.answer(Long(context=report("sleep")), asked()))
     await until(lambda: engine.get_num_unfinished_requests() == 1)
@@ -310,7 +310,7 @@ async def test_asleep_it_holds_what_comes_and_answers_it_awake(judge: VLLMJudge)
         ({"max_context": 10**9}, "cannot load"),
     ],
 )
-async def test_a_model_that_cannot_be_loaded_stops_the_run(settings: dict[str, Any], said: str) -> None:
+async def test_unloadable_model_stops_the_run(settings: dict[str, Any], said: str) -> None:
     made = local_vllm.judge(**settings)
     for _ in range(2):
         with pytest.raises(JudgeError, match=said):
@@ -318,7 +318,7 @@ async def test_a_model_that_cannot_be_loaded_stops_the_run(settings: dict[str, A
     await made.close()
 
 
-async def test_closed_at_work_it_ends_without_a_word_of_death(caplog: pytest.LogCaptureFixture) -> None:
+async def test_closing_a_busy_judge_logs_no_engine_death(caplog: pytest.LogCaptureFixture) -> None:
     made = local_vllm.judge()
     working = asyncio.ensure_future(made.answer(Long(context=report("closed")), asked()))
     states = (await made.start())._engine.output_processor.request_states
@@ -343,7 +343,7 @@ async def small() -> AsyncIterator[VLLMJudge]:
     await made.close()
 
 
-async def test_contexts_that_outgrow_the_cache_are_computed_once(small: VLLMJudge) -> None:
+async def test_contexts_larger_than_the_cache_are_computed_once(small: VLLMJudge) -> None:
     made, engine = small, await small.start()
     contexts = [report(f"small {number}", 180) for number in range(8)]
     questions: list[Question[Any]] = [quick(context, n) for context in contexts for n in range(16)]
@@ -358,7 +358,7 @@ async def test_contexts_that_outgrow_the_cache_are_computed_once(small: VLLMJudg
     assert computed <= 1.25 * least_computed(prompts, engine.block)
 
 
-async def test_a_dead_engine_stops_the_run(small: VLLMJudge) -> None:
+async def test_dead_engine_stops_the_run(small: VLLMJudge) -> None:
     """The last test: nothing can be asked of this judge any more."""
     engine = (await small.start())._engine
     waiting: list[Awaitable[Reply[Any]]] = [

@@ -115,7 +115,7 @@ async def until(condition: Callable[[], Any]) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_every_type_of_question_is_answered_as_its_schema_says(judge: OpenAIJudge) -> None:
+async def test_every_question_type_is_answered_within_its_schema(judge: OpenAIJudge) -> None:
     questions = [example(kind, language) for kind in question_types() for language in ("en", "zh")]
     replies = await answers(judge, questions)
     for question, reply in zip(questions, replies, strict=True):
@@ -130,7 +130,7 @@ async def test_every_type_of_question_is_answered_as_its_schema_says(judge: Open
     assert sum(reply.usage.cached_tokens > 0 for reply in replies) > len(replies) / 2
 
 
-async def test_an_answer_cut_off_twice_is_truncated(server: Server) -> None:
+async def test_answer_cut_off_twice_is_truncated(server: Server) -> None:
     made, question = judge_of(server), Long(context=report("cut"), topic="cut")
     made._requests.form(question).max_tokens = 20
     [reply] = await answers(made, [question])
@@ -139,13 +139,13 @@ async def test_an_answer_cut_off_twice_is_truncated(server: Server) -> None:
     assert reply.usage.completion_tokens == 40
 
 
-async def test_a_context_beyond_the_window_is_an_overflow(judge: OpenAIJudge) -> None:
+async def test_context_beyond_the_window_is_an_overflow(judge: OpenAIJudge) -> None:
     [reply] = await answers(judge, [quick(report("long", 3_000), 0)])
     assert reply.reason == "context_overflow", reply
     assert "context length" in reply.text
 
 
-async def test_a_full_server_is_unavailable_and_answers_who_asks_again(server: Server) -> None:
+async def test_full_server_is_unavailable_and_answers_a_retry(server: Server) -> None:
     made, patient = judge_of(server, max_in_flight=1_000), judge_of(server, retries=20, max_in_flight=1_000)
     context, extra = report("full"), 10
     questions = [quick(context, n) for n in range(QUEUE + extra)]
@@ -165,7 +165,7 @@ async def test_a_full_server_is_unavailable_and_answers_who_asks_again(server: S
     await patient.close()
 
 
-async def test_an_abort_inside_the_server_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
+async def test_abort_inside_the_server_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
     waiting = at_work(judge, "abort")
     while not any(task.done() for task in waiting):  # what is on its way to the engine is not aborted
         await post(server, "/abort_requests", {})
@@ -174,9 +174,7 @@ async def test_an_abort_inside_the_server_is_unavailable(server: Server, judge: 
     assert "judge_unavailable" in reasons and reasons <= {None, "judge_unavailable"}
 
 
-async def test_a_cancelled_question_and_one_out_of_time_are_aborted(
-    server: Server, judge: OpenAIJudge
-) -> None:
+async def test_cancelled_and_expired_questions_are_aborted(server: Server, judge: OpenAIJudge) -> None:
     before = await finished(server)
     with stopped(server):
         waiting = at_work(judge, "cancel")
@@ -201,7 +199,7 @@ async def test_a_cancelled_question_and_one_out_of_time_are_aborted(
     assert await finished(server) == before + 1
 
 
-async def test_the_same_questions_one_by_one_get_the_same_answers(server: Server, judge: OpenAIJudge) -> None:
+async def test_sequential_questions_get_the_same_answers(server: Server, judge: OpenAIJudge) -> None:
     questions = [example(kind) for kind in question_types()[::8]]
     rounds = []
     for _ in range(2):
@@ -241,9 +239,7 @@ async def aborting_after(server: Server, some: int) -> AsyncIterator[str]:
     assert aborted
 
 
-async def test_evaluate_completes_and_asks_again_only_what_failed_transiently(
-    server: Server, tmp_path: Path
-) -> None:
+async def test_evaluate_retries_only_transient_failures(server: Server, tmp_path: Path) -> None:
     async with aborting_after(server, 30) as url:
 
         async def evaluated() -> dict[str, Any]:
@@ -274,7 +270,7 @@ async def test_evaluate_completes_and_asks_again_only_what_failed_transiently(
         assert third["unscored"] == ALWAYS_UNSCORED
 
 
-async def test_doctor_says_that_the_server_answers(server: Server, tmp_path: Path) -> None:
+async def test_doctor_reports_that_the_server_answers(server: Server, tmp_path: Path) -> None:
     config = world(tmp_path, judge=f"openai:{server.url}#judge")
     process = await asyncio.create_subprocess_exec(
         *(*ADJUDGE, "doctor", str(config), "--json"), stdout=asyncio.subprocess.PIPE
@@ -286,7 +282,7 @@ async def test_doctor_says_that_the_server_answers(server: Server, tmp_path: Pat
     assert found["vllm (optional)"][0].isdigit()
 
 
-async def test_a_dead_engine_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
+async def test_dead_engine_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
     """The last test: this server answers nothing any more."""
     with stopped(server) as engine:
         waiting = at_work(judge, "dying")

@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
-def test_a_copy_elsewhere_is_the_same_model(folder: Path, tmp_path: Path) -> None:
+def test_copied_folder_is_the_same_model(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     copy = Path(shutil.copytree(folder, tmp_path / "other" / "tiny"))
     (copy / "README.md").write_text("something else")
@@ -30,13 +30,13 @@ def test_a_copy_elsewhere_is_the_same_model(folder: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["config.json", "chat_template.jinja", "model.safetensors"])
-def test_whatever_changes_makes_another_model(folder: Path, name: str) -> None:
+def test_any_change_makes_another_model(folder: Path, name: str) -> None:
     before = identity_of(str(folder), "")
     (folder / name).write_bytes(b"changed")
     assert identity_of(str(folder), "") != before
 
 
-def test_with_a_revision_the_weights_are_taken_at_its_word(folder: Path) -> None:
+def test_revision_replaces_the_weight_hash(folder: Path) -> None:
     before = identity_of(str(folder), "r1")
     assert identity_of(str(folder), "r2") != before
     (folder / "model.safetensors").write_bytes(b"changed")
@@ -45,7 +45,7 @@ def test_with_a_revision_the_weights_are_taken_at_its_word(folder: Path) -> None
     assert identity_of(str(folder), "r1") != before
 
 
-def test_a_name_is_told_by_its_revision(caplog: pytest.LogCaptureFixture) -> None:
+def test_model_name_is_identified_by_its_revision(caplog: pytest.LogCaptureFixture) -> None:
     assert identity_of("org/model", "r1") == ("org/model", "revision=r1")
     with caplog.at_level(logging.WARNING):
         assert identity_of("org/model", "")[1] == "revision=unstated"
@@ -53,11 +53,11 @@ def test_a_name_is_told_by_its_revision(caplog: pytest.LogCaptureFixture) -> Non
 
 
 @pytest.mark.parametrize("path", ["/no/such/folder", "./none", "~/none"])
-def test_a_path_without_a_folder_says_so(path: str) -> None:
+def test_missing_model_folder_is_a_judge_error(path: str) -> None:
     with pytest.raises(JudgeError, match="no such folder"):
         identity_of(path, "")
 
 
-def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
+def test_folder_without_a_model_is_a_judge_error(tmp_path: Path) -> None:
     with pytest.raises(JudgeError, match="holds no model"):
         identity_of(str(tmp_path), "")

@@ -17,7 +17,7 @@ def names(tmp_path_factory) -> set[str]:
     return set(zipfile.ZipFile(build_wheel(tmp_path_factory.mktemp("wheel"))).namelist())
 
 
-def test_it_holds_all_that_is_read(names):
+def test_wheel_holds_every_file_that_is_read(names):
     tracked = subprocess.run(
         ["git", "ls-files", *FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True
     )
@@ -29,5 +29,5 @@ def test_it_holds_all_that_is_read(names):
     assert wanted - names == set()
 
 
-def test_it_holds_nothing_else_of_the_checkout(names):
+def test_wheel_holds_nothing_else_of_the_checkout(names):
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "adjudge/tests"))]
