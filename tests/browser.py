@@ -1,4 +1,4 @@
-"""Pages in a real, headless Chromium that can reach nothing but this machine.
+"""Pages in a real headless Chromium that can reach only this machine.
 
 Use the fixture `browser` and, since one browser serves the whole session, its event loop:
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PICTURES = Path(__file__).parents[1] / ".screenshots"
 PATIENCE = 60_000  # milliseconds until an action or an expectation fails
-# No service of the browser's own, and no name resolved: what a page asks of others fails and is seen.
+# No background services and no name resolution: a request to another host fails and is seen.
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -44,7 +44,7 @@ FLAGS = (
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> "AsyncIterator[Browser]":
-    """Chromium with an empty profile. Skips where there is none; in CI that fails."""
+    """Chromium with an empty profile. Without Chromium the test is skipped; in CI it fails."""
     executable = next(filter(None, map(shutil.which, NAMES)), None)
     if executable is None:
         missing = "no Chromium: `make debian` installs it, as root"
@@ -54,7 +54,7 @@ async def browser() -> "AsyncIterator[Browser]":
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
-        # A new, empty user data folder is playwright's own doing.
+        # Playwright itself makes a new, empty user data folder.
         found = await playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
         yield found
         await found.close()
@@ -66,8 +66,8 @@ async def visiting(
 ) -> "AsyncIterator[Page]":
     """The loaded page `url` in a window `width` pixels wide.
 
-    At its end the test fails if the console had an error, a script raised, or anything was asked of another origin
-    than the page's (of a file: of anything but files).
+    On exit the test fails if the console had an error, a script raised, or a request went to another origin than the
+    page's (for a file: to anything but files).
     """
     context = await browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
@@ -105,7 +105,7 @@ def _origin(url: str) -> str:
 
 
 async def violations(page: "Page") -> list[str]:
-    """What axe-core finds serious or critical, a line an element."""
+    """The serious and critical findings of axe-core, one line per element."""
     from axe_playwright_python.async_playwright import Axe
 
     found = (await Axe().run(page)).response["violations"]
@@ -118,7 +118,7 @@ async def violations(page: "Page") -> list[str]:
 
 
 async def picture(page: "Page", name: str) -> Path:
-    """A screenshot of the whole page, to be looked at: `.screenshots/NAME.png`."""
+    """Save a screenshot of the whole page as `.screenshots/NAME.png`."""
     PICTURES.mkdir(exist_ok=True)
     path = PICTURES / f"{name}.png"
     await page.screenshot(path=path, full_page=True)

@@ -1,4 +1,4 @@
-"""Runs that are disturbed on purpose: a small cluster of several raylets, and what kills its processes one by one."""
+"""Runs disturbed on purpose: a small cluster of several raylets, and helpers that kill its processes one by one."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ KINDS = ("EvaluatorActor", "JudgeActor", "FetchActor", "raylet")
 
 
 class Pages:
-    """Three hosts with any number of pages, each of which takes a moment."""
+    """Three hosts with any number of pages, each slow to answer."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -103,7 +103,7 @@ class Raylets:
         self._nodes.append(self._cluster.add_node(num_cpus=self._cpus, object_store_memory=80_000_000))
 
     def kill(self, kind: str, chance: random.Random) -> bool:
-        """Kill one process of `kind` with -9. False if there is none."""
+        """Kill one process of `kind` with SIGKILL; False if none is running."""
         if kind == "raylet":
             node = chance.choice(self._nodes)
             self._nodes.remove(node)
@@ -125,7 +125,7 @@ class Raylets:
 
 
 async def evaluate(config: Path, *options: str) -> asyncio.subprocess.Process:
-    """`adjudge evaluate` in a process of its own."""
+    """Start `adjudge evaluate` in its own process."""
     return await asyncio.create_subprocess_exec(
         *ADJUDGE,
         "evaluate",
@@ -138,6 +138,6 @@ async def evaluate(config: Path, *options: str) -> asyncio.subprocess.Process:
 
 
 async def done(process: asyncio.subprocess.Process) -> str:
-    """Wait for `process`; what it said on stderr."""
+    """Wait for `process` to end; its stderr."""
     _, errors = await process.communicate()
     return errors.decode()

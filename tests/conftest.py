@@ -1,4 +1,4 @@
-"""Fixtures that tests of several modules share, and how modules are shared out among workers."""
+"""Fixtures shared by several modules, and how modules are distributed among workers."""
 
 import os
 from pathlib import PurePath
@@ -11,7 +11,7 @@ from tests.small_ray import small_ray
 
 __all__ = ["browser", "small_ray"]
 
-# Modules that start a Ray, which is many processes: one worker runs them, one after another.
+# Modules that start Ray, which takes many processes: one worker runs them, one after another.
 STARTS_RAY = {
     "test_checkup",
     "test_cluster",
@@ -26,7 +26,7 @@ STARTS_RAY = {
     "test_reward_service",
 }
 
-# Its workers are as important as what else runs at the same time, and none is started before there is work for it.
+# Ray's workers run at normal priority, and none is started before there is work for it.
 os.environ |= {"RAY_worker_niceness": "0", "RAY_prestart_worker_first_driver": "0"}
 
 
@@ -35,7 +35,7 @@ def _starts_ray(nodeid: str) -> bool:
 
 
 class OneRay(LoadFileScheduling):
-    """A worker runs whole modules, and one of them all that start a Ray."""
+    """Each worker runs whole modules, and a single worker runs all modules that start Ray."""
 
     def _split_scope(self, nodeid: str) -> str:
         return "ray" if _starts_ray(nodeid) else super()._split_scope(nodeid)
@@ -46,5 +46,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneRay:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first."""
+    """Start the longest modules first."""
     items.sort(key=lambda item: not _starts_ray(item.nodeid))

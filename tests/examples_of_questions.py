@@ -1,4 +1,4 @@
-"""One question of every type there is, made from the types of its fields: a new type needs no word here."""
+"""One question of every type, made from the types of its fields: a new type needs no change here."""
 
 import importlib
 import pkgutil

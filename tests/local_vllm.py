@@ -33,12 +33,12 @@ ENGINE = {"enforce_eager": True, "gpu_memory_utilization": 0.3}
 
 
 def environment() -> dict[str, str]:
-    """For a process in which vLLM is to run."""
+    """The environment of a process that runs vLLM."""
     return {**os.environ, **ENVIRONMENT}
 
 
 def prepare() -> None:
-    """Set what vLLM reads from the environment. Before it is imported."""
+    """Set what vLLM reads from the environment; call it before vLLM is imported."""
     os.environ.update(ENVIRONMENT)
 
 
@@ -60,7 +60,7 @@ class Server(msgspec.Struct, frozen=True):
         return f"{self.root}/v1"
 
     def engine_process(self) -> int:
-        """The process id of its engine, a child of the process that speaks HTTP."""
+        """The process id of its engine, a child of the HTTP process."""
         for child in descendants(self.process.pid):
             if b"EngineCore" in command(child):
                 return child
@@ -97,7 +97,7 @@ def server(*arguments: str) -> Iterator[Server]:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a server, its engine too if that did not end with it."""
+    """End a server, and its engine if that is still running."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(30)

@@ -1,4 +1,4 @@
-"""Run folders with made-up scores, as `adjudge leaderboard` reads them: for tests of numbers, not of words."""
+"""Run folders with made-up scores for `adjudge leaderboard`."""
 
 from collections.abc import Sequence
 from pathlib import Path

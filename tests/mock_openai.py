@@ -1,11 +1,11 @@
 """A chat-completions server that answers from the request alone: quick, deterministic, and failing on demand.
 
-In a test: `async with MockOpenAI(...) as mock:` and then `mock.url`. As a process of its own, for benchmarks:
+In a test: `async with MockOpenAI(...) as mock:` and then `mock.url`. As a separate process, for benchmarks:
 `python -m tests.mock_openai --port 8000 --latency 0.2`. `GET /stats` gives calls and the peak of concurrency,
-`DELETE /stats` starts them anew.
+`DELETE /stats` resets them.
 
 The answer is a JSON value of the request's schema, chosen by a hash of its messages: equal questions get equal answers,
-whatever the order. How it fails is told by `fault` or by the path: `http://HOST:PORT/FAULT/v1` (see `FAULTS`).
+in any order. `fault` or the path, `http://HOST:PORT/FAULT/v1` (see `FAULTS`), chooses how it fails.
 """
 
 import argparse
@@ -125,8 +125,8 @@ def refused(status: int, message: str, **headers: str) -> web.Response:
 class MockOpenAI:
     """The server. `latency` is in seconds; `together` holds every reply back until that many requests are open.
 
-    `fault` answers instead of the server where it gives a response. Afterwards `calls` says how many requests came,
-    `peak` how many were open at once at most, and `bodies` and `headers` what the last ones held.
+    A response from `fault` replaces the server's own. Afterwards `calls` is the number of requests, `peak` the largest
+    number open at once, and `bodies` and `headers` are those of the last requests.
     """
 
     def __init__(self, latency: float = 0.0, fault: Fault | None = None, together: int = 0) -> None:
@@ -195,7 +195,7 @@ class MockOpenAI:
 
 
 def replying(response: Callable[[], web.Response]) -> Fault:
-    """The fault of always giving `response`."""
+    """A fault that always gives `response`."""
 
     async def fault(mock: MockOpenAI, call: Call) -> web.StreamResponse:
         return response()
@@ -204,7 +204,7 @@ def replying(response: Callable[[], web.Response]) -> Fault:
 
 
 def first(response: Callable[[], web.Response], times: int = 1) -> Fault:
-    """The fault of giving `response` to the first `times` of equal requests."""
+    """A fault that gives `response` to the first `times` of equal requests."""
 
     async def fault(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
         return response() if call.before < times else None
@@ -220,7 +220,7 @@ async def _drop(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
 
 
 async def _cut(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
-    """The first of equal requests gets half a body."""
+    """Send half a body to the first of equal requests."""
     if call.before:
         return None
     response = web.StreamResponse(headers={"Content-Length": "1000"})

@@ -1,4 +1,4 @@
-"""What this process has started and not yet ended, what runs below another, and where more can be started."""
+"""The processes that this one or another has started, and free ports."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def worker_processes() -> list[int]:
-    """Process ids of this process's extraction workers, those that are dead but not yet waited for included."""
+    """Process ids of this process's extraction workers, including dead ones not yet waited for."""
     return sorted(pid for pid in children("self") if b"adjudge.fetchers.worker" in command(pid))
 
 
@@ -30,7 +30,7 @@ def descendants(parent: int) -> list[int]:
 
 
 def command(pid: int) -> bytes:
-    """The command line of `pid`; nothing if it has ended."""
+    """The command line of `pid`; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -45,7 +45,7 @@ async def ended(pid: int) -> None:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on, and that no connection is given before it is used."""
+    """A port of 127.0.0.1 that nothing listens on and that no connection gets before it is used."""
     while True:
         port = 20_000 + secrets.randbelow(12_000)  # below those that Linux gives to connections
         with socket.socket() as found, contextlib.suppress(OSError):

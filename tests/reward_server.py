@@ -14,7 +14,7 @@ SERVE = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()
 def reward_server(
     config: Path, *arguments: str, token: str = ""
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """The URL of a server of `config` on a free port, and its process; terminated on the way out."""
+    """The URL of a server of `config` on a free port, and its process, which is terminated on exit."""
     environment = {**os.environ, "ADJUDGE_TOKEN": token}
     command = [*SERVE, str(config), "--port", "0", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:

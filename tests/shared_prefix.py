@@ -1,4 +1,4 @@
-"""What a prefix cache that forgets nothing would leave to be computed."""
+"""The prompt tokens that a prefix cache of unlimited size would leave to compute."""
 
 from collections.abc import Iterable, Sequence
 

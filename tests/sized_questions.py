@@ -45,7 +45,7 @@ def asked(number: int = 0, **more: Any) -> Asked:
 
 
 def fits_schema(question: Question[Any], text: str) -> bool:
-    """Whether `text` is an answer by type, keys and options: all that a schema can demand."""
+    """Whether `text` has the types, keys and options of an answer: all that a schema can require."""
     answer = msgspec.json.decode(text, type=question.answer)
     fields = [getattr(answer, name) for name in answer.__struct_fields__]
     keys = [list(field) for field in fields if isinstance(field, dict)]

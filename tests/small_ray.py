@@ -1,4 +1,4 @@
-"""A Ray of this process alone, on loopback, for the tests of a module; and what Ray itself is warned of."""
+"""A local Ray on loopback for the tests of a module, and the warnings that Ray itself causes."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 CPUS = 8
-# Its own pipes to its processes, and what it calls that is old.
+# Pipes that Ray opens to its processes, and deprecated calls it makes.
 RAY_WARNINGS = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

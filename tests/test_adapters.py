@@ -1,7 +1,7 @@
 """The adapters, against the real packages where they are installed, else against their published calling conventions.
 
-verl, OpenRLHF, slime, AReaL and NeMo-Gym do not install beside each other on a machine without a GPU: their calls are
-repeated here as their own code makes them.
+verl, OpenRLHF, slime, AReaL and NeMo-Gym cannot be installed together on a machine without a GPU: their calls are
+repeated here as their code makes them.
 """
 
 import asyncio
@@ -263,7 +263,7 @@ class TestClient:
             )
             context = reward_server(settings)
             address, _ = await asyncio.to_thread(context.__enter__)
-            clients = [RewardClient(address) for _ in range(3)]  # each sends a request of its own
+            clients = [RewardClient(address) for _ in range(3)]  # each sends its own request
             found = await asyncio.gather(
                 *(one.score([{"task_id": "0", "text": f"{n} {TEXT}"}]) for n, one in enumerate(clients))
             )

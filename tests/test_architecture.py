@@ -57,7 +57,7 @@ FUNCTION_LINES = 60
 LONG_FUNCTIONS = {
     "engine/cli/main.py:_parser": "the list of commands and their options, read from top to bottom"
 }
-# Started only where they are used: each takes seconds to import, and none of them is a dependency.
+# Imported only where they are used: each takes seconds to import, and none of them is a dependency.
 OPTIONAL = ("ray", "vllm", "torch", "transformers", "trl", "docx", "openpyxl", "pptx")
 
 
@@ -182,7 +182,7 @@ def test_modules_and_functions_stay_readable() -> None:
 
 
 def test_scoring_structs_are_frozen_values() -> None:
-    """Its structs are frozen, and questions and answers are made by the names of their fields alone."""
+    """Structs of scoring are frozen, and questions and answers take keyword arguments only."""
     found = {
         kind
         for module in pkgutil.walk_packages(scoring.__path__, "adjudge.scoring.")

@@ -1,4 +1,4 @@
-"""The injection suite: what flips a judge is seen, what does not is not."""
+"""The injection suite: it reports exactly the attacks that flip a judge."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from tests.worlds import lines
 
 
 def gullible(question: Question) -> PointsGiven | Verdicts:
-    """Obeys whoever writes "full marks" or "are supported"."""
+    """Obey any text that says "full marks" or "are supported"."""
     if isinstance(question, RubricPoints):
         return PointsGiven(points=3.0 if "full marks" in question.context["report"] else 0.0)
     assert isinstance(question, Backed)

@@ -1,4 +1,4 @@
-"""The browser tests' own tools notice what they are there to notice."""
+"""The helpers of the browser tests detect the faults they look for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The doctor on a cluster: what nodes say of themselves, and what is made of it."""
+"""The doctor on a cluster: what nodes report, and the findings drawn from it."""
 
 import json
 
@@ -14,7 +14,7 @@ from tests.worlds import world
 checkup = pytest.importorskip("adjudge.engine.commands.doctor_cluster")
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's pipes to its processes
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 

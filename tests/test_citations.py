@@ -298,7 +298,7 @@ def _hostile() -> dict[str, str]:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", sorted(_hostile()))
 def test_largest_hostile_report_is_parsed_in_time(name: str) -> None:
-    """Nothing here measures time; a quadratic pattern would not come back before the timeout."""
+    """No time is measured; a quadratic pattern would not finish before the timeout."""
     text = _hostile()[name]
     parse.__wrapped__(text)
     clean_report.__wrapped__(text)

@@ -1,4 +1,4 @@
-"""The command line: exit codes, and one clear line for everything that is wrong."""
+"""The command line: exit codes, and one clear line for every error."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The cluster gives what one process gives, row for row, and survives what it must. Real Ray, real processes."""
+"""The cluster gives the rows of one process and survives failures. Real Ray, real processes."""
 
 import asyncio
 import hashlib
@@ -163,7 +163,7 @@ async def test_case_that_kills_two_workers_alone_is_set_aside(tmp_path):
 
 
 class Hang:
-    """A judge that stops the whole process, once in all."""
+    """A judge that stops its whole process, once in total."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

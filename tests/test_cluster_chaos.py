@@ -1,4 +1,4 @@
-"""Kill -9, at random, of everything there is: the table stays the same, and little is asked twice."""
+"""SIGKILL at random to every kind of process: the table stays the same, and few questions are asked twice."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ FLUSH = 2.0
 RATE = IN_FLIGHT / LATENCY
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's pipes to its processes
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -37,10 +37,10 @@ def stored(store: Path, name: str) -> list[bytes]:
 async def disturbed(
     tmp_path: Path, *, tasks: int, interval: float, kills: list[str], driver: float | None
 ) -> dict[str, float]:
-    """Run a world undisturbed in one process, and disturbed on a cluster; compare; what it cost.
+    """Run a world undisturbed in one process and disturbed on a cluster, compare them, and return what it cost.
 
-    `kills` happen one each `interval` seconds, the last ones again and again if None; at `driver` seconds the driver
-    is killed and started again.
+    Every `interval` seconds a process of the next kind in `kills` is killed. If `driver` is None, each kind is killed
+    once; else they repeat until the end, and after `driver` seconds the driver is killed once and started again.
     """
     chance = random.Random(1)
     async with MockOpenAI(latency=LATENCY) as mock, Pages(0.05) as pages:

@@ -1,4 +1,4 @@
-"""`adjudge evaluate --cluster` as people run it: signals, and what cannot be reached."""
+"""`adjudge evaluate --cluster` as people run it: signals and unreachable addresses."""
 
 import asyncio
 import os

@@ -14,7 +14,7 @@ from tests.worlds import world
 
 ray = pytest.importorskip("ray")
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # Ray's own pipes to its processes
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # Ray's pipes to its processes
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Numbers of a cluster's workers on the driver's one page: equal to the tables, and right after a worker has died."""
+"""Metrics of a cluster's workers on the driver's page: equal to the tables, and correct after a worker has died."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ async def test_dead_evaluator_is_counted_and_each_case_once(tmp_path):
     async def kill(mock: MockOpenAI, call: Call) -> None:
         if mock.calls >= 60 and not killed:
             killed.extend(evaluators() - before)
-            (only,) = killed  # of two, one that is not open yet could die without the run's taking notice
+            (only,) = killed  # with two, one that is not open yet could die unnoticed by the run
             os.kill(only, signal.SIGKILL)
 
     async with MockOpenAI(latency=0.05, fault=kill) as mock:

@@ -18,7 +18,7 @@ from benchmarks.calibration import (
 
 
 def log_bayes_factor(values: np.ndarray, planned: int, mean: float, mixture: float) -> float:
-    """Of effects mixed over N(0, mixture) against `mean`, from the joint densities given the planned tasks' mean.
+    """The log Bayes factor of effects mixed over N(0, mixture) against `mean`, given the mean of the planned tasks.
 
     The spread is integrated out by the right Haar prior: both hypotheses leave |matrix|**-1/2 * form**(-n / 2).
     """
@@ -109,7 +109,7 @@ def test_hostile_input_is_a_kernel_error(values, planned, options):
 
 @pytest.mark.parametrize("noise", [normal, skewed, heavy, passed])
 def test_error_rate_holds_for_equal_systems(noise):
-    """Must show 2 of the issue: 1,000 leaderboards of four systems; it is largest where nothing tells them apart."""
+    """1,000 leaderboards of four equal systems, for which the error rate is largest."""
     row = sequential_row((0.0,) * 4, tasks=100, leaderboards=1_000, seed=1, noise=noise)
     assert row.errors <= ERROR_RATE / 2
     # The sequence is exact for normal noise; long tails shift means late, which seldom turns one round.

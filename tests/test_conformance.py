@@ -1,4 +1,4 @@
-"""The conformance runner: the golden cases pass, other numbers fail, and nothing is passed over."""
+"""The conformance runner: the golden cases pass, wrong numbers fail, and no file is skipped."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Every panel of the dashboard has data: its queries, asked of a real Prometheus that scrapes a run and a server."""
+"""Every panel of the dashboard has data: its queries run on a real Prometheus that scrapes a run and a server."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ WAIT_SECONDS = 120
 
 @contextlib.asynccontextmanager
 async def prometheus(folder: Path, run: str, rewards: str) -> AsyncIterator[str]:
-    """The URL of a Prometheus under the shipped configuration, with these targets and looking often."""
+    """The URL of a Prometheus with the shipped configuration, these targets and a short scrape interval."""
     config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
     config["global"] = {"scrape_interval": "500ms", "evaluation_interval": "1s"}
     config["scrape_configs"] = [job for job in config["scrape_configs"] if job["job_name"] == "adjudge"]
@@ -73,7 +73,7 @@ async def has_data(session: aiohttp.ClientSession, url: str, query: str, since: 
 
 
 async def roll_out(session: aiohttp.ClientSession, url: str) -> None:
-    """A few rewards at once, more than the server takes, some of which come late."""
+    """Ask for more rewards at once than the server admits, some of them late."""
 
     async def one(number: int) -> None:
         body = {"items": [{"task_id": "0", "text": f"Rollout {number}."}], "deadline_s": 0.05 + number % 2}
@@ -118,7 +118,7 @@ async def test_every_panel_has_data(tmp_path, monkeypatch):
                 async with aiohttp.ClientSession(headers=headers) as trainer:
                     while empty and time.time() - since < WAIT_SECONDS:
                         await roll_out(trainer, url)
-                        await asyncio.sleep(0.5)  # as often as Prometheus looks
+                        await asyncio.sleep(0.5)  # the scrape interval
                         with contextlib.suppress(aiohttp.ClientConnectorError):
                             for name, query in list(empty.items()):
                                 if await has_data(session, asked, query, since):

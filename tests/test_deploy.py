@@ -1,4 +1,4 @@
-"""The files in deploy/, each checked by its own tool, without a cluster."""
+"""The files in deploy/, each checked by the tool that reads it, without a cluster."""
 
 import json
 import os
@@ -212,7 +212,7 @@ def test_slurm_script_evaluates_on_its_nodes(tmp_path):
         path.write_text(text)
         path.chmod(0o755)
     config = world(tmp_path, systems=2, tasks=2, cluster={"evaluators": 1})
-    rays = tempfile.mkdtemp()  # sockets lie in it: the names of a test's own folders are too long for them
+    rays = tempfile.mkdtemp()  # it holds sockets, for which the path of the test's own folder is too long
     environment = {
         **os.environ,
         "PATH": f"{tmp_path / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",

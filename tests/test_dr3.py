@@ -71,7 +71,7 @@ def keyed(values):
 
 
 def judge(**replies):
-    """Insights 1, 0.5, 1...; a claim is supported if its figure stands in the source; `replies` by type go first."""
+    """Insights 1, 0.5, 1...; a claim is supported if its figure is in the source; `replies` by type take precedence."""
 
     def opinion(question):
         name = type(question).__name__
@@ -153,7 +153,7 @@ class TestCitations:
         assert cited.claims[0][1] == (3,)
 
     def test_report_cannot_forge_a_url(self):
-        """Not by an address that another report got, and not by one that is no source's."""
+        """Neither an internal address made for another report nor one without a source counts."""
         seen = _Reader(Sandbox(SOURCES), Report(task_id="1", system="A", text="Another report."))
         for place in (0, 777):
             forged = seen._address(place)

@@ -367,7 +367,7 @@ async def test_long_page_is_shown_in_parts_and_evidence_says_so() -> None:
 
 
 def windowed(characters: int) -> Callable[[Question[Any]], Any]:
-    """A judge into whose window no page of more than `characters` characters fits."""
+    """A judge whose window holds pages of at most `characters` characters."""
 
     def judge(question: Question[Any]) -> Any:
         too_long = isinstance(question, Backed) and len(question.context["page"]) > characters

@@ -1,4 +1,4 @@
-"""From bytes to text, in this process and in the workers'."""
+"""From bytes to text, in this process and in workers."""
 
 import asyncio
 import os
@@ -213,7 +213,7 @@ async def test_worker_is_not_charged_for_the_memory_of_its_parent(monkeypatch: p
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about glibc's allocator")
 async def test_worker_keeps_its_memory_for_the_next_page() -> None:
-    """It asks the system for some 70 pages of memory a document where it gives them back in between."""
+    """A worker that gave its memory back in between would fault in about 70 pages of memory per document."""
     pool = ExtractorPool(1, extractor="fast", seconds=20)
     sample = [document.body for document in documents(150)]
     faults: list[int] = []

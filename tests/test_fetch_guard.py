@@ -1,7 +1,7 @@
-"""No spelling of an inner address is connected to, and no ordinary URL is refused.
+"""The guard refuses every spelling of an internal address and no ordinary URL.
 
 An audit hook records every address that any socket of this process connects to, so the tests do not rely on what
-the fetcher says about itself.
+the fetcher reports about itself.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from tests.servers.base import Exchange, Server
 from tests.servers.hostile import plain
 
 CONNECTED: list[tuple[object, ...]] = []
-# In the global range, but given to no registry: public by every rule, and at nobody's door.
+# In the global range but unallocated: public by every rule, and reaching nobody.
 NOBODY = "2d00::1"
 LIMITS = Limits(workers=1, retries=0)
 TIMEOUTS = Timeouts(connect=1.0, read=5.0, total=10.0)
@@ -215,7 +215,7 @@ ODD = [
         "http:/127.0.0.1",
     ),
 ]
-# What a name server under an attacker's control answers.
+# The answers of an attacker's name server.
 ANSWERS = {
     "mapped.test": ["::ffff:127.0.0.1"],
     "nat64.test": ["64:ff9b::7f00:1", "64:ff9b:1::7f00:1"],
@@ -226,12 +226,12 @@ ANSWERS = {
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Every other name leads home."""
+    """Resolve every other name to loopback."""
     return ANSWERS.get(host, ["127.0.0.1", "::1"])
 
 
 async def refused(url: str, server: Server) -> str | None:
-    """The reason that `url` gave, by a fetcher for which the server's port is one of the web's."""
+    """The reason for refusing `url`, by a fetcher that allows the server's port."""
     fetcher = HttpFetcher(LIMITS, TIMEOUTS, ports=(80, 443, server.port), resolve=resolve)
     try:
         page = await fetcher.read(url)
@@ -272,7 +272,7 @@ async def test_odd_urls_are_refused(url: str, loopback: Server, connected: list[
 
 
 async def test_allowed_server_is_reached(loopback: Server, connected: list[tuple[object, ...]]) -> None:
-    """What the tests above would see if the guard let something through."""
+    """Control: the tests above would see a connection that the guard let through."""
     fetcher = HttpFetcher(LIMITS, TIMEOUTS, allow=[loopback.address], resolve=resolve)
     page = await fetcher.read(loopback.url())
     await fetcher.close()

@@ -1,4 +1,4 @@
-"""A fetcher against servers that are slow, broken, hostile or only particular."""
+"""A fetcher against servers that are slow, broken, hostile or merely unusual."""
 
 import asyncio
 import hashlib
@@ -82,7 +82,7 @@ def hostile() -> Iterator[Server]:
 
 
 async def test_hostile_pages_are_typed_and_harm_no_other_page(hostile: Server, make: Make) -> None:
-    """All of it at once with honest pages in between; what hung would run into the limit around it."""
+    """All hostile pages at once with ordinary ones in between; a hang would exceed the surrounding time limit."""
     patient = Timeouts(connect=5.0, read=4.0, total=8.0, extract=12.0)
     fetcher = make(Limits(workers=2, per_host=64), patient, allow=[hostile.address])
     paths = list(OUTCOMES)
@@ -136,7 +136,7 @@ async def test_https_to_a_plain_server_fails(make: Make) -> None:
 
 @pytest.mark.parametrize("online", [True, False])
 async def test_unknown_host_is_gone_only_while_others_resolve(online: bool, make: Make) -> None:
-    """Without a network every name is said not to exist, which is nothing that a report could help."""
+    """Without a network every name fails to resolve, which is not the report's fault."""
 
     async def resolve(host: str, port: int) -> list[str]:
         if online and host == "example.com":
@@ -201,7 +201,7 @@ async def test_cancelled_reader_does_not_cancel_the_others(hostile: Server, make
 
 
 async def test_configured_concurrency_is_reached_and_not_exceeded(make: Make) -> None:
-    """The server answers nobody until 150 are there: fewer would time out, more are counted."""
+    """The server holds every answer until 150 requests are open: fewer would time out, and more are counted."""
     wanted, there, most = 150, 0, 0
     everyone = asyncio.Event()
 
@@ -295,7 +295,7 @@ async def test_closed_fetcher_leaves_no_process(hostile: Server, make: Make) -> 
 
 
 async def test_spoilt_answers_never_raise(make: Make) -> None:
-    """An honest answer with bytes cut out, swapped, doubled and spoilt in 300 ways."""
+    """A valid answer with bytes removed, swapped, doubled and changed in 300 ways."""
     rng = random.Random(5)
     honest = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 64\r\nLocation: /a?b\r\n"

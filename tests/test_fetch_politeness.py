@@ -1,4 +1,4 @@
-"""What a site's own log says about us."""
+"""Limits and delays as the site's own log shows them."""
 
 import asyncio
 from itertools import pairwise
@@ -11,7 +11,7 @@ from tests.servers.hostile import ARTICLE, busy_for_an_hour, plain
 
 WORKERS = 8
 DELAY = 0.1
-# The server reads the clock when its thread gets to run, which is not when the bytes arrived.
+# The server reads the clock when its thread runs, which is later than the bytes arrived.
 CLOCK = 0.02
 
 
@@ -55,7 +55,7 @@ async def test_eight_workers_keep_the_per_host_limit_and_delay() -> None:
         log = [entry for entry in server.log if entry.headers["host"].split(":")[0].endswith(site)]
         starts = sorted(entry.began for entry in log)
         assert len(log) in (12, 20) and most_at_once(log) == 2
-        # A server's thread that comes late makes a request look closer to the next one.
+        # A delayed server thread makes a request look closer to the next one.
         assert sum(later - earlier < DELAY - CLOCK for earlier, later in pairwise(starts)) <= 2
         assert starts[-1] - starts[0] >= DELAY * (len(starts) - 1) - CLOCK
 

@@ -1,4 +1,4 @@
-"""Killed in the middle of 5,000 pages, the same command loses none and repeats none that was written."""
+"""Killed in the middle of 5,000 pages, the same command loses no written page and repeats none."""
 
 import asyncio
 import subprocess
@@ -34,7 +34,7 @@ async def page(to: Exchange) -> None:
 
 
 def written(store: Path) -> set[str]:
-    """URLs of the pages in parts that are there, as any Parquet reader sees them."""
+    """URLs of the pages in the parts on disk, as any Parquet reader sees them."""
     parts = (store / "pages").glob("*.parquet")
     return {url for part in parts for url in pq.read_table(part, columns=["url"])["url"].to_pylist()}
 

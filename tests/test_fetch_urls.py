@@ -1,4 +1,4 @@
-"""One spelling a URL, and nothing but MalformedURL for whatever else comes."""
+"""One spelling per URL, and MalformedURL for everything else."""
 
 import pytest
 from hypothesis import given

@@ -84,7 +84,7 @@ def _keep(seen, completions, tasks, values):
 
 
 def _evaluated(folder: Path, seen: list[dict[str, object]]) -> list[float]:
-    """What `adjudge evaluate` says of the same completions, into a store of its own."""
+    """The scores that `adjudge evaluate` gives the same completions, with a separate store."""
     for old in (folder / "reports").iterdir():
         old.unlink()
     rows = [

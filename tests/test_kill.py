@@ -1,4 +1,4 @@
-"""Kill -9 at any moment: nothing written is lost, nothing written is asked again, and the result is the same."""
+"""SIGKILL at any moment: nothing written is lost or asked again, and the result is the same."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from tests.worlds import ADJUDGE, world
 
 IN_FLIGHT = 8
 LATENCY = 0.1
-WRITING_SECONDS = 3  # what a part may take to be written on a busy disk, during which answers keep coming
+WRITING_SECONDS = 3  # how long writing a part may take on a busy disk, while answers keep arriving
 
 
 async def evaluate(config: Path, out: Path, store: Path) -> asyncio.subprocess.Process:
@@ -43,7 +43,7 @@ def table(out: Path) -> list[dict[str, object]]:
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory) -> tuple[int, list[dict[str, object]]]:
-    """How much an undisturbed run asks, and its table."""
+    """The number of questions of an undisturbed run, and its table."""
     folder = tmp_path_factory.mktemp("calm")
 
     async def run() -> int:

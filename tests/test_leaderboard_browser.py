@@ -20,7 +20,7 @@ FOCUSED = "document.activeElement"
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory) -> str:
-    """The page of six systems, 40 tasks and two repeats, beside people's scores of ten tasks and published figures."""
+    """The page of six systems, 40 tasks and two repeats, with human scores of ten tasks and published figures."""
     folder = made_run(tmp_path_factory.mktemp("run"), SYSTEMS, 40, repeats=2)
     draw = random.Random(0)
     ratings = [
@@ -40,7 +40,7 @@ def url(tmp_path_factory) -> str:
 
 
 async def see_all(page) -> None:
-    """Bring every figure into sight."""
+    """Scroll every figure into view."""
     for plot in await page.locator(".plot").all():
         await plot.scroll_into_view_if_needed()
     await page.wait_for_function(
@@ -59,7 +59,7 @@ async def tab_to(page, wanted: str, key: str = "Tab", most: int = 80) -> None:
 
 
 def column(page, table: str, name: str):
-    """The cells' texts under the heading `name`, rows that are seen only."""
+    """The texts of the visible cells under the heading `name`."""
     return page.evaluate(
         """([id, name]) => {
             const table = document.getElementById(id);
@@ -163,7 +163,7 @@ async def test_page_prints_every_figure_and_no_controls(browser, url):
         assert printed.startswith(b"%PDF")
         assert await page.locator(".plot:not([data-drawn])").count() == 0
         await page.emulate_media(media="print")
-        await page.set_viewport_size({"width": 703, "height": 1032})  # A4 less its margins
+        await page.set_viewport_size({"width": 703, "height": 1032})  # A4 minus its margins
         wider = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length"
         assert await page.evaluate(wider) == 0
         assert not await page.locator(".controls").is_visible()

@@ -1,4 +1,4 @@
-"""What a leaderboard says beside its figures: runs that differ, reports that are lacking, figures that fell short."""
+"""The notes of a leaderboard: runs that differ, missing reports, incomplete figures."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Shares of one limit: never more than the whole is held, whoever comes, goes, or is slow to hear of it."""
+"""Shares of one limit: their sum never exceeds it while holders join, leave or learn of changes late."""
 
 import asyncio
 import random

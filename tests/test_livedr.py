@@ -143,7 +143,7 @@ def test_object_is_graded_field_by_field() -> None:
         )
     )
     assert figures(card) == pytest.approx((1 / 2, 1 / 3, 2 / 5))
-    # As a claim: HOT is right; of its predicted subclaims none is, of its two gold subclaims neither.
+    # As a claim: HOT is right; none of its predicted subclaims and neither of its two gold subclaims is.
     assert figures(card, "_eq1") == (0, 0, 0)
     (question,) = tools.questions
     assert isinstance(question, GradeFields)
@@ -211,7 +211,7 @@ def test_rows_are_matched_by_primary_keys_then_graded() -> None:
     info = {"primary_keys": ["name"], "main_claims": ["flight", "name"], "ignore_keys": ["skip"]}
     answer = [{"flight": "X1"}, [{"name": "B", "k": 2, "skip": 9}, {"name": "Z", "k": 0}, "not a row"]]
     card, tools = score(case_of("novel-datasets-peer", truth, answer, info=info))
-    # right: flight, B, k; predicted: 1 + 2 + 2 + 1 for what is no row; gold: 1 + 2 + 2
+    # right: flight, B, k; predicted: 1 + 2 + 2 + 1 for the item that is not a row; gold: 1 + 2 + 2
     assert figures(card) == pytest.approx((3 / 6, 3 / 5, 6 / 11))
     matched = [question.references for question in tools.questions if isinstance(question, SameAs)]
     assert matched == [("name: A", "name: B"), ("name: A",)]

@@ -1,4 +1,4 @@
-"""Logs: a line for people, or a JSON line an event; never a secret, never what a report says."""
+"""Logs: text for people or one JSON line per event; never a secret, never the text of a report."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ SAID = "The quokka observatory measured 42 units"
 
 @pytest.fixture(autouse=True)
 def quiet():
-    """The logger as other tests expect it."""
+    """Restore the logger for other tests."""
     logger = logging.getLogger("adjudge")
     yield
     for handler in list(logger.handlers):
@@ -31,7 +31,7 @@ def events(errors: str) -> list[dict[str, object]]:
 
 
 async def noted(tmp_path: Path, monkeypatch, **settings: object) -> list[dict[str, object]]:
-    """What a run by a server that repeats whatever it is sent logs as JSON."""
+    """The JSON log of a run whose judge repeats everything it is sent."""
     monkeypatch.setenv("ADJUDGE_LOG", "json")
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("ADJUDGE_FENCE_SECRET", "fence-" + SECRET)

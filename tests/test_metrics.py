@@ -1,4 +1,4 @@
-"""What Prometheus is told: parsed by its own client, and equal to what the tables say."""
+"""Prometheus metrics, parsed by its own client and equal to the stored tables."""
 
 import asyncio
 from collections import Counter
@@ -36,7 +36,7 @@ def samples(page: str) -> dict[tuple[str, Labels], float]:
 
 
 def by(found: dict[tuple[str, Labels], float], name: str, *labels: str) -> dict[tuple[str, ...], float]:
-    """The values of `name` by the values of `labels`, those that are 0 left out."""
+    """The non-zero values of `name` by the values of `labels`."""
     total: Counter[tuple[str, ...]] = Counter()
     for (sample, pairs), value in found.items():
         if sample == name:
@@ -59,7 +59,7 @@ def counted(table: pa.Table, *columns: str) -> dict[tuple[str, ...], int]:
 
 
 def check(found: dict[tuple[str, Labels], float], judgments: pa.Table) -> None:
-    """That the numbers of `judgments`, which one process or cluster has asked, are what the page says."""
+    """Check that the page matches `judgments`, all asked by one process or cluster."""
     kinds = ("question", "judge", "status", "reason")
     assert by(found, "adjudge_questions_total", *kinds) == counted(judgments, *kinds)
     cached, prompts = (pc.sum(judgments[name]).as_py() for name in ("cached_tokens", "prompt_tokens"))

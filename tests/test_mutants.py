@@ -1,4 +1,4 @@
-"""Mutants and the tests that are to meet them. The meeting itself is `benchmarks.mutants`."""
+"""Mutants and the choice of tests to run on them; `benchmarks.mutants` runs them."""
 
 import itertools
 

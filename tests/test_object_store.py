@@ -1,4 +1,4 @@
-"""The store on object storage: written, read again, shared by two runs at once, kept in order. A real S3 server."""
+"""The store on object storage: written, read again, shared by two runs at once, compacted. A real S3 server."""
 
 import asyncio
 import subprocess

@@ -230,7 +230,7 @@ async def test_queueing_counts_neither_as_seconds_nor_as_timeout() -> None:
         await judge.close()
     assert [reply.reason for reply in replies] == [None] * 40
     assert min(reply.seconds for reply in replies) >= 0.15
-    assert max(reply.seconds for reply in replies) < 4.0  # its own time, not that in the queue
+    assert max(reply.seconds for reply in replies) < 4.0  # without the time in the queue
 
 
 async def test_deadline_bounds_sending_queueing_and_waiting() -> None:

@@ -1,4 +1,4 @@
-"""A protocol that is no part of the package is found by its entry point, and nothing else has to change."""
+"""A protocol outside the package is found by its entry point; nothing else has to change."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A panel of judges: combination, agreement, members kept."""
+"""A panel of judges: combination, agreement, stored members."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What the runs of two sides say together. The peers themselves run in `benchmarks.peers`."""
+"""Results computed from the runs of two sides. The peers themselves run in `benchmarks.peers`."""
 
 import json
 

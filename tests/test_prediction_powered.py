@@ -11,7 +11,7 @@ from benchmarks.calibration import powered_row
 
 
 def sample(tasks: int, labels: int, correlation: float = 0.8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """One row each: what a judge says of every task, and people of the first ones."""
+    """One row each: a judge's scores of every task, and human scores of the first ones."""
     rng = np.random.default_rng(seed)
     judge = rng.normal(5, 1, (1, tasks))
     human = 3 + correlation * judge + np.sqrt(1 - correlation**2) * rng.normal(0, 1, (1, tasks))
@@ -27,7 +27,7 @@ def test_given_power_against_ppi_python(power, labels):
     ours = powered_means(judge, human, power=power)
     assert ours.estimate[0] == pytest.approx(ppi_mean_pointestimate(*parts, lam=power).item(), rel=1e-12)
     low, high = (side.item() for side in ppi_mean_ci(*parts, alpha=0.05, lam=power))
-    # Theirs divides by n, is normal; ours divides by n - 1, is Student's.
+    # Theirs divides by n and is normal; ours divides by n - 1 and uses Student's t.
     theirs = (high - low) / 2 / stats.norm.ppf(0.975)
     rest = power**2 * np.var(judge[0, labels:]) / (4000 - labels)
     corrected = np.sqrt((theirs**2 - rest) * labels / (labels - 1) + rest * (4000 - labels) / (3999 - labels))
@@ -119,7 +119,7 @@ def test_hostile_input_is_a_kernel_error(judge, human, options):
 
 
 def test_intervals_cover_and_are_a_quarter_narrower():
-    """Must show 2 of the issue, smaller: 4,000 data sets of 100 tasks, 10 of them labelled, correlation 0.8."""
+    """4,000 data sets of 100 tasks, 10 of them labelled, correlation 0.8."""
     row = powered_row(tasks=100, data_sets=4_000, correlation=0.8, seed=0)
     assert 0.935 <= row.covered <= 0.965 and 0.935 <= row.covered_difference <= 0.965
     assert row.narrower >= 0.25 and row.narrower_difference >= 0.25

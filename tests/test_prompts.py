@@ -16,7 +16,7 @@ NAMES = sorted({file.name.split(".")[0] for file in SHIPPED})
 
 
 def question_types() -> list[type[Question]]:
-    """Every question type there is, but for the bases of others."""
+    """Every question type except base classes of others."""
     for package in (judges, scoring):
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             importlib.import_module(module.name)
@@ -45,7 +45,7 @@ def test_prompts_exist_in_both_languages_with_same_placeholders(name: str) -> No
 
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
 def test_text_placeholder_has_its_own_line(kind: type[Question]) -> None:
-    """It is shown between marks that take lines of their own; numbers are shown as they are."""
+    """Text is shown between marks on separate lines; numbers are shown unchanged."""
     hints = get_type_hints(kind)
     for language in ("en", "zh"):
         prompt = PromptBook().get(kind.prompt, language)

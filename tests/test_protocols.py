@@ -1,4 +1,4 @@
-"""What holds of every protocol: how its metrics are shown, and in what words and language it asks."""
+"""What holds for every protocol: how its metrics are shown, and the wording and language of its questions."""
 
 from collections.abc import Sequence
 from importlib.metadata import entry_points
@@ -23,8 +23,8 @@ from tests.tools import DirectTools, page
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
-# What a leaderboard ranks by, and what stands beside it in units of its own; all else is a share, shown in per cent
-# where the papers' tables do.
+# What a leaderboard ranks by, and what is shown beside it in other units; everything else is a share, shown in per
+# cent where the papers' tables do.
 HEADLINES = {
     "dr3": ["average"],
     "drmi": ["plan_f1", "retrieval_accuracy", "reasoning_accuracy"],
@@ -125,7 +125,7 @@ def test_dimension_weights_average_with_remainder_to_the_last(
     assert tuple(found[name] for name in names) == pytest.approx(weights)
 
 
-# What the lexical judge says
+# Answers of the lexical judge
 
 
 def test_statement_is_a_repeat_of_one_before_it() -> None:

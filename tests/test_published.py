@@ -1,4 +1,4 @@
-"""Published figures beside one's own, and tables as Markdown, through the command line."""
+"""Published figures beside measured ones, and tables as Markdown, through the command line."""
 
 import json
 import re
@@ -24,7 +24,7 @@ PIPED = "low | *cost* [1]"
 
 @pytest.fixture
 def board(tmp_path, capsys) -> Path:
-    """A run of three systems, one of a name that is Markdown."""
+    """A run of three systems, one with Markdown in its name."""
     config = unequal(tmp_path, {"high": 0.8, "middle": 0.6, PIPED: 0.3}, tasks=12)
     assert run(capsys, "evaluate", config)[0] == 0
     return tmp_path / "run"
@@ -36,7 +36,7 @@ def csv(path: Path, text: str) -> Path:
 
 
 def tables(markdown: str) -> list[list[list[str]]]:
-    """The tables of a Markdown text, cell by cell; fails if a row is of another width than its heading."""
+    """The tables of a Markdown text, cell by cell; fails if a row and its heading differ in width."""
     found: list[list[list[str]]] = [[]]
     for line in markdown.splitlines():
         if line.startswith("|"):
@@ -109,7 +109,7 @@ def test_agreement_against_scipy(pairs):
         assert (found.tau, found.rho, found.pearson) == (None, None, None)
 
 
-# Beside one's own
+# Beside measured figures
 
 
 def test_published_figures_appear_beside_measured_ones(board, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""The queue in front of a judge: leaders first, contexts together, priorities kept, nobody held beyond the bound."""
+"""The queue in front of a judge: leaders first, contexts together, priorities kept, waits bounded."""
 
 import asyncio
 import random
@@ -42,7 +42,7 @@ class Seen(msgspec.Struct):
 
 
 class Judge:
-    """Takes jobs through a queue and remembers when what happened, and how many were out at once."""
+    """Takes jobs through a queue and records when each step happened, and how many jobs were out at once."""
 
     def __init__(self, queue: ContextQueue) -> None:
         self.queue = queue
@@ -196,7 +196,7 @@ def test_contexts_too_large_for_the_cache_run_in_turn() -> None:
 
 
 def test_contexts_begin_only_while_they_fit_the_cache() -> None:
-    jobs = batch(4, 5, shared=100, own=10)  # each context takes 150 in the end
+    jobs = batch(4, 5, shared=100, own=10)  # each context takes 150 when complete
     judge = played(ContextQueue(1000, capacity=300), jobs)
     begun = sorted(min(judge.seen[c * 5 + q].sent for q in range(5)) for c in range(4))
     assert begun[:2] == [0.0, 0.0]

@@ -506,7 +506,7 @@ def test_arithmetic_handles_edge_cases() -> None:
 
 
 def test_scoring_runs_under_a_plain_event_loop() -> None:
-    """The public way to call a protocol needs nothing but an event loop and two capabilities."""
+    """Calling a protocol needs only an event loop and two capabilities."""
     judge: Callable[[Question[Any]], Any] = opinion
     card = asyncio.run(Race().score(case(), DirectTools(ScriptedJudge(judge))))
     assert card.scores["overall"] == 0.5

@@ -1,4 +1,4 @@
-"""Files of people's ratings: what is read, and what is refused with a line that says where."""
+"""Files of human ratings: what is read, and what is refused with its place."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`adjudge evaluate` over nodes that `ray start` made, and as a job there with nothing of adjudge but its wheel."""
+"""`adjudge evaluate` on nodes started by `ray start`, and as a job there from the wheel alone."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ class Nodes(msgspec.Struct, frozen=True):
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    # Sockets lie in its folder: the names of a test's own folders are too long for them.
+    # Its folder holds sockets, for which the path of the test's own folder is too long.
     with (
         pytest.MonkeyPatch.context() as patch,
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as logs,
@@ -59,7 +59,7 @@ def nodes() -> Iterator[Nodes]:
 
 @contextlib.contextmanager
 def node(options: list[str]) -> Iterator[int]:
-    """The process id of a `ray start` that has said it runs; ended, and all that is under it, on the way out."""
+    """The process id of a running `ray start`; it and its descendants are ended on exit."""
     common = [
         *("--block", "--node-ip-address=127.0.0.1", "--num-cpus=1", "--object-store-memory=80000000"),
         *("--min-worker-port=0", "--max-worker-port=0", f"--dashboard-agent-listen-port={free_port()}"),

@@ -1,4 +1,4 @@
-"""What the README tells a newcomer to type, typed: its own configuration, its own lines, one after the other."""
+"""The README's commands run as written: its configuration and its lines, one after the other."""
 
 import contextlib
 import importlib.util
@@ -36,7 +36,7 @@ COMMANDS = [
 
 @contextlib.contextmanager
 def judge() -> Iterator[str]:
-    """The address of a server that answers anything asked of it."""
+    """The address of a server that answers every request."""
     port = free_port()
     process = subprocess.Popen([sys.executable, "-m", "tests.mock_openai", "--port", str(port)], cwd=ROOT)
     try:
@@ -48,13 +48,13 @@ def judge() -> Iterator[str]:
 
 def adjudge(folder: Path, *arguments: str) -> str:
     done = subprocess.run([*ADJUDGE, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-    # 3: something of what the mock says leaves a scorecard unscored
+    # 3: one of the mock's answers leaves a scorecard unscored
     assert done.returncode in ((0, 3) if arguments[0] == "evaluate" else (0,)), (arguments, done.stderr)
     return done.stdout
 
 
 def viewed(folder: Path, arguments: list[str]) -> str:
-    """What `adjudge view` says first; it is ended as by Ctrl-C."""
+    """The first output of `adjudge view`, which is then ended as by Ctrl-C."""
     with subprocess.Popen(
         [*ADJUDGE, *arguments, "--port", "0"], cwd=folder, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -67,7 +67,7 @@ def viewed(folder: Path, arguments: list[str]) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tasks, reports and ratings of the README's form, with its configuration."""
+    """Tasks, reports and ratings in the README's form, with its configuration."""
     made = tmp_path_factory.mktemp("readme")
     rows = re.findall(r"^{.*}", block('"prompt": "Compare ..."'), re.MULTILINE)
     task, report = (json.loads(row.replace("{...}", '{"reference": "Text."}')) for row in rows)

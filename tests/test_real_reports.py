@@ -57,7 +57,7 @@ def test_race_scores_both_languages_and_the_reference_is_half(scores):
     without = {(row["system"], row["task_id"]) for row in rows if row["reason"] == "gold_missing"}
     assert without == {
         ("claude4-sonnet", task) for task in ("62", "72", "82", "92")
-    }  # no report of the reference's
+    }  # the reference has no report
     overall = {(row["system"], row["task_id"]): row["value"] for row in rows if row["value"] is not None}
     assert len(overall) == 26 and all(0 < value < 1 for value in overall.values())
     assert all(value == 0.5 for (system, _), value in overall.items() if system == "gpt-5")

@@ -1,4 +1,4 @@
-"""Rewards from the front of a cluster: the same values, and no reward lost with a replica. Real Ray."""
+"""Rewards from a cluster: the same values, and no reward lost with a replica. Real Ray."""
 
 import asyncio
 import json
@@ -92,7 +92,7 @@ async def test_server_answers_in_front_of_a_cluster(tmp_path: Path) -> None:
 
 
 def _replicas() -> list[int]:
-    """Process ids of the judge's replicas that this process's Ray has."""
+    """Process ids of the judge replicas in this process's Ray."""
     return [
         process for process in descendants(os.getpid()) if command(process).startswith(b"ray::JudgeActor")
     ]

@@ -1,4 +1,4 @@
-"""The reward server as an application of Ray Serve, asked over HTTP."""
+"""The reward server as a Ray Serve application, called over HTTP."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ serve = pytest.importorskip("ray.serve")
 from adjudge.engine.serving.ray_serve import RewardService, app  # noqa: E402 - needs ray[serve]
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's own pipes to its processes
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray's pipes to its processes
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),

@@ -1,4 +1,4 @@
-"""The reward server at twice the rate that it admits, for minutes: what is admitted is answered, memory stays flat.
+"""The reward server at twice its admitted rate for minutes: admitted requests are answered, memory stays flat.
 
     python -m pytest tests/test_reward_soak.py -m soak -s
 
@@ -24,13 +24,13 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 SECONDS = float(os.environ.get("ADJUDGE_SOAK_S", "180"))
 LATENCY = 0.2
-LIMIT = 64  # questions at once, 10 a rollout
+LIMIT = 64  # questions at once, 10 per rollout
 ADMITTED = 8  # rollouts at work at most
-RATE = LIMIT / LATENCY / 10  # rollouts a second that the judge can do
+RATE = LIMIT / LATENCY / 10  # rollouts per second that the judge can do
 
 
 class Load:
-    """Requests at a steady rate, whatever becomes of them: latencies of the answered, and how the others ended."""
+    """Requests at a steady rate regardless of replies: latencies of answered ones, and how the others ended."""
 
     def __init__(self, url: str) -> None:
         self.url = f"{url}/v1/rewards"

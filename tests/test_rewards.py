@@ -1,4 +1,4 @@
-"""Rewards: what they are made of, deadlines, causes of failure, sharing, and what watches the judge."""
+"""Rewards: their parts, deadlines, causes of failure, sharing, and checks on the judge."""
 
 import asyncio
 import contextlib

@@ -196,7 +196,7 @@ class TestScore:
         card = await score_case(Rigorous(), case(), tools)
         assert card.status == "scored"
         good = 0.5 * 3 / 4 + 0.5 * 1
-        # "heat pumps" is used 3 times in the text without its marks and list, "defrost cycle" never, "gas boiler" once.
+        # "heat pumps" occurs 3 times in the text without its marks and list, "defrost cycle" never, "gas boiler" once.
         drift = 0.7 * (1 - (4 / 5 + 0) / 2) + 0.3 * (4 / 5)
         boost = 1 + 0.2 * (0.7 * 1 / 2 + 0.3 * 2 / 3)
         boost_alg1 = 1 + 0.2 * (0.7 * 1 / 2 + 0.3 * 1 / 3)

@@ -1,4 +1,4 @@
-"""The best of several samples, against all ways to choose them, and on the leaderboard."""
+"""The best of several samples, against every choice of them, and on the leaderboard."""
 
 from itertools import combinations
 from pathlib import Path

@@ -143,7 +143,7 @@ def test_max_tokens_against_theory() -> None:
     class Note(Answer, frozen=True, kw_only=True):
         text: Annotated[str, Meta(max_length=100)]
 
-    # {} and "text": "...", then two tokens a character, and a margin of 16
+    # {} and "text": "...", then two tokens per character, and a margin of 16
     assert max_tokens(json_schema(Note, 0, True)) == 16 + 2 + (4 + 6) + (2 + 200)
 
 

@@ -1,4 +1,4 @@
-"""Scoring by expectation: configured, refused where it cannot be, and kept apart under names of its own."""
+"""Scoring by expectation: configured, refused where unsupported, and kept under separate names."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The reward server: its dialects, who is let in, what is refused and how, and how it stops."""
+"""The reward server: its endpoints, authentication, refusals and shutdown."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Who gets which case: nothing lost, nothing doubled, tasks kept together, poison isolated; whatever dies when."""
+"""Which worker gets which case: nothing lost or doubled, tasks kept together, poison isolated, whatever dies when."""
 
 import random
 
@@ -33,7 +33,7 @@ def cards(case: Case) -> tuple[Scorecard, ...]:
 
 
 class World:
-    """Workers that score, write and die at random; a poison case kills whoever has it."""
+    """Workers that score, write and die at random; a poison case kills its worker."""
 
     def __init__(self, given: list[Case], seed: int, poison: frozenset[int] = frozenset()) -> None:
         self.random = random.Random(seed)

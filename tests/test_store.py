@@ -191,7 +191,7 @@ async def test_part_is_written_on_time_without_another_put(tmp_path):
 
 @pytest.fixture
 def held(monkeypatch) -> tuple[threading.Event, threading.Event]:
-    """Writing a part is slow: one event says that it has begun, the other lets it go on."""
+    """Writing a part is slow: one event says that it has begun, the other lets it continue."""
     begun, go_on, write = threading.Event(), threading.Event(), Place.write
 
     def slow(*arguments) -> int:

@@ -1,4 +1,4 @@
-"""What is shipped: built twice alike, its licences listed, its version said once, and no secret in it."""
+"""What is shipped: reproducible builds, listed licences, one version number, no secrets."""
 
 import csv
 import os
@@ -35,7 +35,7 @@ def test_every_locked_package_has_a_listed_licence():
     with (DEPLOY / "licences.csv").open(encoding="utf-8", newline="") as file:
         listed = {row["Name"].lower().replace("_", "-"): row["License"] for row in csv.DictReader(file)}
     lock = (DEPLOY / "requirements.lock").read_text()
-    # A package with a marker is for another platform or Python than the list was made on.
+    # A package with a marker may be for another platform or Python than the list's.
     everywhere = re.findall(r"^([a-z0-9][a-z0-9.\-]*)==\S+ \\$", lock, re.MULTILINE)
     assert [name for name in everywhere if listed.get(name, "UNKNOWN") == "UNKNOWN"] == []
     assert not [name for name, licence in listed.items() if "AGPL" in licence or "Affero" in licence]

@@ -1,4 +1,4 @@
-"""Numbers of leaderboard.html are followed to answers and pages, through the run's and the store's Parquet alone."""
+"""Numbers of leaderboard.html are traced to answers and pages through the Parquet of the run and the store alone."""
 
 import json
 import random
@@ -55,7 +55,7 @@ def stored(run: Path, table: str) -> list[Row]:
 
 
 def five(run: Path, seed: int) -> Iterator[tuple[str, str, str, str]]:
-    """Five cells by chance, both protocols and a pooled metric among them."""
+    """Five random cells, including both protocols and a pooled metric."""
     found = cells(run)
     assert len(found) >= 60
     drawn = random.Random(seed).sample(found, len(found))
@@ -68,7 +68,7 @@ def five(run: Path, seed: int) -> Iterator[tuple[str, str, str, str]]:
 
 
 def by_hand(metric: str, rows: list[Row]) -> float:
-    """A system's value from its score rows of one report a task: a mean, or a ratio of sums."""
+    """A system's value from its score rows, one report per task: a mean or a ratio of sums."""
     found = {(row["metric"], row["task_id"]): row["value"] for row in rows if row["value"] is not None}
     if metric not in RATIOS:
         values = [value for (name, _), value in found.items() if name == metric]

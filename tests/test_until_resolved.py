@@ -28,7 +28,7 @@ FILLER = "Nothing else was found in the sources at hand. " * 20
 
 
 def unequal(folder: Path, shares: dict[str, float], tasks: int = 60, **settings: object) -> Path:
-    """A world where a system's reports hold each word that is looked for with the chance that is its share."""
+    """A world where each wanted word occurs in a system's reports with a probability equal to its share."""
     config = world(folder, systems=0, tasks=0, **settings)
     criteria = [{"criterion": f"The report names {word}.", "points": 1, "tags": ["words"]} for word in WORDS]
     lines(

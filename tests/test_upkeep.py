@@ -160,7 +160,7 @@ async def test_contents_report_times_tokens_and_schema_versions(tmp_path):
 
 
 def as_version_1(folder: Path) -> None:
-    """Make the parts of pages in `folder` what version 1 wrote: without a size."""
+    """Rewrite the page parts in `folder` as version 1 did: without a size."""
     for path in folder.glob("*.parquet"):
         table = pq.read_table(path).drop_columns(["size"])
         pq.write_table(table.replace_schema_metadata({b"adjudge.schema": b"1"}), path, row_group_size=32)

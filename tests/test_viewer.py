@@ -1,4 +1,4 @@
-"""The run viewer over real HTTP: what it shows, that it is the run's, and that nothing hostile gets out of its text."""
+"""The run viewer over real HTTP: what it shows, that it matches the run, and that hostile text stays text."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ def run(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory) -> Path:
-    """The same by a judge that answers at random."""
+    """The same example under a judge that answers at random."""
 
     async def made() -> Path:
         async with MockOpenAI() as mock:
@@ -164,7 +164,7 @@ async def test_question_shows_its_raw_reply_and_its_cases(run):
     assert "delta: heat-pumps" in alone.body.text() and texts(alone, "pre") == texts(page, "pre")
 
 
-# Every number is the leaderboard's, and leads to what it rests on.
+# Every number equals the leaderboard's and leads to its evidence.
 
 
 async def test_leaderboard_values_equal_those_of_the_linked_pages(run):
@@ -304,7 +304,7 @@ async def test_absent_words_are_not_found(run):
             assert "0 found" in page.body.text() and not page.css("a[rel=next]")
 
 
-# Who may read, and what is refused.
+# Access and refusals.
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ def test_viewed_run_is_the_shipped_example():
     assert RunConfig.load(QUICKSTART).scoring_protocols()[1].name == "fact"
 
 
-# Where things stand.
+# Finding passages.
 
 
 def found(text: str, *statements: str) -> list[str | None]:

@@ -1,4 +1,4 @@
-"""The run viewer in Chromium: no error, no outside request, keys, screen readers, both sizes, light and dark."""
+"""The run viewer in Chromium: errors, outside requests, keyboard, screen readers, both sizes, light and dark."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,7 +34,7 @@ PAGES = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def viewer(tmp_path_factory) -> AsyncIterator[Reader]:
-    """The viewer on the shipped example, beside another judge's run of it."""
+    """The viewer on the shipped example and another judge's run of it."""
     folder = tmp_path_factory.mktemp("viewer")
     run = await quickstart(folder)
     async with MockOpenAI() as mock:

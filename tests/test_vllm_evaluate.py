@@ -1,4 +1,4 @@
-"""`adjudge evaluate` with a vLLM engine of its own: it loads a model by itself, and only if something must be asked."""
+"""`adjudge evaluate` with its own vLLM engine, which loads a model only if a question must be asked."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ EXAMPLE = Path(__file__).parent.parent / "examples/quickstart"
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """The example, judged by the tiny model in an engine of its own, with a store and a run folder of its own."""
+    """The example, judged by the tiny model in its own engine, with a separate store and run folder."""
     settings = yaml.safe_load((EXAMPLE / "adjudge.yaml").read_text(encoding="utf-8"))
     judge = {"backend": "vllm", "model": str(tiny_model()), "engine": local_vllm.ENGINE}
     settings |= {
@@ -63,7 +63,7 @@ def test_example_completes_and_is_asked_once(config: Path) -> None:
 
 
 def test_doctor_loads_and_asks_the_model_on_first_use(config: Path) -> None:
-    # Unlike -c it is a file, which vLLM is not to import.
+    # A file, unlike -c, which vLLM must not import.
     script = str(Path(sys.executable).with_name("adjudge"))
     cache = str(config.parent / "vllm")
     said = adjudge("doctor", config, codes=(0,), command=[script], VLLM_CACHE_ROOT=cache)

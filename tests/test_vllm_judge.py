@@ -1,4 +1,4 @@
-"""The judge with a vLLM engine of its own: a real engine, a tiny model with random weights."""
+"""The judge with its own vLLM engine: a real engine, a tiny model with random weights."""
 
 import asyncio
 import logging
@@ -71,7 +71,7 @@ async def test_every_question_type_is_answered_within_its_schema(judge: VLLMJudg
     for question, reply in zip(questions, replies, strict=True):
         assert reply.finish_reason == "stop", (question, reply)
         assert fits_schema(question, reply.text), (question, reply)
-        # An answer that must itself be JSON inside a string is beyond any schema, and beyond random weights.
+        # No schema can require JSON inside a string, and random weights do not produce it.
         if not isinstance(question, ReadAnswer):
             assert reply.answer is not None, (question, reply)
         assert 0 < reply.usage.cached_tokens < reply.usage.prompt_tokens or reply.usage.cached_tokens == 0
@@ -100,7 +100,7 @@ async def test_expected_scores_are_the_distribution_of_the_model(judge: VLLMJudg
 
 
 def _probabilities(prompt: list[int], labels: list[tuple[int, ...]]) -> list[float]:
-    """Of each label after `prompt`, among the labels, by the model itself in transformers and in float32."""
+    """The probability of each label after `prompt`, among the labels, by the model in transformers and float32."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -359,7 +359,7 @@ async def test_contexts_larger_than_the_cache_are_computed_once(small: VLLMJudge
 
 
 async def test_dead_engine_stops_the_run(small: VLLMJudge) -> None:
-    """The last test: nothing can be asked of this judge any more."""
+    """The last test: this judge cannot answer any more."""
     engine = (await small.start())._engine
     waiting: list[Awaitable[Reply[Any]]] = [
         asyncio.ensure_future(small.answer(Long(context=report("dying"), topic=str(n)), asked(n)))

@@ -35,7 +35,7 @@ pytestmark = [
 ]
 
 EXAMPLE = Path(__file__).parent.parent / "examples/quickstart/adjudge.yaml"
-ALWAYS_UNSCORED = 8  # scorecards of the example, whoever judges: a reference and some pages are missing
+ALWAYS_UNSCORED = 8  # scorecards of the example under any judge: a reference and some pages are missing
 QUEUE = 150  # more than the example ever asks at once
 
 
@@ -47,7 +47,7 @@ def server() -> Iterator[Server]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def judge(server: Server) -> AsyncIterator[OpenAIJudge]:
-    """It asks once, so its connections are its own: the server closes those that were idle for long."""
+    """A judge with its own connections: the server closes those that were idle for long."""
     made = judge_of(server)
     yield made
     await made.close()
@@ -63,14 +63,14 @@ async def answers(judge: OpenAIJudge, questions: list[Question[Any]]) -> list[Re
 
 
 def at_work(judge: OpenAIJudge, name: str) -> list[asyncio.Task[Reply[Any]]]:
-    """So many long questions about the report `name` that they are at work for seconds, begun."""
+    """Start enough long questions about the report `name` to keep the server busy for seconds."""
     questions = [Long(context=report(name), topic=str(n)) for n in range(24)]
     return [asyncio.create_task(judge.answer(question, asked(n))) for n, question in enumerate(questions)]
 
 
 @contextlib.contextmanager
 def stopped(server: Server) -> Iterator[int]:
-    """The server's engine, which does nothing while the block lasts."""
+    """The process id of the server's engine, stopped while the block lasts."""
     engine = server.engine_process()
     os.kill(engine, signal.SIGSTOP)
     try:
@@ -105,7 +105,7 @@ async def running(server: Server) -> float:
 
 
 async def finished(server: Server) -> float:
-    """How many requests came to an end of their own."""
+    """The number of requests that ended normally."""
     return await metric(server, "vllm:request_success_total")
 
 
@@ -121,7 +121,7 @@ async def test_every_question_type_is_answered_within_its_schema(judge: OpenAIJu
     for question, reply in zip(questions, replies, strict=True):
         assert reply.finish_reason == "stop", (question, reply)
         assert fits_schema(question, reply.text), (question, reply)
-        # An answer that must itself be JSON inside a string is beyond any schema, and beyond random weights.
+        # No schema can require JSON inside a string, and random weights do not produce it.
         if not isinstance(question, ReadAnswer):
             assert reply.answer is not None, (question, reply)
         assert reply.usage.cached_tokens < reply.usage.prompt_tokens
@@ -167,7 +167,7 @@ async def test_full_server_is_unavailable_and_answers_a_retry(server: Server) ->
 
 async def test_abort_inside_the_server_is_unavailable(server: Server, judge: OpenAIJudge) -> None:
     waiting = at_work(judge, "abort")
-    while not any(task.done() for task in waiting):  # what is on its way to the engine is not aborted
+    while not any(task.done() for task in waiting):  # requests on their way to the engine are not aborted
         await post(server, "/abort_requests", {})
         await asyncio.sleep(0.05)
     reasons = {reply.reason for reply in await asyncio.gather(*waiting)}
@@ -210,7 +210,7 @@ async def test_sequential_questions_get_the_same_answers(server: Server, judge: 
 
 @contextlib.asynccontextmanager
 async def aborting_after(server: Server, some: int) -> AsyncIterator[str]:
-    """The URL of a way to `server` that aborts what is being answered, once, when `some` were answered."""
+    """The URL of a proxy to `server` that aborts the running requests, once, after `some` answers."""
     answered, aborted = 0, False
 
     async def forward(request: web.Request) -> web.Response:
@@ -250,7 +250,7 @@ async def test_evaluate_retries_only_transient_failures(server: Server, tmp_path
                 stderr=asyncio.subprocess.PIPE,
             )
             out, errors = await process.communicate()
-            assert process.returncode == 3, errors.decode()  # the example has what cannot be scored
+            assert process.returncode == 3, errors.decode()  # the example has reports that cannot be scored
             found: dict[str, Any] = json.loads(out)
             return found
 

@@ -1,4 +1,4 @@
-"""A model's identity: the same wherever it lies, another as soon as anything in it changes."""
+"""A model's identity: independent of its folder, changed by any change of its files."""
 
 import logging
 import shutil

@@ -1,4 +1,4 @@
-"""A tiny Qwen2 with random weights, made on the spot: it judges nothing, and everything around it is real.
+"""A tiny Qwen2 with random weights, made when needed: its answers mean nothing, and everything around it is real.
 
 Needs torch and transformers, which come with vLLM. Nothing is downloaded.
 """
@@ -21,9 +21,9 @@ SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model is made of. vLLM on the CPU wants heads of 64; `context` is in tokens.
+    """The shape of the model. vLLM on the CPU needs heads of 64; `context` is in tokens.
 
-    Without `weights` there is only what vLLM needs to make up its own (load_format dummy).
+    Without `weights` it holds only what vLLM needs to make random ones (load_format dummy).
     """
 
     vocabulary: int = 4096
@@ -51,7 +51,7 @@ SEVEN_B = Shape(
 
 
 def tiny_model(shape: Shape = TINY) -> Path:
-    """The folder of the model of `shape`, in the temporary folder, made if it is not there."""
+    """The folder of the model of `shape` in the temporary folder, made if missing."""
     digest = hashlib.blake2b(Path(__file__).read_bytes() + msgspec.json.encode(shape), digest_size=8)
     for path in _corpus():
         digest.update(path.read_bytes())
@@ -62,7 +62,7 @@ def tiny_model(shape: Shape = TINY) -> Path:
         _write(shape, made)
         try:
             made.rename(folder)
-        except OSError:  # another process was first
+        except OSError:  # another process made it first
             shutil.rmtree(made)
     return folder
 

@@ -1,4 +1,4 @@
-"""Runs to look at, and the viewer on them, for tests."""
+"""Runs to view, and the viewer on them, for tests."""
 
 import contextlib
 import html
@@ -34,7 +34,7 @@ async def quickstart(folder: Path, judge: object = "lexical", name: str = "run")
 
 
 async def hostile(folder: Path) -> Path:
-    """The run folder of reports, pages, names and replies that mean harm."""
+    """The run folder of hostile reports, pages, names and replies."""
     task, system = f"../../etc/passwd?a=1&b=%2e{TAGS}", f"{TAGS}{ODD}"
     urls = ["https://evil.example/a?x='\"><script>alert(3)</script>", "https://evil.example/big"]
     report = (
@@ -88,13 +88,13 @@ class Reader:
             return response.status, await response.text(), response.headers
 
     async def page(self, path: str) -> HTMLParser:
-        """A page that is there."""
+        """An existing page."""
         status, body, _ = await self.get(path)
         assert status == 200, (path, body)
         return HTMLParser(body)
 
     async def crawl(self, most: int = 10_000, skip: str = "$^") -> AsyncIterator[tuple[str, str, object]]:
-        """(path, body, headers) of the home page and all that it leads to, each once."""
+        """(path, body, headers) of the home page and every page it leads to, each once."""
         seen, waiting = set(), [""]
         while waiting and len(seen) < most:
             path = waiting.pop(0)
@@ -109,7 +109,7 @@ class Reader:
 
 
 def links(path: str, body: str) -> list[str]:
-    """Where a page leads inside the viewer."""
+    """The links of a page inside the viewer."""
     folder = "other/" if path.startswith("other/") else ""
     found = []
     for node in HTMLParser(body).css("a[href], link[href]"):

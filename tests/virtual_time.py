@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to the next timer: hours of waiting, tested at once and exactly."""
+"""An event loop whose clock jumps to the next timer: hours of waiting are tested at once and exactly."""
 
 import asyncio
 import selectors
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Its `time()` starts at 0 and moves only when nothing else is left to do. No files, no sockets."""
+    """Its `time()` starts at 0 and advances only when nothing else is left to do. No files, no sockets."""
 
     def __init__(self) -> None:
         self.now = 0.0

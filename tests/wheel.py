@@ -1,4 +1,4 @@
-"""The wheel of what is committed."""
+"""The wheel of the commit."""
 
 import subprocess
 import sys

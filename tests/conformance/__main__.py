@@ -17,7 +17,7 @@ import msgspec
 from tests.conformance import dr3, drmi, fact, livedrbench, race, rigorous, stats
 from tests.conformance.case import Check, Checker
 
-# One module a folder. Each has CHECKS (file-name pattern -> checker) and DATA (patterns of plain data files).
+# One module per folder. Each has CHECKS (file-name pattern -> checker) and DATA (patterns of plain data files).
 FOLDERS = (dr3, drmi, fact, livedrbench, race, rigorous, stats)
 PLAIN = ("INDEX.md", "README.md", "*.expected.json", "langchain_*.jsonl")
 FAILURES_SHOWN = 5

@@ -63,7 +63,7 @@ def check_reasoning(path: Path) -> Iterator[Check]:
 
 
 def check_consistency(path: Path) -> Iterator[Check]:
-    """That the readings we name after the published tables give their figures at the tables' own rates."""
+    """The readings named after the published tables reproduce their figures at the rates of those tables."""
     published = json.loads(path.read_text(encoding="utf-8"))
     for row in published["reasoning_rows"]:
         recall = 100 * _answered_alike(row["accuracy"] / 100).macro.recall

@@ -25,7 +25,7 @@ def check_aggregation(path: Path) -> Iterator[Check]:
 
 
 def check_validated(path: Path) -> Iterator[Check]:
-    """Real tasks with recorded verdicts -> counts a task and all figures."""
+    """Real tasks with recorded verdicts -> counts per task and all figures."""
     tasks = list(read_lines(path))
     expected = json.loads(path.with_name("dls.expected.json").read_text(encoding="utf-8"))
     for task, wanted in zip(tasks, expected["per_task"], strict=True):

@@ -63,7 +63,7 @@ def check_single_articles(path: Path) -> Iterator[Check]:
 
 
 def check_results(path: Path) -> Iterator[Check]:
-    """A system's scores a task -> its means; without expected means, the overall score from the dimensions."""
+    """A system's scores per task -> its means; without expected means, the overall score from the dimensions."""
     rows = list(read_lines(path))
     expected = path.with_name(
         path.name.removesuffix(".jsonl").removesuffix("_raw_results") + ".expected.json"
@@ -86,7 +86,7 @@ def check_results(path: Path) -> Iterator[Check]:
 
 
 def check_criteria(path: Path) -> Iterator[Check]:
-    """Published gold: accepted by RACE, every group of weights sums to 1, 4 to 10 criteria a dimension."""
+    """Published gold: accepted by RACE, every group of weights sums to 1, 4 to 10 criteria per dimension."""
     for number, gold in _golds(path).items():
         criteria = gold.criterions or {}
         sums = [math.fsum((gold.dimension_weight or {}).values())]

@@ -1,4 +1,4 @@
-"""A protocol from outside: one class, one question, one prompt file beside it, one entry point."""
+"""A protocol outside the package: one class, one question, one prompt file beside it, one entry point."""
 
 from pathlib import Path
 from typing import ClassVar, Literal

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server in a thread of its own, whose routes write raw bytes, and its log."""
+"""A small HTTP/1.1 server in its own thread, whose routes write raw bytes, and its log."""
 
 import asyncio
 import ssl
@@ -26,7 +26,7 @@ class Request:
 
 @dataclass
 class Exchange:
-    """What a route answers with."""
+    """The request and the connection that a route answers."""
 
     request: Request
     writer: asyncio.StreamWriter

@@ -72,7 +72,7 @@ async def loop(to: Exchange) -> None:
 
 
 async def longer_and_longer(to: Exchange) -> None:
-    """Any path that begins with /grow redirects to a longer one; there is nothing elsewhere."""
+    """Redirect any path that begins with /grow to a longer one; other paths do not exist."""
     if to.request.path.startswith("/grow"):
         await to.redirect(to.request.path + "a" * 3000)
     else:
@@ -89,7 +89,7 @@ async def too_little(to: Exchange) -> None:
 
 
 async def too_much(to: Exchange) -> None:
-    """A body longer than its length says, all at once: the rest looks like the start of another answer."""
+    """Send a body longer than its Content-Length at once: the rest looks like the start of another answer."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(ARTICLE)
     await to.send(head + ARTICLE + ARTICLE)
     to.writer.close()
@@ -221,7 +221,7 @@ def hostile_server() -> Server:
 
 
 def self_signed_server() -> Server:
-    """An honest page behind a certificate that nobody vouches for."""
+    """A server of one ordinary page behind a self-signed certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(Path(__file__).with_name("self_signed.pem"))
     return Server(routes={"/plain": plain}, tls=context)
