@@ -30,8 +30,8 @@ Scores = NDArray[np.float64]
 def published_tests(golden: Path) -> Iterator[str]:
     """DeepResearch Bench K: interval, p and Cohen's d from the published difference, t and n."""
     yield (
-        "| comparison | n | difference | t | interval, published | rebuilt "
-        "| p, published | rebuilt | d, published | rebuilt |"
+        "| comparison | n | difference | t | interval, published | recomputed "
+        "| p, published | recomputed | d, published | recomputed |"
     )
     yield "|---|--:|--:|--:|---|---|--:|--:|--:|--:|"
     for row in json.loads((golden / "stats/drb_table12.json").read_text(encoding="utf-8"))["rows"]:
