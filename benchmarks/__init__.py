@@ -1,1 +1,1 @@
-"""Speed and quality, measured side by side with what others use: `python -m benchmarks.NAME [--quick] [--json]`."""
+"""Speed and quality, measured beside other tools: `python -m benchmarks.NAME [--quick] [--json]`."""

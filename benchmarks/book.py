@@ -1,12 +1,12 @@
-"""The benchmark book: runs all benchmarks, keeps what they found, and holds it against its floors.
+"""The benchmark book: runs all benchmarks, keeps their results, and checks them against floors.
 
-    python -m benchmarks.book run [--quick] [NAME ...]   run them; JSON to results/, then the tables
+    python -m benchmarks.book run [--quick] [NAME ...]   run benchmarks, write JSON to results/, then the tables
     python -m benchmarks.book                            write README.md from results/
-    python -m benchmarks.book pin [--lower]              raise the floors to 0.9 of what was found; lower them only so
+    python -m benchmarks.book pin [--lower]              raise floors to 0.9 of the results; --lower also lowers them
 
-`run` without names runs all but those that need vLLM (VLLM_NAMES; `make bench-vllm`). A floor is a least ratio (above
-1: ours is better) that a row of the kept results must reach; quick results are held to none. Nothing is timed when
-floors are checked.
+`run` without names runs all benchmarks except those that need vLLM (VLLM_NAMES; `make bench-vllm`). floors.json holds
+the smallest ratio (above 1: ours is better) that each row of the kept results must reach; quick results are exempt.
+Checking floors measures nothing.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks import paper_scale
-from benchmarks.goals import goals, table
+from benchmarks.goals import Goal, goals, table
 from benchmarks.kept import NAMES, VLLM_NAMES, Result, current_commit, keep, load, result, write
 from benchmarks.timing import Row
 
@@ -32,7 +32,7 @@ Floors = dict[str, dict[str, float]]
 
 
 def run(name: str, quick: bool) -> Result:
-    """Run benchmark `name` in a process of its own. Raises CalledProcessError if it fails."""
+    """Run benchmark `name` in a new process. Raises CalledProcessError if it fails."""
     began, commit = time.monotonic(), current_commit()
     command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *(["--quick"] if quick else [])]
     done = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, check=True)
@@ -42,12 +42,12 @@ def run(name: str, quick: bool) -> Result:
 
 
 def floors() -> Floors:
-    """Least ratios, by benchmark and row."""
+    """The smallest allowed ratios, by benchmark and row."""
     return msgspec.json.decode(FLOORS.read_bytes(), type=Floors)
 
 
 def below(results: list[Result], least: Floors) -> list[str]:
-    """What is missing or under its floor, a line each."""
+    """Rows that are missing or below their floor, one line per row."""
     found = {(one.benchmark, row.name): row.ratio for one in results for row in one.rows}
     quick = {one.benchmark for one in results if one.quick}
     wrong = []
@@ -64,7 +64,7 @@ def below(results: list[Result], least: Floors) -> list[str]:
 
 
 def pinned(results: list[Result], least: Floors, *, lower: bool) -> Floors:
-    """`least` with every ratio's floor at KEPT of what was found in full; a floor falls only if `lower`."""
+    """`least` with the floor of every ratio in a full result at KEPT of it; floors fall only if `lower`."""
     raised: Floors = {}
     for one in results:
         if one.quick:
@@ -78,15 +78,25 @@ def pinned(results: list[Result], least: Floors, *, lower: bool) -> Floors:
 
 
 def book(results: list[Result], plan: Iterable[str]) -> str:
-    """The tables of README.md, and the lines of the plan for what was not run."""
+    """The text of README.md: floors, checks, a table per result, and the lines of the estimate `plan`."""
     parts = [
-        "# What was measured",
-        "Both sides of a row do the same work in the same run, alternating; the figures are medians. A ratio above 1 "
-        "means that ours is better. Each table was printed by the command above it; the JSON beside it says on what. "
-        "Written by `python -m benchmarks.book`; `floors.json` holds the ratios below which `make check` fails.",
+        "# Benchmarks",
+        "Each row compares adjudge (`ours`) with a `peer` that does the same work in the same run; the two alternate, "
+        "and the figures are medians. A ratio above 1 means that adjudge is better; `n` is the amount of work. A row "
+        "without a peer states a figure alone; the peer `aim` is a fixed limit. The command above a table produced it, "
+        "and the JSON file of that name in `benchmarks/results/` records versions and hardware.",
+        "`python -m benchmarks.book` writes this file. `make check` fails when a kept ratio is below its entry in "
+        "`benchmarks/floors.json`, which is 0.9 of a measured ratio.",
+        *_floors(goals().floors, results),
+        "## Properties checked by tests",
+        "\n".join(
+            [
+                "| property | command |",
+                "|---|---|",
+                *(f"| {one.name} | {one.command} |" for one in goals().checks),
+            ]
+        ),
     ]
-    found = {one.benchmark: one.rows for one in results}
-    parts += ["## Asked and measured", "\n".join(table(goals(), found))]
     for one in results:
         quick = " --quick" if one.quick else ""
         parts += [
@@ -95,12 +105,28 @@ def book(results: list[Result], plan: Iterable[str]) -> str:
             f"commit {one.commit}.",
             "\n".join(_table(one.rows)),
         ]
-    parts += ["## Planned: 1,000 systems x 1,000 tasks under all protocols", "\n".join(plan)]
+    parts += ["## Estimate: 1,000 systems x 1,000 tasks under all protocols", "\n".join(plan)]
     return "\n\n".join(parts) + "\n"
 
 
+def _floors(floors: list[Goal], results: list[Result]) -> list[str]:
+    """The section of floors, and why figures are below them."""
+    found = {one.benchmark: one for one in results}
+    gaps = [goal for goal in floors if goal.gap and not goal.is_reached(found)]
+    parts = [
+        "## Floors",
+        "A floor is the smallest (≥) or largest (≤) value allowed; figures without a floor are only reported. The "
+        "words after a command name the row of its table; where they match several rows, the worst counts. A figure "
+        "followed by x is a ratio.",
+        "\n".join(table(floors, found)),
+    ]
+    if gaps:
+        parts += ["Below the floor:", "\n".join(f"- {goal.name}: {goal.gap}" for goal in gaps)]
+    return parts
+
+
 def _table(rows: list[Row]) -> list[str]:
-    lines = ["| row | ours | peer | | ratio | of |", "|---|---:|---:|---|---:|---:|"]
+    lines = ["| row | ours | peer | peer name | ratio | n |", "|---|---:|---:|---|---:|---:|"]
     for row in rows:
         peer = "" if row.peer is None else f"{row.peer:.4g}"
         ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
@@ -110,18 +136,18 @@ def _table(rows: list[Row]) -> list[str]:
 
 
 def main() -> int:
-    """Read the command line and do what it says; 1 if a floor is not reached."""
+    """Run the command line; returns 1 if a row is below its floor."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command")
-    command = commands.add_parser("run", help="run benchmarks and keep what they find")
+    command = commands.add_parser("run", help="run benchmarks and keep the results")
     command.add_argument(
-        "--quick", action="store_true", help="smaller problems, three runs: held to no floor"
+        "--quick", action="store_true", help="smaller problems, three runs; exempt from floors"
     )
-    command.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES + VLLM_NAMES)}")
-    command = commands.add_parser("pin", help="raise the floors to what was found")
-    command.add_argument("--lower", action="store_true", help="let floors fall")
+    command.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES + VLLM_NAMES)}")
+    command = commands.add_parser("pin", help="raise the floors to 0.9 of the results")
+    command.add_argument("--lower", action="store_true", help="also lower floors")
     options = parser.parse_args()
     if options.command == "run":
         for name in options.names or NAMES:
@@ -131,7 +157,7 @@ def main() -> int:
     results = load()
     README.write_text(book(results, paper_scale.lines(results)), encoding="utf-8")
     wrong = below(results, floors()) if FLOORS.exists() else []
-    print("\n".join(wrong) or f"{len(results)} benchmarks, every floor is reached")
+    print("\n".join(wrong) or f"{len(results)} benchmarks, all floors reached")
     return 1 if wrong else 0
 
 

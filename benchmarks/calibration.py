@@ -1,10 +1,10 @@
-"""How far labels and early stopping can be trusted, and what they spare. Simulated, so the truth is known.
+"""How reliable corrections by labels and early stopping are, and how much they save. Simulated with known truth.
 
     python -m benchmarks.calibration [--quick] [--json] [--only WORDS]
 
 Prediction-powered means: a judge that correlates 0.8 with people, 10% of the tasks labelled. Sequential judging: runs
-of 100 tasks that stop when every pair of systems is resolved, looked at after every twentieth of the tasks; an error
-is a pair that the full run puts the other way round, a miss any interval at any time that leaves out the full run's.
+of 100 tasks that stop when every pair of systems is resolved, checked after every twentieth of the tasks. An error is a
+pair in the opposite order from the full run; a miss is an interval, at any time, that excludes the full run's value.
 --quick: 2,000 data sets and 200 leaderboards instead of 20,000 and 1,000 (5,000 where systems are equal).
 """
 

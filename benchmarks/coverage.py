@@ -1,9 +1,9 @@
-"""How often a 95% interval of the bootstrap holds the truth, by the number of tasks.
+"""How often a 95% interval of the bootstrap contains the true value, by the number of tasks.
 
     python -m benchmarks.coverage [--quick] [--json] [--only WORDS]
 
-Each data set is two systems on the same tasks: task difficulty, a skill each, and skewed noise, so the truth is
-known. 10,000 data sets a row, 1,000 resamples each (--quick: 1,000 data sets).
+Each data set has two systems on the same tasks, made of task difficulty, a skill per system and skewed noise, so the
+true value is known. 10,000 data sets per row, 1,000 resamples each (--quick: 1,000 data sets).
 """
 
 from collections.abc import Callable, Iterator

@@ -1,13 +1,14 @@
-"""Pages a second, how long the event loop is ever held, and whether memory stays flat.
+"""Pages per second, the longest blocking of the event loop, and memory growth.
 
     python -m benchmarks.fetch [--quick] [--json] [--only WORDS]
 
-All sides read the same 500 documents (quick: 60; `benchmarks.pages`) from the same server process, 64 at once, and end
-with the same fields (hash, title, description, text), by the same extraction function. Processes are started and
-modules are imported before the clock runs. The server shares the machine with both sides.
+All sides read the same 500 documents (quick: 60; `benchmarks.pages`) from the same server process, 64 at once, and
+produce the same fields (hash, title, description, text) with the same extraction function. Processes are started and
+modules imported before the clock runs. The server shares the machine with both sides.
 
-Cores that share a cache, or a physical core, do less together than twice what one does alone. Rows `..., without
-fetching` say how much less on this machine: the same extraction in bare processes, all cores at once, beside one.
+Cores that share a cache, or hyperthreads of one physical core, together do less than twice the work of one alone. Rows
+`..., without fetching` measure this on the machine: the same extraction in bare processes, all cores at once beside
+one.
 """
 
 import asyncio

@@ -1,59 +1,54 @@
-"""What was asked of each part of the project, and what the kept results say: the first table of the book.
+"""The table of floors: figures that the kept results must reach, and properties that tests check (goals.json).
 
-A goal of goals.json either names rows of a kept result, whose figure is then read from there, or the tests that show
-it. A goal that is not reached says why.
+These floors are fixed. floors.json holds others, of every ratio, which rise with the measurements (`benchmarks.book`).
 """
 
 from pathlib import Path
 
 import msgspec
 
+from benchmarks.kept import Result
 from benchmarks.timing import Row
 
-__all__ = ["Goal", "goals", "table"]
+__all__ = ["Check", "Goal", "Goals", "goals", "table"]
 
 FILE = Path(__file__).parent / "goals.json"
-Found = dict[str, list[Row]]
+Found = dict[str, Result]
 
 
 class Goal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`asked` of `part`, in a few words.
+    """A figure and its floor.
 
-    `rows` is the name of a row of `benchmark`, or what the names of several contain; of several, the worst counts.
-    `peer` is the one of their peers that is meant. `ratio` says that their ratio counts and not our own figure.
-    Without `benchmark`, `shown` says what was measured elsewhere or which tests hold it. `short` is why a goal is
-    not reached.
+    `rows` is the name of a row of `benchmark`, or a part of the names of several; of several, the worst counts. `peer`
+    selects the rows with this peer. With `ratio` the figure is the ratio, otherwise our own value, in the row's unit.
+    Without `benchmark`, `stated` is a figure measured by `command`, and `floor` states what it must reach. `gap` says
+    why the figure does not reach its floor.
     """
 
-    part: str
-    asked: str
+    name: str
     benchmark: str = ""
     rows: str = ""
     peer: str = ""
     ratio: bool = False
     at_least: float | None = None
     at_most: float | None = None
-    shown: str = ""
-    short: str = ""
+    stated: str = ""
+    floor: str = ""
+    command: str = ""
+    gap: str = ""
 
     def measured(self, found: Found) -> float | None:
-        """The worst figure among the rows of this goal; None if the results kept have none."""
-        known = found.get(self.benchmark, [])
-        rows = [row for row in known if row.name == self.rows] or [
-            row for row in known if self.rows in row.name
-        ]
-        if self.peer:
-            rows = [row for row in rows if row.peer_name == self.peer]
-        figures = [row.ratio if self.ratio else row.ours for row in rows]
-        told = [figure for figure in figures if figure is not None]
-        if not told:
+        """The worst figure among the rows of this goal; None if the kept results have none."""
+        figures = [row.ratio if self.ratio else row.ours for row in self._rows(found)]
+        known = [figure for figure in figures if figure is not None]
+        if not known:
             return None
-        return min(told) if self.at_most is None else max(told)
+        return min(known) if self.at_most is None else max(known)
 
     def is_reached(self, found: Found) -> bool:
-        """Whether the figure is in its bounds, or what shows it is no figure."""
+        """Whether the figure is within its bounds; without a benchmark, whether no gap is stated."""
         if not self.benchmark:
-            return not self.short
+            return not self.gap
         figure = self.measured(found)
         return (
             figure is not None
@@ -61,26 +56,58 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             and (self.at_most is None or figure <= self.at_most)
         )
 
-    def verdict(self, found: Found) -> str:
-        """Empty if it is reached; a quick run has smaller problems, so that some are not measured by it."""
-        if self.is_reached(found):
-            return ""
-        if self.benchmark and self.measured(found) is None:
-            return "not measured"
-        return f"short: {self.short}"
+    def line(self, found: Found) -> str:
+        """The goal as a line of the table, in Markdown."""
+        if not self.benchmark:
+            return f"| {self.name} | {self.stated} | {self.floor} | {self.command} |"
+        figure, unit = self.measured(found), self._unit(found)
+        measured = "not measured" if figure is None else _written(figure, unit)
+        floor = [f"≥ {_written(self.at_least, unit)}"] if self.at_least is not None else []
+        floor += [f"≤ {_written(self.at_most, unit)}"] if self.at_most is not None else []
+        quick = " --quick" if self.benchmark in found and found[self.benchmark].quick else ""
+        command = f"`python -m benchmarks.{self.benchmark}{quick}`: {self.rows}"
+        return f"| {self.name} | {measured} | {', '.join(floor)} | {command} |"
+
+    def _rows(self, found: Found) -> list[Row]:
+        known = found[self.benchmark].rows if self.benchmark in found else []
+        rows = [row for row in known if row.name == self.rows] or [
+            row for row in known if self.rows in row.name
+        ]
+        return [row for row in rows if not self.peer or row.peer_name == self.peer]
+
+    def _unit(self, found: Found) -> str:
+        units = {row.unit for row in self._rows(found)}
+        return "x" if self.ratio else units.pop() if len(units) == 1 else ""
 
 
-def goals() -> list[Goal]:
-    """All goals, by part."""
-    return msgspec.json.decode(FILE.read_bytes(), type=list[Goal])
+class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A property that has no figure, and the tests that check it."""
+
+    name: str
+    command: str
 
 
-def table(asked: list[Goal], found: Found) -> list[str]:
-    """One line each, in Markdown."""
-    lines = ["| part | asked | measured | by | |", "|---|---|---:|---|---|"]
-    for goal in asked:
-        figure = goal.measured(found) if goal.benchmark else None
-        measured = "" if figure is None else f"{figure:.3g}"
-        by = f"`{goal.benchmark}`: {goal.rows}" if goal.benchmark else goal.shown
-        lines.append(f"| {goal.part} | {goal.asked} | {measured} | {by} | {goal.verdict(found)} |")
-    return lines
+class Goals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All floors and all checks, in the order of the book."""
+
+    floors: list[Goal]
+    checks: list[Check]
+
+
+def goals() -> Goals:
+    """What goals.json holds."""
+    return msgspec.json.decode(FILE.read_bytes(), type=Goals)
+
+
+def table(floors: list[Goal], found: Found) -> list[str]:
+    """The table of floors in Markdown, one line per goal."""
+    return [
+        "| name | measured | floor | command |",
+        "|---|---:|---:|---|",
+        *(goal.line(found) for goal in floors),
+    ]
+
+
+def _written(figure: float, unit: str) -> str:
+    value, unit = (figure / 1e9, "GB") if unit == "bytes" else (figure, unit)
+    return f"{value:.3g} {unit}".strip()

@@ -1,4 +1,4 @@
-"""Kept results: what a benchmark found, where it ran and of which commit, a JSON file each in results/."""
+"""Kept results: one JSON file per benchmark in results/, with its rows, hardware, versions and commit."""
 
 import datetime
 import os
@@ -48,7 +48,7 @@ PACKAGES = (
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of one benchmark, and where it ran. `seconds` is the whole of it."""
+    """One run of one benchmark and its environment. `seconds` is the duration of the whole run."""
 
     benchmark: str
     quick: bool
@@ -63,7 +63,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 def result(
     name: str, rows: list[Row], *, quick: bool, began: float, commit: str, accelerator: str = ""
 ) -> Result:
-    """`rows` of benchmark `name` of `commit`, begun at `began` of the monotonic clock, and on what."""
+    """The result of benchmark `name` at `commit`, started at `began` on the monotonic clock."""
     hardware = f"{machine()}, {_memory():.0f} GB"
     return Result(
         benchmark=name,
@@ -78,7 +78,7 @@ def result(
 
 
 def keep(one: Result) -> None:
-    """Write it to results/."""
+    """Write the result to results/."""
     write(RESULTS / f"{one.benchmark}.json", one)
 
 
@@ -90,7 +90,7 @@ def load() -> list[Result]:
 
 
 def current_commit() -> str:
-    """What is checked out: its commit, and whether it was changed but for the book itself, which each run writes."""
+    """The checked-out commit, marked dirty if files other than the book, which each run writes, have changed."""
     git = ("git", "-C", str(RESULTS.parent), "describe", "--always")
     changed = (
         "git",

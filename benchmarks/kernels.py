@@ -1,9 +1,9 @@
-"""The kernels against scipy, pandas, numpy's best formulation and one matrix product of the same shape.
+"""The kernels beside scipy, pandas, numpy's fastest formulation and one matrix product of the same shape.
 
     python -m benchmarks.kernels [--quick] [--json] [--only WORDS]
 
-Both sides get the same arrays, give the same outputs, and are compared with each other before the clock runs.
-The full run takes a quarter of an hour, almost all of it in pandas; `--only bootstrap` runs the rows so named.
+Both sides get the same arrays and produce the same outputs, which are compared before the clock runs. The full run
+takes a quarter of an hour, almost all of it in pandas; `--only bootstrap` runs only rows with that word.
 """
 
 import subprocess

@@ -1,6 +1,6 @@
 """Rows of `python -m benchmarks.kernels`: paired tests, rank stability and claim matching.
 
-Both sides get the same arrays and their results are compared before they are timed.
+Both sides get the same arrays, and their results are compared before they are timed.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,8 +1,8 @@
 """A leaderboard of one million score rows: `python -m benchmarks.leaderboard [--quick] [--json]`.
 
 100 systems x 10,000 tasks (quick: 1,000), 5 % of the scores missing, written as a run's scores.parquet; then
-`adjudge leaderboard` on that folder in a process of its own: wall seconds from start to exit and peak memory. There is
-no peer: the row states how far it stays under its aims (10 s and 2 GB).
+`adjudge leaderboard` on that folder in a new process: wall seconds from start to exit, and peak memory. There is no
+peer: the ratio compares with fixed limits (10 s and 2 GB).
 """
 
 import resource

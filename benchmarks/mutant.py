@@ -1,6 +1,6 @@
 """Mutants: modules of scoring with one change, made by mutmut's operators and drawn at random.
 
-Strings are left alone, since most are words for people, and so are annotations, decorators and imports.
+Strings are not mutated, since most are text for people; nor are annotations, decorators and imports.
 """
 
 import ast

@@ -1,13 +1,14 @@
-"""Mutation testing of the protocols: how many changes of one thing in scoring/ (its kernels aside) a test notices.
+"""Mutation testing of the protocols: the share of single changes in scoring/ (except its kernels) that tests notice.
 
     python -m benchmarks.mutants [--quick] [--json]
 
-Of all mutants that mutmut's operators make of the modules (strings aside: most are words for people), 300 are drawn
-with a fixed seed (quick: 5 of `rubrics`, which meet only its tests). Each is imported in place of its module by a
-process of its own, where the tests that run the function it is in (outside of functions: that run the module, or are
-in a file that names it) are run until one fails, the shortest first; no file is changed. What cannot be imported at all
-is not drawn, so that it flatters nobody. A mutant whose tests take ten times as long as without it counts as killed,
-since the run's own limit would end it. Mutants that no test could tell from the original are not taken out.
+Of all mutants that mutmut's operators make of the modules (except strings, most of which are text for people), 300 are
+drawn with a fixed seed (quick: 5 of `rubrics`, run with its own tests only). A new process imports each mutant in place
+of its module and runs the tests that execute the mutated function until one fails, the shortest first. A mutant outside
+of functions meets the tests that execute its module or are in a file that names it. No file is changed. Mutants that
+cannot be imported are not drawn, since they would flatter the result. A mutant whose tests take ten times as long as
+without it counts as killed, since the test run's own time limit would end it. Equivalent mutants, which no test could
+tell from the original, are not excluded.
 """
 
 import importlib.machinery

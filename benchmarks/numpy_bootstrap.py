@@ -1,7 +1,7 @@
-"""The bootstrap of `kernels.resampling.bootstrap` as numpy does it best: what the kernels are compared with.
+"""The bootstrap of `kernels.resampling.bootstrap` in its fastest numpy form, which the kernels are compared with.
 
 Counts of the drawn tasks by `bincount`, sums and numbers scored by one float32 matrix product, order statistics by
-`partition`, ranks by `argsort`. Ties between resampled means are ignored, which the kernels are not spared.
+`partition`, ranks by `argsort`. Unlike the kernels, it ignores ties between resampled means.
 """
 
 from typing import NamedTuple

@@ -1,10 +1,10 @@
-"""Questions through the engine against a server that takes 200 ms, beside a bare HTTP loop.
+"""Questions through the engine to a server with 200 ms latency, beside a bare HTTP loop.
 
     python -m benchmarks.orchestration [--quick] [--json] [--only WORDS]
 
-Ours is the whole path of a question: key, store, single flight, judge, reply, Parquet part. The server is a process of
-its own. The peer sends the same questions and keeps nothing: an aiohttp loop with the same limit. Whole peers are in
-`benchmarks.peers`.
+Our side is the whole path of a question: key, store, single flight, judge, reply, Parquet part. The server runs in its
+own process. The peer sends the same questions and stores nothing: an aiohttp loop with the same concurrency limit.
+`benchmarks.peers` measures complete tools.
 """
 
 import asyncio

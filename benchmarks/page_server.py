@@ -1,4 +1,4 @@
-"""A server of `benchmarks.pages` in a process of its own, as cheap as Python allows."""
+"""An HTTP server of `benchmarks.pages` in its own process, as cheap as Python allows."""
 
 import asyncio
 import subprocess

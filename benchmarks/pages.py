@@ -1,8 +1,8 @@
-"""Realistic HTML documents, seeded: the same `count` and `seed` give the same bytes everywhere.
+"""Realistic HTML documents from a seed: the same `count` and `seed` give the same bytes everywhere.
 
 Each has 30 to 50 KB as publishers serve it: styles, scripts and JSON-LD in the head, menus, a body, related links,
-a footer. Of four documents two are articles (headings, paragraphs with links, figures, a list, a table, comments),
-one is reference documentation (sections, code with highlighting, definitions) and one a discussion.
+a footer. Of every four documents, two are articles (headings, paragraphs with links, figures, a list, a table,
+comments), one is reference documentation (sections, code with highlighting, definitions) and one a discussion.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""What 1,000 systems x 1,000 tasks under all protocols would take on 64 and on 512 GPUs: a plan, not a measurement.
+"""An estimate of 1,000 systems x 1,000 tasks under all protocols on 64 and on 512 GPUs; not a measurement.
 
     python -m benchmarks.paper_scale
 
-From what was measured and kept, what the routing simulation finds, and ASSUMED.
+The estimate combines kept results, the routing simulation, and ASSUMED.
 """
 
 import sys
@@ -22,15 +22,15 @@ SIMULATED_CONTEXTS = 20  # a replica: enough to fill its cache twice
 CORES_A_GPU = 12
 CORES = 2  # of the machine of the kept results
 ASSUMED = f"""\
-Assumed: reports of {REPORT:,} tokens, pages of {PAGE:,}; questions of a report after the papers (4 x 6 criteria, 30
-cited pages, 8 + 48 rubrics, 20 sources); one replica a GPU that computes {PREFILL:,.0f} prompt tokens or
-{ANSWER_RATE:,.0f} answer tokens a second, one after the other, which is the slower way; no judge waits for pages.
-Measured: CPU a question and a page, bytes of a stored judgment. Simulated, with the engine's own routing: how many
-prompt tokens are computed again because not all contexts fit the caches."""
+Assumed: reports of {REPORT:,} tokens and pages of {PAGE:,}; questions per report as in the papers (4 x 6 criteria, 30
+cited pages, 8 + 48 rubrics, 20 sources); one replica per GPU, which computes {PREFILL:,.0f} prompt tokens or
+{ANSWER_RATE:,.0f} answer tokens per second, one after the other (a pessimistic assumption); no judge waits for pages.
+Measured: CPU time per question and per page, bytes per stored judgment. Simulated, with the engine's own routing: the
+prompt tokens computed again because not all contexts fit the caches."""
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """`questions` about each of `contexts` different texts of `tokens`; `own` tokens and `answer` tokens a question."""
+    """`questions` about each of `contexts` texts of `tokens`; `own` prompt and `answer` tokens per question."""
 
     contexts: int
     questions: int
@@ -50,7 +50,7 @@ SHAPES: dict[str, tuple[Ask, ...]] = {
 
 
 class Load(msgspec.Struct, frozen=True):
-    """What a protocol asks about CASES reports: questions, tokens of prompts and of answers, pages to be read."""
+    """The load of CASES reports under a protocol: questions, prompt tokens, answer tokens, pages to read."""
 
     questions: float
     shared: float
@@ -60,7 +60,7 @@ class Load(msgspec.Struct, frozen=True):
 
 
 def load(shape: tuple[Ask, ...]) -> Load:
-    """The load of `shape`, each context computed once."""
+    """The load of `shape` if each context is computed once."""
     return Load(
         questions=CASES * sum(ask.contexts * ask.questions for ask in shape),
         shared=CASES * sum(ask.contexts * ask.tokens for ask in shape),
@@ -71,27 +71,27 @@ def load(shape: tuple[Ask, ...]) -> Load:
 
 
 def recomputed(replicas: int) -> float:
-    """Prompt tokens computed over the least possible, the worse of the two workloads that share contexts."""
+    """Prompt tokens computed over the minimum; the worse of the two workloads that share contexts."""
     sharing = (msgspec.structs.replace(one, contexts=SIMULATED_CONTEXTS) for one in WORKLOADS[:2])
     return max(simulate(one, replicas, ours(replicas)).recomputed for one in sharing)
 
 
 def seconds(load: Load, fleet: int, again: float) -> float:
-    """How long `fleet` replicas work, that compute what is shared `again` times."""
+    """The seconds that `fleet` replicas take if they compute shared tokens `again` times."""
     return ((load.shared * again + load.own) / PREFILL + load.answers / ANSWER_RATE) / fleet
 
 
 def measured(results: Sequence[Result], benchmark: str, words: str) -> tuple[float, int]:
-    """What the first row of `benchmark` with `words` in its name says, and of how many. Raises LookupError."""
+    """The value and n of the first row of `benchmark` with `words` in its name. Raises LookupError."""
     for one in results:
         for row in one.rows:
             if one.benchmark == benchmark and words in row.name:
                 return row.ours, row.n
-    raise LookupError(f"no row {words} in the results of {benchmark}")
+    raise LookupError(f"{benchmark}: no row named {words!r} in the kept results; run the benchmark")
 
 
 def lines(results: Sequence[Result]) -> Iterator[str]:
-    """The plan from the kept results, as Markdown. Raises LookupError if they lack what it rests on."""
+    """The estimate from the kept results, as Markdown. Raises LookupError if a needed row is missing."""
     yield ASSUMED
     yield ""
     loads = {name: load(shape) for name, shape in SHAPES.items()}
@@ -123,8 +123,8 @@ def lines(results: Sequence[Result]) -> Iterator[str]:
     for fleet in FLEETS:
         rate = total.questions / seconds(total, fleet, again[fleet])
         yield (
-            f"{fleet} replicas: {again[fleet]:.3f} x the least prompt tokens (simulated); {rate:,.0f} questions "
-            f"a second; orchestration takes {rate * question_ms / 1e3:.1f} cores of {fleet * CORES_A_GPU:,}."
+            f"{fleet} replicas: {again[fleet]:.3f} x the minimum of prompt tokens (simulated); {rate:,.0f} questions "
+            f"per second; orchestration takes {rate * question_ms / 1e3:.1f} cores of {fleet * CORES_A_GPU:,}."
         )
 
 

@@ -1,10 +1,10 @@
-"""What peers do with the same questions, in an environment of their own (make peers); `benchmarks.peers` starts them.
+"""Peers that ask the same questions, in a separate environment (make peers); `benchmarks.peers` starts them.
 
     PEERS/bin/python -P benchmarks/peer_judges.py inspect_ai|processes|ray_data|deepeval URL FILE
 
-FILE holds a JSON value a line: for deepeval a page with its statements, else the body of a chat completion. For every
-line on standard input all of it is done, and one JSON object printed: the peer's version, seconds, client CPU seconds
-and how much was answered. Imports, connections and a first small piece of work come before.
+FILE holds one JSON value per line: for deepeval a page with its statements, otherwise the body of a chat completion.
+For each line on standard input the program does all the work and prints one JSON object: the peer's version, seconds,
+client CPU seconds and the number of answers. Imports, connections and a first small piece of work are not timed.
 """
 
 import contextlib

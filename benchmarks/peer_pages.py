@@ -1,10 +1,10 @@
-"""What peers do with the same pages, in an environment of their own (make peers); `benchmarks.peers` starts them.
+"""Peers that read the same pages, in a separate environment (make peers); `benchmarks.peers` starts them.
 
     PEERS/bin/python -P benchmarks/peer_pages.py scrapy|loop IN_FLIGHT FILE
 
-FILE holds a URL a line. For a line on standard input, prints one JSON object and ends, for Scrapy starts once in a
-process: the version, seconds, CPU seconds, how many pages were read, and each one's fields by URL. Imports come before
-the clock, and so do one extraction and the starting of Scrapy.
+FILE holds one URL per line. On a line on standard input the program prints one JSON object and ends, because Scrapy can
+start only once per process: the version, seconds, CPU seconds, the number of pages read, and each page's fields by URL.
+Imports, one extraction and the start of Scrapy are not timed.
 """
 
 import hashlib

@@ -1,20 +1,21 @@
-"""Whole peers on our work: inspect_ai, a reference pipeline's processes, Ray Data LLM, deepeval, Scrapy, a plain loop.
+"""Complete tools on the same work: inspect_ai, a pool of processes, Ray Data LLM, deepeval, Scrapy, a plain loop.
 
     python -m benchmarks.peers [--quick] [--json] [--only WORDS]
 
-Needs `make peers`: they live in an environment of their own (benchmarks/peers.txt; PEERS_VENV says where). A peer is a
-process of its own, timed inside once all is imported and warm; ours keeps what it is told in a store.
+Needs `make peers`, which installs them into a separate environment (benchmarks/peers.txt; PEERS_VENV names its
+folder). Each peer runs in its own process and is timed inside it after imports and warm-up; our side also stores its
+answers.
 
-- Questions: the same texts for one mock server that takes 200 ms, at most 256 at once. For inspect_ai they are samples
-  with answers given and a model-graded scorer; ten processes send them with a blocking client; Ray Data LLM maps its
-  processor for HTTP servers over them.
-- Statements: ten about each of many pages. Ours asks once a page; deepeval's faithfulness asks three times, for truths,
-  claims and verdicts.
-- Pages: the documents of benchmarks.fetch from one server, 64 at once, with the same hash, title, description and text,
-  which is checked. Scrapy extracts in its callback, the loop reads one page after the other.
+- Questions: the same texts for one mock server with 200 ms latency, at most 256 at once. inspect_ai treats them as
+  samples with given answers and a model-graded scorer; ten processes send them with a blocking client; Ray Data LLM
+  maps its processor for HTTP servers over them.
+- Statements: ten about each of many pages. Our side asks once per page; deepeval's faithfulness asks three times, for
+  truths, claims and verdicts.
+- Pages: the documents of benchmarks.fetch from one server, 64 at once, with the same hash, title, description and
+  text, which is checked. Scrapy extracts in its callback; the loop reads one page after the other.
 
-Ratios are of what is done a second, or of client CPU; a peer's name ends with how many of one run failed at most. With
---quick each peer runs once: it takes longer to start than to work.
+Ratios compare work per second, or client CPU. A peer's name ends with the largest number of failures in one run. With
+--quick each peer runs once, because starting takes longer than working.
 """
 
 import contextlib

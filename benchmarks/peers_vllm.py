@@ -1,10 +1,11 @@
-"""The peers that judge, before a real vLLM instead of the mock: the model takes the time, so that ratios are near 1.
+"""The judging peers with a real vLLM instead of the mock. The model takes most of the time, so ratios are near 1.
 
     python -m benchmarks.peers_vllm [--quick] [--json] [--only WORDS]
 
-Run with the Python of a vLLM environment (make test-vllm makes one); needs `make peers` too. The model is a tiny one
-with random weights, constrained to each question's schema. Client CPU is what is spent beside it. deepeval is left out:
-such a model writes each of its lists of texts to the end, they do not fit the window, and nearly all of it fails.
+Run with the Python of a vLLM environment (make test-vllm creates one); needs `make peers` too. The model is a tiny one
+with random weights, constrained to each question's schema. Client CPU excludes the server. deepeval is left out: such a
+model writes each of deepeval's lists of texts to the maximum length, the lists do not fit the window, and nearly all
+calls fail.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,12 +1,12 @@
-"""Whole cases a second: files in, leaderboard out, against a judge's server that takes 200 ms.
+"""Whole cases per second, from files to leaderboard, with a judge server of 200 ms latency.
 
     python -m benchmarks.pipeline [--quick] [--json] [--only WORDS]
 
-A run is `evaluate` in this process: reports of 6,000 characters are read, judged, kept in a fresh store and folded into
-a leaderboard. Rubrics ask ten questions about a report. FACT has a report's marks parsed by rule, reads the ten pages
-that it cites, of 500 (`benchmarks.pages`), and asks ten questions: once with pages read and extracted on the way, once
-with pages that the store holds. CPU is that of this process and its extraction workers; both servers are processes of
-their own. The other side is what the server's latency allows at 256 questions at once.
+A run is `evaluate` in this process: reports of 6,000 characters are read, judged, stored in a new store and summarised
+in a leaderboard. Rubrics ask ten questions about a report. FACT parses a report's citation marks by rule, reads the ten
+pages it cites, of 500 (`benchmarks.pages`), and asks ten questions: once with pages read and extracted during the run,
+once with pages from the store. CPU is that of this process and its extraction workers; both servers run in their own
+processes. The peer is the limit set by the server's latency at 256 questions at once.
 """
 
 import os

@@ -1,10 +1,11 @@
-"""Judging with vLLM: how much of what the questions share is computed once, and how fast that makes it.
+"""Judging with vLLM: how many shared prompt tokens are computed only once, and how much faster that is.
 
     python -m benchmarks.prefix [--quick] [--json] [--only WORDS] [--gpu]
 
-Run with the Python of a vLLM environment (make test-vllm makes one). Questions about eight long reports are asked of
-a `VLLMJudge` and, rendered alike, of vLLM's own `LLM.chat`: by report, shuffled, and criterion by criterion; with a
-prefix cache that holds all reports, one that holds two, and none. Every run has reports of its own and starts cold.
+Run with the Python of a vLLM environment (make test-vllm creates one). A `VLLMJudge` and, with identical prompts,
+vLLM's own `LLM.chat` answer questions about eight long reports: report by report, shuffled, and criterion by
+criterion; with a prefix cache that holds all reports, one that holds two, and none. Every run has new reports and
+starts cold.
 
 The model has random weights: a tiny one on the CPU; with `--gpu` one of 7B shapes in bf16, reports of 28,000 tokens in
 a window of 32,768, and the rows also go to benchmarks/results/prefix_gpu.json.

@@ -1,13 +1,13 @@
-"""A leaderboard made again from 1,000,000 stored judgments after a change: how long, how big, and what is asked again.
+"""A leaderboard recomputed from 1,000,000 stored judgments after a change: time, memory, and questions asked again.
 
     python -m benchmarks.recompute [--quick] [--json] [--only WORDS]
 
-20 systems x 1,000 tasks (quick: 20), reports of 6,000 characters, 50 judgments a report: one of RACE, whose weights
-are in the gold, and 49 of rubrics, of which 20 criteria stand in a file for all tasks. The judgments are put into
-the store by the engine, with a scripted judge under the name of a server's; then every row is one `adjudge evaluate`, a
-process of its own from its start to the written leaderboard, with that server in another. A row fails unless the run
-record and the server's own count both say that exactly what changed was asked. Memory is the peak of every process of
-the run, added up. There is no peer: rows of a million state how far they stay under their aims (60 s and 3 GB).
+20 systems x 1,000 tasks (quick: 20), reports of 6,000 characters, 50 judgments per report: one of RACE, whose weights
+are in the gold, and 49 of rubrics, 20 of whose criteria are in a file for all tasks. The engine first fills the store,
+using a scripted judge under the name of a server's. Each row is then one `adjudge evaluate` in a new process, from its
+start to the written leaderboard, with that server in another process. A row fails unless the run record and the
+server's own count agree that exactly the changed questions were asked. Memory is the sum of the peaks of all processes
+of the run. There is no peer: rows of a million compare with fixed limits (60 s and 3 GB).
 """
 
 import asyncio

@@ -1,14 +1,14 @@
-"""How far a vLLM judge repeats itself: answers that flip, and the variance of a reward, sampled and expected.
+"""How far a vLLM judge repeats itself: changed answers, and the variance of a reward, sampled and expected.
 
     python -m benchmarks.repeatability [--quick] [--json] [--only WORDS]
 
-Run with the Python of a vLLM environment (make test-vllm makes one). Criteria of reports are judged at temperature 0
-one by one, each from an empty prefix cache; then again like that, from a warm cache, and all at once. A flip is an
-answer that differs from the first. The reward is a report's rubric score; its variance is over rounds in which all
-questions come at once and shuffled, each round with a repeat number (so a seed) and an empty cache of its own.
+Run with the Python of a vLLM environment (make test-vllm creates one). Criteria of reports are judged at temperature 0
+one by one, each from an empty prefix cache; then again in the same way, from a warm cache, and all at once. A flip is
+an answer that differs from the first. The reward is a report's rubric score; its variance is over rounds in which all
+questions arrive at once in shuffled order, each round with its own repeat number (hence seed) and an empty cache.
 
-The model is tiny and its weights are random: its answers hang on near-ties that a trained model's do not. What is real
-is the engine, so a rate of 0 is a promise and any other is a warning, not a prediction.
+The model is tiny and its weights are random, so its answers depend on near-ties that a trained model does not have.
+The engine is real: a rate of 0 shows what it can do, and any other rate is a warning, not a prediction.
 """
 
 import asyncio

@@ -2,10 +2,11 @@
 
     python -m benchmarks.rewards [--quick] [--json] [--only WORDS]
 
-64 prompts x 8 rollouts x 20 rubrics against a judge that takes 200 ms and 256 questions at once: the judge-bound
-optimum is calls x latency / 256. Ours is `RewardModel`, store and all; every run has reports of its own. The peers send
-the same requests to the same judge: one after the other; an asyncio coroutine a rollout; blocking functions in ten
-processes. The slow peers do a part of the work, and ours the same part. Rows `a deadline ...` have a judge that fails.
+64 prompts x 8 rollouts x 20 rubrics with a judge that takes 200 ms and 256 questions at once: the judge-bound optimum
+is calls x latency / 256. Our side is `RewardModel` with its store; every run has new reports. The peers send the same
+requests to the same judge: one after the other; one asyncio coroutine per rollout; blocking functions in ten
+processes. The slow peers do part of the work and are compared with ours on the same part. The judge fails in rows `a
+deadline ...`.
 """
 
 import asyncio

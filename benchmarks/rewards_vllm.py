@@ -1,9 +1,10 @@
-"""Rewards before a real vLLM whose prefix cache holds two of the eight reports it is asked about.
+"""Rewards from a real vLLM whose prefix cache holds two of the eight reports in question.
 
     python -m benchmarks.rewards_vllm [--quick] [--json] [--only WORDS]
 
-Run with the Python of a vLLM environment (make test-vllm makes one). Ours and the peers of benchmarks.rewards ask a
-server of a tiny random model at most 16 questions at once; one by one asks a single rollout, and ours the same.
+Run with the Python of a vLLM environment (make test-vllm creates one). Our side and the peers of benchmarks.rewards
+send at most 16 questions at once to a server of a tiny random model; the one-by-one peer scores a single rollout, and
+is compared with ours on that rollout.
 """
 
 from collections.abc import Callable, Iterator

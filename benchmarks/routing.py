@@ -1,9 +1,9 @@
 """A discrete-event simulation of judge replicas with prefix caches, under five ways of routing questions to them.
 
-A replica prefills one prompt at a time, at PREFILL tokens a second, what of it is not in its cache; then it decodes, up
-to BATCH questions at once, each DECODE_SECONDS long, give or take half of it at random. Its cache is LRU over whole
-contexts. Questions come in a closed loop: OUTSTANDING questions a replica are asked at once, all about one context
-together; when all about one are answered the next context is opened, as the engine does it.
+A replica prefills one prompt at a time, at PREFILL tokens per second, skipping the part in its cache; then it decodes
+up to BATCH questions at once, each for DECODE_SECONDS, plus or minus half of it at random. Its cache is LRU over whole
+contexts. Questions come in a closed loop, like the engine's: OUTSTANDING questions per replica are in flight, all
+questions about one context are sent together, and when all of them are answered the next context is opened.
 """
 
 import heapq

@@ -1,10 +1,10 @@
-"""Two real vLLM servers with small prefix caches, and who of them answers: our router beside round robin.
+"""Two real vLLM servers with small prefix caches: our router beside round robin.
 
     python -m benchmarks.routing_vllm [--quick] [--json] [--only WORDS]
 
-Run with the Python of a vLLM environment (make test-vllm makes one). Both sides ask the same two servers of a tiny
-model, whose caches hold two reports each; every run has eight reports of its own, asked about report by report, and
-all of them at once, one question of each after the other. Prompt tokens computed are what the servers count.
+Run with the Python of a vLLM environment (make test-vllm creates one). Both sides use the same two servers of a tiny
+model, whose caches hold two reports each. Every run has eight new reports, asked about report by report, or in turn,
+one question per report after the other. The servers count the prompt tokens computed.
 """
 
 import asyncio

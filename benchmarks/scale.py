@@ -1,12 +1,12 @@
-"""The cluster beside one process, the cost of questions by the thousand and the million, and routing simulated.
+"""The cluster beside one process, the cost of questions by the thousand and the million, and simulated routing.
 
     python -m benchmarks.scale [--quick] [--json] [--only WORDS]
 
-Rows `routing ...` come from benchmarks.routing, where its constants are; `peer` is round robin or least loaded. Rows
-`cluster ...` compare the same cases in this process and on a small Ray here, whose start is not counted; the judge is
-a server in a process of its own that takes 200 ms. Rows `cost ...` and `memory ...` come from the whole engine, store
-and all, with a scripted judge that takes no time, in one process and on a small Ray; of the reports that a user's files
-hold, none is kept in memory.
+Rows `routing ...` come from benchmarks.routing, which holds the constants; their peers are other routing methods. Rows
+`cluster ...` compare the same cases in this process and on a small local Ray cluster, excluding its start; the judge is
+a server with 200 ms latency in its own process. Rows `cost ...` and `memory ...` measure the whole engine including its
+store, with a scripted judge that takes no time, in one process and on a small Ray cluster; reports stay in the user's
+files, not in memory.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A judge that costs nothing, in a module of its own, so that the workers of a cluster can import it."""
+"""A judge that costs nothing, in its own module so that a cluster's workers can import it."""
 
 from typing import Any
 

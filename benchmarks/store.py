@@ -1,12 +1,12 @@
-"""The store of judgments, written, indexed and looked up, at a million rows and at ten million.
+"""The store of judgments, written, indexed and read, at one million and at ten million rows.
 
     python -m benchmarks.store [--quick] [--json] [--only WORDS]
 
-Rows are judgments of about 300 bytes, ten about each context, put one by one as answers are; making them is counted.
-Index is what opening a store takes before the first question. Look-ups are by key: at random, where nearly every one
-reads a row group of its own, and context by context, as a run that goes on asks. Every measurement has a process of
-its own, and memory is what that process grew by. The peer is SQLite: the same columns, the key primary, a transaction
-every 50,000 rows; it has no index to open, and only the million is done with it. Files are warm in the page cache.
+Rows are judgments of about 300 bytes, ten about each context, added one by one as answers are; creating them is timed
+too. Index is the time to open a store before the first question. Look-ups are by key: at random, where nearly every one
+reads its own row group, and context by context, as a resumed run asks. Every measurement runs in its own process, and
+memory is the growth of that process. The peer is SQLite: the same columns, the key primary, a transaction every 50,000
+rows; it needs no index at opening, and runs only at one million rows. Files are warm in the page cache.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Two sides doing the same work in the same run, alternating: medians, their ratio, and the machine.
+"""Times two sides doing the same work in the same run, alternating: medians, their ratio, and the machine.
 
 A benchmark is a module with `rows(quick, wanted)` and the last line `main(__doc__, rows)`; it is run as
 

@@ -1,11 +1,11 @@
 """The run viewer on 1,000,000 judgments: `python -m benchmarks.viewer [--quick] [--json]`.
 
-Makes a run of 20 systems x 1,000 tasks (quick: 100) with 50 judgments, 50 cited statements and 6,000 characters a
-report, and 5,000 pages, in the store's own tables; then `adjudge view` on it in a process of its own, and Chromium in
-front. First paint is the browser's first contentful paint from the start of the navigation, with nothing cached; the
-first row is the very first page after the command, while indexes are still being read. The peak of memory is the
-server's, after all pages and searches. There is no peer: rows state how far they stay under their aims (1 s and
-500 MB). Needs Debian's chromium.
+Creates a run of 20 systems x 1,000 tasks (quick: 100) with 50 judgments, 50 cited statements and 6,000 characters per
+report, and 5,000 pages, in the store's own tables; then starts `adjudge view` on it in a new process and opens it in
+Chromium. First paint is the browser's first contentful paint, counted from the start of the navigation, with nothing
+cached. The first row is the very first page after the command, while indexes are still being read. Peak memory is the
+server's, after all pages and searches. There is no peer: rows compare with fixed limits (1 s and 500 MB). Needs
+Debian's chromium.
 """
 
 import hashlib

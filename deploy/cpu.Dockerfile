@@ -1,6 +1,6 @@
-# Everything but a judge on a GPU: evaluations with a judge behind a URL, the reward server, leaderboards, the driver.
+# Everything except a judge on a GPU: evaluations with a judge behind a URL, the reward server, leaderboards, the driver.
 #   docker build -f deploy/cpu.Dockerfile -t adjudge:cpu . && docker run --rm -v "$PWD:/work" adjudge:cpu evaluate adjudge.yaml
-# Change: the tag of the base image, here and in the second stage alike; pin it by digest in your own registry.
+# Change: the tag of the base image, in both stages; pin it by digest in your own registry.
 FROM python:3.12.12-slim-bookworm AS build
 COPY . /source
 RUN /source/deploy/install.sh /opt/adjudge requirements.lock

@@ -1,12 +1,12 @@
-# A judge of its own on GPUs: the same, with vLLM (its wheels bring the CUDA libraries that they need).
+# The same as cpu.Dockerfile plus vLLM, for a judge on GPUs (vLLM's wheels bring the CUDA libraries that they need).
 #   docker build -f deploy/cuda.Dockerfile -t adjudge:cuda . && docker run --rm --gpus all --ipc=host -v "$PWD:/work" adjudge:cuda doctor
-# Change: the tag of the base image, here and in the second stage alike; pin it by digest in your own registry.
+# Change: the tag of the base image, in both stages; pin it by digest in your own registry.
 FROM python:3.12.12-slim-bookworm AS build
 COPY . /source
 RUN /source/deploy/install.sh /opt/adjudge requirements-cuda.lock
 
 FROM python:3.12.12-slim-bookworm
-# Triton compiles kernels when an engine starts, and wants a C compiler for them.
+# Triton compiles kernels when an engine starts, which needs a C compiler.
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --home-dir /work adjudge && install -d -o adjudge /work

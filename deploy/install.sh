@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs this checkout into a virtual environment of its own, everything at the version and hash of a lock file.
+# Install this checkout into a new virtual environment, with every package at the version and hash of a lock file.
 #   deploy/install.sh /opt/adjudge requirements.lock
-# Change: the folder; requirements-cuda.lock instead, for a vLLM judge on GPUs. PYTHON names the interpreter.
+# Change: the folder; use requirements-cuda.lock for a vLLM judge on GPUs. PYTHON names the interpreter.
 set -eu
 target=$1
 lock=$(dirname "$0")/$2

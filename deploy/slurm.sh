@@ -1,9 +1,9 @@
 #!/bin/bash
-# A Ray cluster inside one Slurm job: the first node is its head, and runs the evaluation.
+# A Ray cluster inside one Slurm job: the first node is the head and runs the evaluation.
 #   sbatch deploy/slurm.sh /shared/adjudge.yaml
-# Change: nodes, GPUs a node, time and partition below; `judge: replicas:` in the configuration to the GPUs of all nodes.
-# ADJUDGE names the installation (deploy/install.sh), on a file system that all nodes see, as the configuration's paths are.
-# The job is stopped before its time is over and queued again: it goes on where it was.
+# Change: nodes, GPUs per node, time and partition below; `judge: replicas:` in the configuration to the number of GPUs of all
+# nodes. ADJUDGE names the installation (deploy/install.sh); it and the configuration's paths are on a file system that all nodes
+# can reach. The job is stopped shortly before its time limit and queued again; it resumes where it stopped.
 #SBATCH --job-name=adjudge
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1

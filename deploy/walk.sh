@@ -1,21 +1,21 @@
 #!/bin/bash
-# The first day with adjudge, on a fresh machine with Python 3.11+, git and make; every step's time is printed.
-#   deploy/walk.sh            (in a folder of its own, which stays: the last line names it)
-# Change: REPOSITORY, where to clone from (this checkout); MODEL, a model for the local vLLM judge (a tiny random one, which
-# judges nothing and needs no GPU); VLLM, the Python of an installation of vLLM (that of `make test-vllm`).
+# The first day with adjudge, on a fresh machine with Python 3.11+, git and make; prints the time of every step.
+#   deploy/walk.sh            (works in a new folder and keeps it: the last line names it)
+# Change: REPOSITORY, where to clone from (default: this checkout); MODEL, a model for the local vLLM judge (default: a tiny random
+# one, whose verdicts mean nothing and which needs no GPU); VLLM, the Python of a vLLM installation (default: that of `make test-vllm`).
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 REPOSITORY=${REPOSITORY:-$here}
 VLLM=${VLLM:-$HOME/.cache/adjudge/vllm/bin/python}
 walk=$(mktemp -d "${TMPDIR:-/tmp}/adjudge-walk.XXXX")
 cd "$walk"
-exec 3>&1 >"$walk/log" 2>&1   # what the steps say goes there; the times to the terminal
+exec 3>&1 >"$walk/log" 2>&1   # output of the steps goes to the log, times to the terminal
 processes=()
 
 finish() {
   code=$?
   for process in "${processes[@]}"; do kill "$process" 2>/dev/null && wait "$process" 2>/dev/null || true; done
-  [ "$code" -eq 0 ] || { tail -20 "$walk/log"; echo "failed; $walk/log has the rest"; } >&3
+  [ "$code" -eq 0 ] || { tail -20 "$walk/log"; echo "failed; see $walk/log"; } >&3
   exit "$code"
 }
 trap finish EXIT
@@ -36,7 +36,7 @@ until_up() {   # until_up SECONDS COMMAND...
 
 free_port() { python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-finished() { "$@" || [ $? -eq 3 ]; }   # 3: done, with something unscored
+finished() { "$@" || [ $? -eq 3 ]; }   # 3: finished, with something unscored
 
 own_reports() {
   mkdir -p reports

@@ -60,26 +60,33 @@ def test_result_is_one_json_document_and_a_table() -> None:
 
 
 def test_goal_is_read_from_the_worst_of_its_rows() -> None:
-    found = {"things": ROWS}
-    goal = partial(goals.Goal, part="A", asked="fast", benchmark="things")
+    found = {"things": RESULT}
+    goal = partial(goals.Goal, name="speed", benchmark="things")
     assert goal(rows="fast", ratio=True, at_least=3.0).is_reached(found)
     assert not goal(rows="fast", ratio=True, at_least=3.1).is_reached(found)
     assert goal(rows="", at_most=40.0).measured(found) == 40.0
     assert not goal(rows="", at_most=39.0).is_reached(found)
     assert not goal(rows="slow", at_least=0.0).is_reached(found)
-    missed = goal(rows="fast", at_most=0.5, short="it is slow")
-    assert goals.table([missed], found)[-1] == "| A | fast | 1 | `things`: fast | short: it is slow |"
-    assert goals.table([missed], {})[-1] == "| A | fast |  | `things`: fast | not measured |"
+    missed = goal(rows="fast", at_most=0.5, gap="it is slow")
+    command = "`python -m benchmarks.things`: fast"
+    assert goals.table([missed], found)[-1] == f"| speed | 1 s | ≤ 0.5 s | {command} |"
+    assert goals.table([missed], {})[-1] == f"| speed | not measured | ≤ 0.5 | {command} |"
+    assert goals.table([goal(rows="fast", ratio=True, at_least=2.0)], found)[-1].startswith(
+        "| speed | 3 x | ≥ 2 x |"
+    )
 
 
 def test_every_goal_is_measured_or_shown_by_existing_tests() -> None:
-    found = {one.benchmark: one.rows for one in kept.load()}
-    for goal in goals.goals():
+    found = {one.benchmark: one for one in kept.load()}
+    for goal in goals.goals().floors:
         if goal.benchmark:
             assert goal.measured(found) is not None, goal
-            assert goal.is_reached(found) != bool(goal.short), goal
-        for name in re.findall(r"test_\w+\.py", goal.shown):
-            assert (Path(__file__).parent / name).exists(), goal
+            assert goal.is_reached(found) != bool(goal.gap), goal
+        else:
+            assert goal.stated and goal.command, goal
+    commands = [goal.command for goal in (*goals.goals().floors, *goals.goals().checks)]
+    named = re.findall(r"test_\w+\.py", "".join(commands))
+    assert len(named) > 15 and [name for name in named if not (Path(__file__).parent / name).exists()] == []
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may import it
