@@ -1,4 +1,4 @@
-"""The README's commands run as written: its configuration and its lines, one after the other."""
+"""The documents: the README's commands are run as written, and the paths and packages that documents name exist."""
 
 import contextlib
 import importlib.util
@@ -14,12 +14,39 @@ from pathlib import Path
 import pytest
 
 from tests.processes import free_port
+from tests.test_architecture import FLOORS
 from tests.worlds import ADJUDGE, lines
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 SERVER = "http://127.0.0.1:8000/v1"
+DOCUMENTS = [
+    path.relative_to(ROOT)
+    for pattern in (
+        "README.md",
+        "docs/*.md",
+        "deploy/*.md",
+        "benchmarks/README.md",
+        "engine/adapters/*.md",
+        "examples/*/*.md",
+        "scoring/kernels/*.md",
+    )
+    for path in sorted(ROOT.glob(pattern))
+]
+FOLDERS = (
+    "benchmarks",
+    "deploy",
+    "docs",
+    "engine",
+    "examples",
+    "fetchers",
+    "judges",
+    "prompts",
+    "scoring",
+    "tests",
+)
+PATH = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]|(?<=`)[\w-]+(?:/[\w-]+)+\.py(?=`)")
 
 
 def block(containing: str) -> str:
@@ -135,7 +162,40 @@ def test_doctor_and_store_commands_work_as_written(folder: Path) -> None:
         assert done.returncode == 0
 
 
-@pytest.mark.parametrize("module", sorted(set(re.findall(r"python -m ([\w.]+)", README))))
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_named_paths_exist(document: Path) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    named = {
+        path for path in PATH.findall(text) if "/runs/" not in path
+    }  # a run's files are made by a command
+    missing = [
+        path for path in named if not any((ROOT / base / path).exists() for base in ("", document.parent))
+    ]
+    assert missing == []
+
+
+def test_paths_are_found_in_documents() -> None:
+    assert PATH.findall(
+        "see `scoring/rubrics/rubrics.py`, deploy/README.md. (`matching/match_claims.py`)"
+    ) == [
+        "scoring/rubrics/rubrics.py",
+        "deploy/README.md",
+        "matching/match_claims.py",
+    ]
+
+
+@pytest.mark.parametrize("folder", FLOORS)
+def test_architecture_lists_every_package(folder: str) -> None:
+    """A table of docs/architecture.md gives each package the floor that tests/test_architecture.py holds."""
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    found, floor = {}, 0
+    for number, package in re.findall(rf"^\| (\d*) ?\| `{folder}/([\w/.]+)` \|", text, re.MULTILINE):
+        floor = int(number or floor)
+        found[package.removesuffix(".py").strip("/").replace("/", ".")] = floor
+    assert found == {name: floor for floor, names in enumerate(FLOORS[folder], 1) for name in names}
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_every_named_module_exists(module: str) -> None:
     assert importlib.util.find_spec(module) is not None
 
