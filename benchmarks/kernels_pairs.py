@@ -67,7 +67,7 @@ def _wilcoxon_sides(scores: Scores) -> Sides:
     first, second = np.triu_indices(len(scores), 1)
 
     def peer() -> list[float]:
-        # One call a pair: faster than scipy's own loop along an axis.
+        # One call per pair: faster than scipy's own loop along an axis.
         return [
             float(stats.wilcoxon(scores[i], scores[j]).pvalue) for i, j in zip(first, second, strict=True)
         ]

@@ -34,13 +34,13 @@ class Mutant(msgspec.Struct, frozen=True):
 
     @property
     def diff(self) -> str:
-        """The change, without what is around it."""
+        """The change, without its surroundings."""
         old, new = self.path.read_text(encoding="utf-8").splitlines(), self.source.splitlines()
         changed = difflib.unified_diff(old, new, n=0, lineterm="")
         return "\n".join(line for line in changed if not line.startswith(("---", "+++", "@@")))
 
     def body(self) -> range | None:
-        """The lines of the body of the function around what is changed; None outside of all functions."""
+        """The lines of the body of the function that contains the change; None outside of all functions."""
         first, last = self.lines
         around = [
             range(node.body[0].lineno, (node.end_lineno or 0) + 1)
@@ -79,7 +79,7 @@ def drawn(seed: int) -> Iterator[Mutant]:
 
 
 class _Sites(libcst.CSTVisitor):
-    """Every node that an operator changes, with what it becomes, in the order of the file."""
+    """Every node that an operator changes, with its replacement, in the order of the file."""
 
     def __init__(self) -> None:
         self.changes: list[Change] = []

@@ -67,7 +67,7 @@ _forks = multiprocessing.get_context("forkserver")
 class Trace(msgspec.Struct, frozen=True):
     """The seconds that each test takes, which tests run a line of a file, and which are in files that name a module.
 
-    What runs at import, no test runs as far as the lines tell: who uses a module's tables is told by its name.
+    The lines of a test exclude what runs at import, so tests of a module's tables are found by the module's name.
     """
 
     seconds: dict[str, float]
@@ -75,7 +75,7 @@ class Trace(msgspec.Struct, frozen=True):
     naming: dict[str, set[str]]
 
     def reaching(self, mutant: Mutant) -> dict[str, float]:
-        """The tests that run what is changed in the mutant, with their seconds, the shortest first."""
+        """The tests that run the mutated code, with their seconds, the shortest first."""
         lines, body = self.running.get(str(mutant.path), {}), mutant.body()
         found = {test for line in lines if body is None or line in body for test in lines[line]}
         if body is None:
@@ -113,7 +113,7 @@ def _naming(tests: Iterable[str]) -> dict[str, set[str]]:
 
 
 class _Seconds:
-    """A plugin of pytest: what each test takes, with what is set up for it."""
+    """A pytest plugin: the seconds of each test, including its set-up."""
 
     def __init__(self) -> None:
         self.of: Counter[str] = Counter()

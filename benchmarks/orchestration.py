@@ -71,7 +71,7 @@ def server() -> Iterator[str]:
 
 
 class Side:
-    """One side's work, and what it took: client CPU seconds, peak concurrency at the server, seconds in flight."""
+    """The cost of one side's work: client CPU seconds, peak concurrency at the server, seconds in flight."""
 
     def __init__(self, url: str, work: Callable[[], float]) -> None:
         self._stats = url.replace("/v1", "/stats")

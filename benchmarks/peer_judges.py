@@ -34,9 +34,9 @@ _client: openai.OpenAI  # of each process of the pool
 
 
 def inspect_ai(url: str) -> Work:
-    """An eval of samples that come answered, scored by `model_graded_qa`: one call a sample, all in its log.
+    """An eval of samples with given answers, scored by `model_graded_qa`: one call per sample, all in its log.
 
-    The log is not also kept for viewers of a run going on (`log_realtime`), which takes more time.
+    The additional log for viewers of a run in progress (`log_realtime`) is off, because it takes more time.
     """
     from inspect_ai import Task, eval
     from inspect_ai.dataset import MemoryDataset, Sample

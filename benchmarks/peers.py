@@ -50,7 +50,7 @@ SENTENCE = "The sea is deep. "
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One run of one side: wall and client CPU seconds, how much was answered, and by URL what was read."""
+    """One run of one side: wall and client CPU seconds, the number of answers, and the pages read, by URL."""
 
     seconds: float
     cpu: float
@@ -70,7 +70,7 @@ def ours(work: Callable[[], object], count: int) -> Run:
 
 @contextlib.contextmanager
 def started(script: str, peer: str, where: str, lines: Sequence[bytes]) -> Iterator[Callable[[], Run]]:
-    """`peer` of `script`, whose every call is a run on `lines`; what goes wrong with all of it ends the benchmark."""
+    """`peer` of `script`; each call is a run on `lines`. A failure of the whole peer ends the benchmark."""
     python = VENV / "bin/python"
     if not python.exists():
         raise SystemExit(f"no peers in {VENV}: make peers")
@@ -195,7 +195,7 @@ def beside_pages(count: int, runs: int, wanted: Callable[[str], bool]) -> Iterat
 
 
 def _check_fields(pages: list[Page], runs: list[Run]) -> None:
-    """Every run of the peer found in each page what ours did."""
+    """Check that every run of the peer found the same in each page as ours."""
     for page in pages:
         fields = {name: getattr(page, name) for name in ("sha256", "title", "description", "text")}
         assert all(run.fields[page.url] == fields for run in runs), page.url

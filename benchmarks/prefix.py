@@ -45,7 +45,7 @@ WORDS = (
 
 
 class Points(Answer, frozen=True, kw_only=True):
-    """Points alone: short answers, so that prompts are what costs."""
+    """Points alone: the answers are short, so prompts dominate the cost."""
 
     points: Choice
 
@@ -57,7 +57,7 @@ class Points1(RubricPoints, frozen=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """The model, its window and the length of a report in tokens, and what vLLM is told on this hardware."""
+    """The model, its window and the length of a report in tokens, and vLLM's options on this hardware."""
 
     shape: Shape
     window: int

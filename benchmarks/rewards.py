@@ -70,7 +70,7 @@ class Work:
         self.cpu: list[float] = []
 
     def items(self) -> list[dict[str, Any]]:
-        """Rollouts that nobody has seen before, so that neither a store nor a cache knows them."""
+        """New rollouts, so that neither a store nor a cache knows them."""
         self._round += 1
         prompts, rollouts, words = self._shape
         return [
@@ -135,7 +135,7 @@ def one_by_one(url: str, requested: Requested) -> None:
 
 
 def naive_asyncio(url: str, requested: Requested, limit: int, at_once: bool) -> None:
-    """A coroutine a rollout, that asks its rubrics one after another, or `at_once`."""
+    """One coroutine per rollout, which asks its rubrics one after another, or `at_once`."""
 
     async def run() -> None:
         slots = asyncio.Semaphore(limit)
@@ -270,7 +270,7 @@ def _single_calls(judge: dict[str, Any], prompts: int, words: int) -> Iterator[R
 
 
 def _deadlines(prompts: int, deadline: float) -> Iterator[Row]:
-    """How long a call takes that has `deadline` seconds, whatever the judge does: the longest of three."""
+    """The seconds of a call with a deadline of `deadline` seconds, whatever the judge does: the longest of three."""
     with judge_server(LATENCY) as url:
         judges = {name: [url.replace("/v1", f"/{name}/v1")] for name in ("slow", "down", "garbage")}
         judges["half dead"] = [url, "http://127.0.0.1:9/v1"]

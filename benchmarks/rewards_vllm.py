@@ -21,7 +21,7 @@ SERVER = ("--max-model-len", "8192", "--num-gpu-blocks-override", "120", "--dtyp
 
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
-    """A batch of eight rollouts beside a coroutine a rollout, and one rollout beside a plain loop."""
+    """A batch of eight rollouts beside one coroutine per rollout, and one rollout beside a plain loop."""
     rubrics = 6 if quick else 16
     with rare_collections(), server(*SERVER) as served:
         judge = {"url": served.url, "model": "judge", "max_in_flight": LIMIT, "timeout_s": 3600}

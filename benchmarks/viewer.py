@@ -250,7 +250,7 @@ def _page_key(url: str) -> bytes:
 
 
 def paths(world: World) -> dict[str, str]:
-    """What is looked at, by what it is called."""
+    """The pages to look at, by name."""
     report = {"system": "system 07", "task": str(world.tasks // 2), "protocol": "fact"}
     system = {"system": "system 07", "protocol": "fact", "metric": "c_acc"}
     at = (world.tasks // 2 * SYSTEMS + 7) * CITED

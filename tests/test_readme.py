@@ -34,6 +34,13 @@ DOCUMENTS = [
     )
     for path in sorted(ROOT.glob(pattern))
 ]
+MODULES = sorted(
+    {
+        name
+        for path in DOCUMENTS
+        for name in re.findall(r"python -m ([\w.]+)", (ROOT / path).read_text("utf-8"))
+    }
+)
 FOLDERS = (
     "benchmarks",
     "deploy",

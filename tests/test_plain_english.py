@@ -1,0 +1,164 @@
+"""Documents, docstrings, comments, messages and test names avoid phrases that a native speaker has to read twice."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+# Folders and files that still have such phrases. Empty this list; never add to it.
+NOT_YET = [
+    "engine",
+    "fetchers",
+    "judges",
+    "scoring",
+    "tests",
+    "benchmarks/lexical_agreement.py",
+    "benchmarks/paper_statistics.py",
+]
+# What to write instead: the phrases, as they stand in running text.
+BANNED = {
+    "'is not a ...', or invalid, missing, unknown": (
+        r"(?<!there )\b(?:is|are) no (?!longer\b|more\b|further\b|better\b|worse\b|larger\b|smaller\b)\w"
+    ),
+    "say what is missing": r"\b(?:that|which) (?:is|are) none\b",
+    "whatever, or the one who": r"\bwhoever\b",
+    "fix, or correct": r"\bmend(?:s|ed|ing)?\b",
+    "available": r"\bat hand\b",
+    "per: 'one line per metric'": (
+        r"\b(?:an?|one) (?:line|row|file|column|folder|call|coroutine|module|package|sample) an? \w"
+    ),
+    "says, or states": r"\bhas it that\b",
+    "its own, your own": r"\bof (?:one|an? \w+)'s own\b(?! \w)",
+    "the result": r"\bwhat it (?:comes|came) to\b",
+    "fails, or is ignored": r"\b(?:comes|came) to nothing\b",
+    "asked, or required": r"\basked of\b",
+    "is called with, or gets": r"\b(?:is|are) told\b(?! apart)",
+    "minus": r", less the\b",
+    "unreadable": r"\bspeaks? nonsense\b",
+    "is fine": r"\b(?:is|are) no matter\b",
+    "the goal's name": r"\bgoals? (?-i:[A-Z])\b",
+    "what that file says: a clone does not have it": r"\b(?:semantics|contract|design)\.md\b|\.\./shared\b",
+}
+PATTERN = re.compile("|".join(f"(?:{phrase})" for phrase in BANNED.values()), re.IGNORECASE)
+TEXTS = ("*.md", "*.yaml", "*.yml", "*.sh", "*.Dockerfile")
+FOLDERS = ("engine", "scoring", "judges", "fetchers", "benchmarks", "deploy", "docs", "examples", "tests")
+NAME_LENGTH = 60
+
+
+def found(text: str) -> list[str]:
+    """The banned phrases of `text`, each with some of its surroundings. Line breaks count as spaces."""
+    running = re.sub(r"\s+(?:# )?", " ", text)
+    return [running[max(0, hit.start() - 20) : hit.end() + 20] for hit in PATTERN.finditer(running)]
+
+
+def words(source: str) -> Iterator[str]:
+    """The string literals (an f-string without its values) and the blocks of comments of Python code."""
+    parsed = ast.parse(source)
+    inside = {
+        id(part) for node in ast.walk(parsed) if isinstance(node, ast.JoinedStr) for part in node.values
+    }
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "_" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+            yield node.value
+    block, last = "", 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            if token.start[0] != last + 1:
+                yield block
+                block = ""
+            block, last = f"{block} {token.string}", token.start[0]
+    yield block
+
+
+def clean(pattern: str) -> list[Path]:
+    """Files of the checkout that match `pattern`, except those of NOT_YET, this one, and those that commands make."""
+    files = [*ROOT.glob(pattern), *(file for folder in FOLDERS for file in (ROOT / folder).rglob(pattern))]
+    left_out = [Path(__file__), *(ROOT / name for name in NOT_YET)]
+    return sorted(
+        file
+        for file in files
+        if "runs" not in file.parts and not any(file.is_relative_to(other) for other in left_out)
+    )
+
+
+@pytest.mark.parametrize("pattern", TEXTS)
+def test_documents_are_in_plain_english(pattern: str) -> None:
+    wrong = {str(file.relative_to(ROOT)): found(file.read_text(encoding="utf-8")) for file in clean(pattern)}
+    assert {name: phrases for name, phrases in wrong.items() if phrases} == {}
+
+
+def test_python_is_in_plain_english() -> None:
+    files = [*clean("*.py"), ROOT / "prompts/__init__.py"]
+    wrong = {
+        str(file.relative_to(ROOT)): [
+            phrase for text in words(file.read_text(encoding="utf-8")) for phrase in found(text)
+        ]
+        for file in files
+    }
+    assert {name: phrases for name, phrases in wrong.items() if phrases} == {}
+
+
+def test_names_of_tests_are_short() -> None:
+    named = [
+        f"{file.name}:{node.name}"
+        for file in clean("test_*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and len(node.name) > NAME_LENGTH
+    ]
+    assert named == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "store: x is no store; name another",
+        "an entry that is none",
+        "Whoever asks",
+        "how to mend it",
+        "in the event loop at hand",
+        "One file a system",
+        "scores of a user's own.",
+        "rests on what it\n    came to",
+        "each is told of it",
+        "the sum, less the penalties",
+        "(semantics.md, FACT 1)",
+    ],
+)
+def test_banned_phrases_are_found(text: str) -> None:
+    assert len(found(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There is no network, and the page is no longer there",
+        "made of a page's own words",
+        "a module of its own; one file per system",
+        "a line of a table",
+        "the two are told apart by their names",
+        "at most, less than five",
+        "recommended; amendments",
+    ],
+)
+def test_plain_phrases_are_not(text: str) -> None:
+    assert found(text) == []
+
+
+def test_words_of_python_are_all_read() -> None:
+    source = 'x = f"a {y} b" "c"  # one\n\n# two\n# three\ndef f():\n    """Doc."""\n    return "d"\n'
+    assert [text.strip() for text in words(source) if text] == [
+        "a _ bc",
+        "Doc.",
+        "d",
+        "# one",
+        "# two # three",
+    ]
