@@ -25,7 +25,7 @@ BANNED = {
     "'is not a ...', or invalid, missing, unknown": (
         r"(?<!there )\b(?:is|are) no (?!longer\b|more\b|further\b|better\b|worse\b|larger\b|smaller\b)\w"
     ),
-    "say what is missing": r"\b(?:that|which) (?:is|are) none\b",
+    "say what is missing": r"\b(?:that|which) (?:is|are) (?-i:none)\b",
     "whatever, or the one who": r"\bwhoever\b",
     "fix, or correct": r"\bmend(?:s|ed|ing)?\b",
     "available": r"\bat hand\b",
@@ -37,7 +37,7 @@ BANNED = {
     "the result": r"\bwhat it (?:comes|came) to\b",
     "fails, or is ignored": r"\b(?:comes|came) to nothing\b",
     "asked, or required": r"\basked of\b",
-    "is called with, or gets": r"\b(?:is|are) told\b(?! apart)",
+    "is called with, or gets": r"\b(?:is|are) told\b(?! (?:apart|at)\b)",
     "minus": r", less the\b",
     "unreadable": r"\bspeaks? nonsense\b",
     "is fine": r"\b(?:is|are) no matter\b",
