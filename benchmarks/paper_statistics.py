@@ -1,4 +1,4 @@
-"""The papers' statistics rebuilt: `python -m benchmarks.paper_statistics [--golden DIR]`.
+"""The papers' statistics recomputed: `python -m benchmarks.paper_statistics [--golden DIR]`.
 
 Prints, as Markdown, DeepResearch Bench's table of paired tests (appendix K) from its differences and t values, and
 what five judgings of one system's reports say about the judge's noise and the tasks'. Needs the folder with the

@@ -31,6 +31,7 @@ DOCUMENTS = [
         "engine/adapters/*.md",
         "examples/*/*.md",
         "scoring/kernels/*.md",
+        "tests/golden/*.md",
     )
     for path in sorted(ROOT.glob(pattern))
 ]
