@@ -2,6 +2,7 @@
 
     UsageError              what the user gave cannot be used: exit code 2
         ConfigError         a configuration (`config/errors.py`)
+            FormulaError    what a reward is computed from (`config/formula.py`)
         FormatError         files of tasks or reports (`formats/dataset.py`)
     JudgeError              the judge cannot be used (`judges/errors.py`)
     StoreError              the store cannot be read or written (`store/place.py`): exit code 1

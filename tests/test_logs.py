@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine.telemetry.logs import about, begin, event
+from adjudge.engine import RunConfig
+from adjudge.engine.evaluation.assembly import open_evaluator
+from adjudge.engine.formats import load_tasks
+from adjudge.engine.rewards.scorer import RewardScorer
+from adjudge.engine.telemetry.families import page
+from adjudge.engine.telemetry.logs import about, begin, current, event
+from adjudge.judges import Question, ScriptedJudge
+from adjudge.scoring.rubrics.rubrics import PointsGiven
 from tests.chaos import done, evaluate
 from tests.mock_openai import Call, MockOpenAI, refused
 from tests.test_cli import run
+from tests.test_metrics import Labels, by, samples
 from tests.worlds import lines, world
 
 SECRET = "sk-do-not-tell-anybody"
@@ -68,6 +76,43 @@ async def test_every_event_of_a_run_is_one_json_line(tmp_path, monkeypatch):
     assert all({"time", "level", "logger"} <= set(entry) for entry in found)
     warnings = [entry for entry in found if entry["level"] == "warning"]
     assert warnings and all("does not constrain" in entry["message"] and entry["case"] for entry in warnings)
+
+
+async def test_a_scorecard_of_a_reward_is_counted_and_logged(tmp_path, capsys):
+    """Like one of a run: in the same metrics, under the name of its case, as are the questions asked for it."""
+    begin("json")
+    at_work: list[float] = []
+    asked_for: set[str] = set()
+
+    def opinion(question: Question[PointsGiven]) -> PointsGiven:
+        at_work.append(by(numbers(), "adjudge_scorecards_in_flight")[()])
+        asked_for.add(current()["case"])
+        return PointsGiven(points=max(question.options))
+
+    def numbers() -> dict[tuple[str, Labels], float]:
+        return samples(page(evaluator.measured()).decode())
+
+    reward = {"weights": {"score_clipped": 1.0}, "length": {"max": 1000}}
+    config = RunConfig.load(world(tmp_path, reward=reward))
+    tasks = load_tasks(config.format, config.tasks)
+    async with open_evaluator(config, judge=lambda book: ScriptedJudge(opinion)) as evaluator:
+        items = [
+            {"task_id": "3", "sample": 7, "text": SAID},
+            {"task_id": "3", "sample": 8, "text": "x" * 1001},
+        ]
+        found = await RewardScorer(config, evaluator, tasks).score(items)
+    assert [each.value for each in found] == [1.0, 0.0]
+    assert asked_for == {"policy/3/7/0"} and set(at_work) <= {1.0, 2.0}
+    assert by(numbers(), "adjudge_scorecards_total", "protocol", "status", "reason") == {
+        ("rubrics", "scored", ""): 1,
+        ("rubrics", "scored", "report_too_large"): 1,
+    }
+    assert not by(numbers(), "adjudge_scorecards_in_flight")
+    cards = [entry for entry in events(capsys.readouterr().err) if entry["event"] == "scorecard"]
+    assert {(entry["case"], entry["reason"]) for entry in cards} == {
+        ("policy/3/7/0", None),
+        ("policy/3/8/0", "report_too_large"),
+    }
 
 
 def test_text_log_holds_warnings_only_and_no_secrets(monkeypatch, capsys):

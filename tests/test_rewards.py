@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from math import inf, nan
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
@@ -139,8 +140,8 @@ class TestFormula:
         ("reward", "named"),
         [
             ({"metric": "c_acc_code"}, "pooled over tasks"),
-            ({"metric": "nonsense"}, "'nonsense' is no metric here"),
-            ({"metric": "rubrics.scores"}, "'rubrics.scores' is no metric here"),
+            ({"metric": "nonsense"}, "unknown metric 'nonsense'"),
+            ({"metric": "rubrics.scores"}, "unknown metric 'rubrics.scores'"),
             ({"weights": {"score": 1, "c_acc": -1}}, "must be positive"),
             ({"weights": {"unsupported": -1}}, "no worst value"),
             ({"weights": {"c_acc": 0}}, "a weight of 0"),
@@ -154,7 +155,7 @@ class TestFormula:
     def test_invalid_reward_is_a_configuration_error(self, reward, named):
         with pytest.raises(FormulaError) as error:
             Formula(msgspec.convert(reward, RewardConfig), [Fact(), Rubrics()])
-        assert named in str(error.value)
+        assert str(error.value).startswith("reward: ") and named in str(error.value)
 
     def test_ambiguous_metric_needs_its_protocol(self):
         class Other(Rubrics, frozen=True, kw_only=True):
@@ -194,7 +195,23 @@ def test_protocol_files_are_relative_to_the_configuration(tmp_path):
     reward = {"protocols": protocols, "weights": {"tag:own": 1}}
     config = RunConfig.load(world(tmp_path, reward=reward))
     assert config.reward_config().protocols == ["fact", {"name": "rubrics", "file": f"{tmp_path}/own.jsonl"}]
-    assert [part.metric for part in config.reward_formula().parts] == ["tag:own"]
+    assert [part.metric for part in config.reward_formula.parts] == ["tag:own"]
+
+
+async def test_the_formula_is_made_once_from_loading_to_scoring(tmp_path, monkeypatch):
+    made = []
+    make = Formula.__init__
+
+    def counted(self: Formula, *arguments: Any) -> None:
+        made.append(self)
+        make(self, *arguments)
+
+    monkeypatch.setattr(Formula, "__init__", counted)
+    config = rewarded(tmp_path)
+    with RewardModel(config) as model:
+        (reward,) = await model.score(batch(1, 1))
+    assert reward.value is not None and made == [config.reward_formula]
+    assert pickle.loads(pickle.dumps(config)) == config
 
 
 class TestFlags:
@@ -488,7 +505,7 @@ class TestSharing:
                     )
                     for n in range(5)
                 ]
-                (protocol,) = scorer.protocols
+                (protocol,) = scorer.formula.protocols
                 waiting = [asyncio.ensure_future(scorer.evaluator.score(case, protocol)) for case in bulk]
                 while len(order) < 3:
                     await asyncio.sleep(0)

@@ -34,7 +34,8 @@ from adjudge.engine.store import Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
 from adjudge.engine.telemetry.endpoint import metrics_served
 from adjudge.engine.telemetry.families import page
-from adjudge.engine.telemetry.logs import about, case_name, event
+from adjudge.engine.telemetry.logs import about, event
+from adjudge.engine.telemetry.scorecard import note
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
 
@@ -176,18 +177,12 @@ async def _score_all(
                 scorecards.put(card, time.time_ns() // 1000)
                 made += 1
                 unscored += card.status == "unscored"
-                evaluator.metrics.scored(card)
-                _say(card)
+                note(card, evaluator.metrics)
                 for step in steps:
                     step(card)
     finally:
         await scorecards.parts.close()
     return made, unscored
-
-
-def _say(card: Scorecard) -> None:
-    with about(shard=card.task_id, case=case_name(card.system, card.task_id, card.sample, card.repeat)):
-        event(_log, "scorecard", protocol=card.protocol, status=card.status, reason=card.reason)
 
 
 def _record(

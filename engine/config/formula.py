@@ -5,6 +5,7 @@ from math import isfinite
 
 import msgspec
 
+from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import Bounds, RewardConfig, Term
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.reasons import CAUSES, Reason
@@ -15,8 +16,8 @@ __all__ = ["Formula", "FormulaError", "Part", "Value"]
 LEAST: frozenset[str] = frozenset({"report_empty", "report_too_large"})
 
 
-class FormulaError(ValueError):
-    """A reward's specification cannot be computed; the message names the metric and says how to mend it."""
+class FormulaError(ConfigError):
+    """A reward cannot be computed as configured: `reward: key: the problem; what to do`, in one line."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -43,20 +44,31 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Formula:
-    """Computes rewards from the scorecards of `protocols`. Raises FormulaError for a specification that cannot be."""
+    """Computes rewards from the scorecards of `protocols`. Raises FormulaError for metrics that cannot be one."""
 
     def __init__(self, config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> None:
         if config.metric is not None and config.weights:
-            raise FormulaError("metric: and weights: exclude each other")
+            raise FormulaError("reward: metric: and weights: exclude each other; write one of them")
+        self.protocols = protocols
         self.parts = [_part(*weighted, config.strict, protocols) for weighted in _weights(config, protocols)]
         self._penalties: dict[str, float] = msgspec.structs.asdict(config.penalties)
         self._clip = config.clip
+        names = [metric.name for protocol in protocols for metric in protocol.metrics]
+        self._shared = {name for name in names if names.count(name) > 1}
         _check_bounds("clip", config.clip)
 
     @property
     def flags(self) -> frozenset[str]:
         """The flags that cost something."""
         return frozenset(name for name, weight in self._penalties.items() if weight)
+
+    def scores(self, cards: Mapping[str, Scorecard]) -> dict[str, float | None]:
+        """All metrics of `cards` by name, as `protocol.metric` where two protocols share a name."""
+        return {
+            f"{protocol}.{metric}" if metric in self._shared else metric: value
+            for protocol, card in cards.items()
+            for metric, value in card.scores.items()
+        }
 
     def value(self, cards: Mapping[str, Scorecard], flags: Mapping[str, float]) -> Value:
         """The reward for scorecards by protocol and `flags` from 0 to 1.
@@ -104,9 +116,9 @@ def _part(name: str, term: Term, strict: bool, protocols: Sequence[ScoringProtoc
         wanted = f"{wanted}_strict"
     metric = metrics.get(wanted)
     if not all(map(isfinite, (term.weight, *(term.rescale or ())))):
-        raise FormulaError(f"weights: {name}: must be a finite number, and so must the bounds of rescale")
+        raise FormulaError(f"reward: weights: {name}: must be a finite number, as must the bounds of rescale")
     if term.weight == 0:
-        raise FormulaError(f"weights: {name}: a weight of 0 asks for nothing; leave it out")
+        raise FormulaError(f"reward: weights: {name}: a weight of 0 has no effect; leave it out")
     _check_bounds(f"weights: {name}: rescale", term.rescale)
     _check_bounds(f"weights: {name}: clip", term.clip)
     if metric is not None:
@@ -115,7 +127,7 @@ def _part(name: str, term: Term, strict: bool, protocols: Sequence[ScoringProtoc
 
 
 def _found(name: str, protocols: Sequence[ScoringProtocol]) -> tuple[ScoringProtocol, str]:
-    """The protocol and metric that `name` means. One that only tasks define has a colon (`tag:NAME`)."""
+    """The protocol and metric that `name` means; a metric that only tasks define has a colon (`tag:NAME`)."""
     for protocol in protocols:
         if name.startswith(f"{protocol.name}."):
             metric = name.removeprefix(f"{protocol.name}.")
@@ -129,29 +141,33 @@ def _found(name: str, protocols: Sequence[ScoringProtocol]) -> tuple[ScoringProt
         return having[0], name
     if having:
         names = " or ".join(f"{protocol.name}.{name}" for protocol in having)
-        raise FormulaError(f"weights: {name!r} is a metric of several protocols; write {names}")
+        raise FormulaError(f"reward: weights: {name!r} is a metric of several protocols; write {names}")
     known = ", ".join(
         f"{protocol.name}.{metric.name}" for protocol in protocols for metric in protocol.metrics
     )
-    raise FormulaError(f"weights: {name!r} is no metric here; there are {known}")
+    raise FormulaError(f"reward: weights: unknown metric {name!r}; use one of {known}")
 
 
 def _check(name: str, metric: Metric, term: Term) -> None:
     if metric.ratio is not None:
         parts = " and ".join(metric.ratio)
         raise FormulaError(
-            f"weights: {name}: is pooled over tasks and has no value for one report; use {parts}"
+            f"reward: weights: {name}: is pooled over tasks and has no value for one report; use {parts}"
         )
     if metric.lower_is_better and (metric.best is None or metric.worst <= metric.best):
-        raise FormulaError(f"weights: {name}: has no worst value that an empty report could take")
+        raise FormulaError(
+            f"reward: weights: {name}: has no worst value for an empty report; use another metric"
+        )
     if (term.weight < 0) != metric.lower_is_better:
         sign = "negative" if metric.lower_is_better else "positive"
-        raise FormulaError(f"weights: {name}: must be {sign}, or the worst report would be paid best")
+        raise FormulaError(
+            f"reward: weights: {name}: must be {sign}, or the worst report would get the highest reward"
+        )
 
 
 def _check_bounds(name: str, bounds: Bounds | None) -> None:
     if bounds is not None and not bounds[0] < bounds[1]:
-        raise FormulaError(f"{name}: [{bounds[0]:g}, {bounds[1]:g}] must be [low, high]")
+        raise FormulaError(f"reward: {name}: [{bounds[0]:g}, {bounds[1]:g}] must be [low, high]")
 
 
 def _clipped(value: float, bounds: Bounds | None) -> float:

@@ -3,14 +3,14 @@
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.formula import Formula, FormulaError
+from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.judge import Count, JudgeConfig, Seconds
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
@@ -98,11 +98,8 @@ class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return cls(metric=metric, pairs=[(names[0], names[1])] if names else [])
 
 
-class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run, as the file says it (contract.md, Configuration). Relative paths are relative to the file's folder, those
-
-    of a protocol's option `file` too.
-    """
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder."""
 
     tasks: str
     reports: list[str] = []
@@ -151,9 +148,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         config.scoring_protocols()
         config.stop_config()
         if config.reward is not None:
-            config.reward_formula()
-            if config.reward.audit is not None:
-                config.audit_judge()
+            config.check_reward()
         return config
 
     def rooted(self, folder: str) -> "RunConfig":
@@ -191,10 +186,6 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         except OSError as error:
             raise ConfigError(f"protocols: {error.filename}: cannot be read: {error.strerror}") from error
 
-    def reward_protocols(self) -> tuple[ScoringProtocol, ...]:
-        """The protocols that judge a rollout. Raises ConfigError."""
-        return self._chosen(self.reward_config().protocols or self.protocols)
-
     def _chosen(self, entries: list[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
         chosen = _chosen(entries)
         return tuple(map(expected, chosen)) if self.judge_config().expects else chosen
@@ -206,12 +197,17 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ConfigError("reward: audit: names no second judge")
         return JudgeConfig.from_spec(audit.judge)
 
+    @cached_property
     def reward_formula(self) -> Formula:
-        """What makes their scorecards a reward. Raises ConfigError for metrics that cannot be one."""
-        try:
-            return Formula(self.reward_config(), self.reward_protocols())
-        except FormulaError as error:
-            raise ConfigError(f"reward: {error}") from error
+        """What makes a rollout's scorecards a reward, and the protocols that give them. Raises ConfigError."""
+        reward = self.reward_config()
+        return Formula(reward, self._chosen(reward.protocols or self.protocols))
+
+    def check_reward(self) -> None:
+        """Raise ConfigError unless rewards can be computed, and audited where an audit is configured."""
+        _ = self.reward_formula
+        if self.reward_config().audit is not None:
+            self.audit_judge()
 
 
 def _chosen(entries: Sequence[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:

@@ -93,7 +93,6 @@ class Asker:
         questions: Sequence[Question[A]],
         repeat: int = 0,
         priority: int = 0,
-        deadline: float | None = None,
         each: Callable[[Judgment[A]], None] = lambda judgment: None,
     ) -> list[Judgment[A]]:
         """What `ask` gives for `questions`, asked all at once, in order; `each` is told of every one as it comes."""
@@ -108,7 +107,7 @@ class Asker:
             return stored
 
         async def find(question: Question[A], key: bytes) -> Judgment[A]:
-            judgment = await self._find(question, key, repeat, priority, deadline)
+            judgment = await self._find(question, key, repeat, priority, None)
             each(judgment)
             return judgment
 

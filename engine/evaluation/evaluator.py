@@ -43,21 +43,18 @@ class Counts(msgspec.Struct, frozen=True):
 class CaseTools:
     """What one protocol may do for one case; remembers what it did."""
 
-    def __init__(
-        self, asker: Asker, reader: Reader, repeat: int, priority: int = 0, deadline: float | None = None
-    ) -> None:
+    def __init__(self, asker: Asker, reader: Reader, repeat: int, priority: int = 0) -> None:
         self._asker = asker
         self._reader = reader
         self._repeat = repeat
         self._priority = priority
-        self._deadline = deadline
         self.judgments: dict[str, Usage] = {}
         self.pages: dict[str, None] = {}
         self.asked = 0
         self.answered = 0
 
     async def ask(self, question: Question[A]) -> Judgment[A]:
-        """The judgment of `question` under this case's repeat, priority and deadline."""
+        """The judgment of `question` under this case's repeat and priority."""
         (judgment,) = await self.ask_all((question,))
         return judgment
 
@@ -65,9 +62,12 @@ class CaseTools:
         """The judgments of `questions`, asked all at once, in their order."""
         asked = tuple(questions)
         self.asked += len(asked)
-        return await self._asker.ask_all(
-            asked, self._repeat, self._priority, self._deadline, each=self._remember
-        )
+        return await self._asker.ask_all(asked, self._repeat, self._priority, each=self._remember)
+
+    @property
+    def usage(self) -> Usage:
+        """What the judgments given so far took of the judge, each counted once."""
+        return sum(self.judgments.values(), Usage())
 
     def _remember(self, judgment: Judgment[A]) -> None:
         self.answered += judgment.answer is not None
@@ -125,11 +125,13 @@ class Evaluator:
         """Look at what other processes wrote since. Raises StoreError."""
         await asyncio.gather(self.asker.store.parts.refresh(), self.reader.store.parts.refresh())
 
-    async def score(
-        self, case: Case, protocol: ScoringProtocol, priority: int = 0, deadline: float | None = None
-    ) -> Scorecard:
-        """One case under one protocol."""
-        tools = CaseTools(self.asker, self.reader, case.repeat, priority, deadline)
+    def tools(self, case: Case, priority: int = 0) -> CaseTools:
+        """What one protocol may do for `case`; questions of a lower `priority` go first."""
+        return CaseTools(self.asker, self.reader, case.repeat, priority)
+
+    async def score(self, case: Case, protocol: ScoringProtocol, tools: CaseTools | None = None) -> Scorecard:
+        """One case under one protocol. `tools` of its own let a caller see what was done, even if it gives up."""
+        tools = tools or self.tools(case)
         report = case.report
         name = case_name(report.system, case.task.id, report.sample, case.repeat)
         self.metrics.at_work(1)
@@ -142,7 +144,7 @@ class Evaluator:
             card,
             judgments=tuple(sorted(tools.judgments)),
             pages=tuple(sorted(tools.pages)),
-            usage=sum(tools.judgments.values(), Usage()),
+            usage=tools.usage,
         )
 
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:

@@ -22,7 +22,7 @@ class RewardModel:
 
     def __init__(self, config: RunConfig | str | os.PathLike[str]) -> None:
         self.config = config if isinstance(config, RunConfig) else RunConfig.load(config)
-        self.config.reward_formula()
+        self.config.check_reward()
         self._lock = threading.Lock()
         self._thread: LoopThread[RewardScorer] | None = None
 

@@ -13,7 +13,7 @@ from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.formula import Value
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
-from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
+from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.formats import load_tasks
 from adjudge.engine.rewards.audit import Audit
@@ -22,10 +22,11 @@ from adjudge.engine.rewards.flags import flags_of
 from adjudge.engine.rewards.reward import Item, Reward, RewardItem, as_items
 from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import prune
+from adjudge.engine.telemetry.scorecard import note
 from adjudge.judges import Usage
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.contract.protocol import ScoringProtocol, score_case
+from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Scorecard
 
@@ -44,7 +45,7 @@ async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
     What rollouts ask and read is kept in `rewards` inside the store; what is older than the retention time goes now.
     """
     reward = config.reward_config()
-    config.reward_formula()
+    config.check_reward()
     place = Place.of(config.store) / "rewards"
     await asyncio.to_thread(prune, place, days=reward.retention_days)
     async with AsyncExitStack() as stack:
@@ -84,15 +85,12 @@ class RewardScorer:
     def __init__(self, config: RunConfig, evaluator: Evaluator, tasks: Mapping[str, Task]) -> None:
         self.config = config.reward_config()
         self.evaluator = evaluator
-        self.formula = config.reward_formula()
-        self.protocols = config.reward_protocols()
+        self.formula = config.reward_formula
         self.audit: Audit | None = None
         self.canary: CanaryWatch | None = None
         self.judge_error: str | None = None
         self._tasks = tasks
         self._by_prompt = {task.prompt: task for task in tasks.values()}
-        names = [metric.name for protocol in self.protocols for metric in protocol.metrics]
-        self._shared = {name for name in names if names.count(name) > 1}
         self._leaving: set[asyncio.Task[None]] = set()
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         judge = config.judge_config()
@@ -164,10 +162,6 @@ class RewardScorer:
         digest = hashlib.blake2b((prompt or "").encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
         return Task(id=task_id if task_id is not None else f"prompt {digest}", prompt=prompt or "")
 
-    def label(self, protocol: str, metric: str) -> str:
-        """A metric's name among the scores of a reward."""
-        return f"{protocol}.{metric}" if metric in self._shared else metric
-
     def _case(self, item: RewardItem, repeat: int) -> Case:
         task = self.task(item.task_id, item.prompt)
         report = Report(task_id=task.id, system=SYSTEM, sample=item.sample, text=item.text)
@@ -175,17 +169,14 @@ class RewardScorer:
 
 
 class _Rollout:
-    """One rollout on its way through the protocols: what it was given so far, and what it was asked."""
+    """One rollout on its way through the protocols: its scorecards and flags so far, and what was asked for it."""
 
     def __init__(self, scorer: RewardScorer, case: Case, priority: int) -> None:
         self.case = case
         self.priority = priority
         self._scorer = scorer
-        evaluator = scorer.evaluator
-        self._tools = {
-            protocol.name: CaseTools(evaluator.asker, evaluator.reader, case.repeat, priority)
-            for protocol in scorer.protocols
-        }
+        self._protocols = scorer.formula.protocols
+        self._tools = {protocol.name: scorer.evaluator.tools(case, priority) for protocol in self._protocols}
         self._cards: dict[str, Scorecard] = {}
         self._flags: dict[str, float] = {}
         self._failure: Reason = "deadline"
@@ -194,7 +185,7 @@ class _Rollout:
         """Score the case under every protocol, then look for flags."""
         scorer = self._scorer
         try:
-            await asyncio.gather(*(self._keep(protocol) for protocol in scorer.protocols))
+            await asyncio.gather(*map(self._score, self._protocols))
         except JudgeError as error:
             if scorer.judge_error is None:
                 _log.error("the judge cannot be used: %s", error)
@@ -203,43 +194,33 @@ class _Rollout:
         scorer.judge_error = None
         self._flags = flags_of(self.case.report, scorer.config.length, {"injection", *scorer.formula.flags})
 
-    async def _keep(self, protocol: ScoringProtocol) -> None:
-        self._cards[protocol.name] = await self._card(protocol)
-
-    async def _card(self, protocol: ScoringProtocol) -> Scorecard:
-        """The scorecard; that of an empty report for one longer than rewards allow."""
-        case, tools = self.case, self._tools[protocol.name]
-        if len(case.report.text) <= self._scorer.config.length.max:
-            return await score_case(protocol, case, tools)
-        emptied = msgspec.structs.replace(case, report=msgspec.structs.replace(case.report, text=""))
-        card = await score_case(protocol, emptied, tools)
-        return msgspec.structs.replace(card, reason="report_too_large") if card.status == "scored" else card
+    async def _score(self, protocol: ScoringProtocol) -> None:
+        """Keep the scorecard; that of an empty report for one longer than rewards allow."""
+        case, evaluator = self.case, self._scorer.evaluator
+        too_large = len(case.report.text) > self._scorer.config.length.max
+        if too_large:
+            case = msgspec.structs.replace(case, report=msgspec.structs.replace(case.report, text=""))
+        card = await evaluator.score(case, protocol, self._tools[protocol.name])
+        if too_large and card.status == "scored":
+            card = msgspec.structs.replace(card, reason="report_too_large")
+        note(card, evaluator.metrics)
+        self._cards[protocol.name] = card
 
     def reward(self) -> Reward:
-        """What it came to, or why it came to nothing."""
-        asked = sum(tools.asked for tools in self._tools.values())
-        answered = sum(tools.answered for tools in self._tools.values())
-        usage = sum(
-            (used for tools in self._tools.values() for used in tools.judgments.values()), start=Usage()
-        )
-        scorer = self._scorer
-        if len(self._cards) == len(scorer.protocols):
-            found = scorer.formula.value(self._cards, self._flags)
+        """The reward, or the reason there is none."""
+        formula, tools = self._scorer.formula, self._tools.values()
+        if len(self._cards) == len(self._protocols):
+            found = formula.value(self._cards, self._flags)
         else:
             found = Value(None, self._failure)
-        scores: dict[str, float | None] = {
-            scorer.label(name, metric): value
-            for name, card in self._cards.items()
-            for metric, value in card.scores.items()
-        }
         return Reward(
             value=found.value,
             status="unscored" if found.value is None else "scored",
             reason=found.reason,
-            scores={**scores, **self._flags},
-            n_asked=asked,
-            n_answered=answered,
-            usage=usage,
+            scores={**formula.scores(self._cards), **self._flags},
+            n_asked=sum(each.asked for each in tools),
+            n_answered=sum(each.answered for each in tools),
+            usage=sum((each.usage for each in tools), Usage()),
         )
 
 

@@ -115,7 +115,7 @@ class Metrics:
         self._planned.set(scorecards)
 
     def scored(self, card: Scorecard) -> None:
-        """Count a scorecard that goes into the run's table."""
+        """Count a scorecard that goes into the run's table, or into a reward."""
         self._scorecards.labels(card.protocol, card.status, card.reason or "").inc()
 
     def at_work(self, by: int) -> None:
