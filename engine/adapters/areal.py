@@ -7,8 +7,8 @@ what failed raises, which AReaL does not turn into a number. Raise both for slow
 from collections.abc import Sequence
 
 from adjudge.engine.adapters.source import Source, number, open_source
-from adjudge.engine.adapters.turns import task_name
 from adjudge.engine.rewards.reward import RewardItem
+from adjudge.engine.serving.conversation import task_name
 
 __all__ = ["reward_fn"]
 

@@ -29,5 +29,4 @@ async def verify(
     """The request with its `reward`. Raises RewardError for one that failed, unless `on_failure` is a number."""
     item = verification_item(msgspec.convert(dict(body), Verification))
     (reward,) = await open_source(source).score([item], deadline=deadline)
-    value = number(reward, on_failure)
-    return {**body, **verified([reward], Constant(value))}
+    return {**body, **verified(reward, Constant(number(reward, on_failure)))}

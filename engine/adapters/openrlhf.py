@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjudge.engine.adapters.source import Source, number, open_source
-from adjudge.engine.adapters.turns import task_name
 from adjudge.engine.rewards.reward import RewardItem
-from adjudge.engine.serving.dialects import response_in
+from adjudge.engine.serving.conversation import response_in, task_name
 
 __all__ = ["reward_func"]
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from adjudge.engine.adapters.source import number, open_source
-from adjudge.engine.adapters.turns import Turns, task_name, text_in
+from adjudge.engine.adapters.turns import Turns, text_in
 from adjudge.engine.rewards.reward import RewardItem
+from adjudge.engine.serving.conversation import task_name
 
 __all__ = ["Sample", "reward"]
 

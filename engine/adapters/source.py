@@ -7,18 +7,19 @@ from adjudge.engine.config.reward import Constant, OnFailure
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.reward import Reward, RewardError, settled
+from adjudge.engine.rewards.source import RewardSource
 from adjudge.engine.serving.client import RewardClient
 
 __all__ = ["REWARDS", "Source", "number", "open_source"]
 
 REWARDS = "ADJUDGE_REWARDS"
 
-Source = str | RewardModel | RewardClient | None
+Source = str | RewardSource | None
 
 
-def open_source(source: Source) -> RewardModel | RewardClient:
-    """What `source` names. Raises UsageError if there is none, or none that can be used."""
-    if isinstance(source, (RewardModel, RewardClient)):
+def open_source(source: Source) -> RewardSource:
+    """The source that is named, by `source` or in the environment. Raises UsageError if it cannot be used."""
+    if isinstance(source, RewardSource):
         return source
     named = source or os.environ.get(REWARDS, "")
     if not named:
@@ -29,7 +30,7 @@ def open_source(source: Source) -> RewardModel | RewardClient:
 
 
 @cache
-def _opened(named: str) -> RewardModel | RewardClient:
+def _opened(named: str) -> RewardSource:
     return RewardClient(named) if named.startswith(("http://", "https://")) else RewardModel(named)
 
 

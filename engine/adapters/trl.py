@@ -9,9 +9,10 @@ that failed is None, which TRL turns into no gradient for that row.
 from collections.abc import Sequence
 
 from adjudge.engine.adapters.source import Source, open_source
-from adjudge.engine.adapters.turns import Turns, task_name, text_in
+from adjudge.engine.adapters.turns import Turns, text_in
 from adjudge.engine.config.reward import OnFailure
 from adjudge.engine.rewards.reward import RewardItem, settled
+from adjudge.engine.serving.conversation import task_name
 
 __all__ = ["async_reward", "reward"]
 

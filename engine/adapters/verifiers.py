@@ -12,8 +12,8 @@ from typing import Any
 import verifiers.v1 as vf  # type: ignore[import-not-found]
 
 from adjudge.engine.adapters.source import number, open_source
-from adjudge.engine.adapters.turns import task_name
 from adjudge.engine.rewards.reward import RewardItem
+from adjudge.engine.serving.conversation import task_name
 
 __all__ = ["AdjudgeConfig", "AdjudgeJudge"]
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.engine.adapters.source import Source, number, open_source
-from adjudge.engine.adapters.turns import task_name
 from adjudge.engine.rewards.reward import Reward, RewardItem
+from adjudge.engine.serving.conversation import task_name
 
 __all__ = ["compute_score", "compute_scores"]
 

@@ -8,9 +8,7 @@ now is asked again until the deadline.
 import asyncio
 import os
 import random
-import threading
 from collections.abc import AsyncIterator, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from itertools import groupby
 
@@ -18,8 +16,8 @@ import aiohttp
 import msgspec
 
 from adjudge.engine.config.access import TOKEN
-from adjudge.engine.rewards.loop_thread import LoopThread
-from adjudge.engine.rewards.reward import Item, Reward, RewardError, RewardItem, as_items
+from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem
+from adjudge.engine.rewards.source import RewardSource
 from adjudge.scoring.contract.reasons import Reason
 
 __all__ = ["RewardClient"]
@@ -32,57 +30,22 @@ SLACK = 1.08  # of the deadline: the server itself answers within 1.05 of it
 _RETRY_S = 0.2
 
 
-class RewardClient:
+class RewardClient(RewardSource):
     """Rewards from the server at `url`; the token comes from ADJUDGE_TOKEN. Picklable.
 
-    A reward that the server could not be asked for is None: judge_unavailable, or deadline. Raises RewardError for what
-    no repetition mends: a wrong token, a request that the server does not take.
+    `deadline_s` holds for calls without a `deadline`. A reward that the server could not be asked for is None
+    (judge_unavailable or deadline). Raises RewardError where trying again cannot help: a wrong token, or a request
+    that the server refuses.
     """
 
     def __init__(self, url: str, deadline_s: float = 30.0) -> None:
         self.url = url.rstrip("/")
         self.deadline_s = deadline_s
-        self._lock = threading.Lock()
-        self._thread: LoopThread[_Sender] | None = None
+        super().__init__("adjudge reward client", lambda: _sender(self.url, deadline_s))
 
     def __reduce__(self) -> tuple[type["RewardClient"], tuple[str, float]]:
         """Only the address travels."""
         return RewardClient, (self.url, self.deadline_s)
-
-    async def score(
-        self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0
-    ) -> list[Reward]:
-        """The rewards of `items`, in their order; `deadline` in seconds, `deadline_s` if None."""
-        return await asyncio.wrap_future(self._begin(items, deadline, priority))
-
-    def score_sync(
-        self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0
-    ) -> list[Reward]:
-        """`score`, for a caller that waits for it; also in a thread whose own event loop is running."""
-        return self._begin(items, deadline, priority).result()
-
-    def _begin(self, items: Iterable[Item], deadline: float | None, priority: int) -> "Future[list[Reward]]":
-        taken, seconds = as_items(items), self.deadline_s if deadline is None else deadline
-        return self._opened().submit(lambda sender: sender.score(taken, seconds, priority))
-
-    def close(self) -> None:
-        """Close the connections. A later call opens them again."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.close()
-
-    def __enter__(self) -> "RewardClient":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _opened(self) -> "LoopThread[_Sender]":
-        with self._lock:
-            if self._thread is None:
-                self._thread = LoopThread("adjudge reward client", lambda: _sender(self.url))
-            return self._thread
 
 
 class _Waiting(msgspec.Struct):
@@ -103,11 +66,11 @@ class _Refused(msgspec.Struct):
 
 
 @asynccontextmanager
-async def _sender(url: str) -> AsyncIterator["_Sender"]:
+async def _sender(url: str, deadline_s: float) -> AsyncIterator["_Sender"]:
     token = os.environ.get(TOKEN, "").strip()
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=None)) as session:
-        sender = _Sender(session, f"{url}/v1/rewards")
+        sender = _Sender(session, f"{url}/v1/rewards", deadline_s)
         try:
             yield sender
         finally:
@@ -117,14 +80,16 @@ async def _sender(url: str) -> AsyncIterator["_Sender"]:
 class _Sender:
     """Gathers rollouts and sends them, in one event loop."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession, url: str, deadline_s: float) -> None:
         self._session = session
         self._url = url
+        self._deadline_s = deadline_s
         self._waiting: list[_Waiting] = []
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def score(self, items: list[RewardItem], seconds: float, priority: int) -> list[Reward]:
-        """The rewards of `items`; None (deadline) for those that have not come after `seconds` and a little."""
+    async def score(self, items: list[RewardItem], *, deadline: float | None, priority: int) -> list[Reward]:
+        """The rewards of `items`; None (deadline) for those that have not come 8 % after `deadline` seconds."""
+        seconds = self._deadline_s if deadline is None else deadline
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         mine = [_Waiting(item, until, priority, loop.create_future()) for item in items]

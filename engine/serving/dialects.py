@@ -4,26 +4,30 @@ A dialect turns a request's body into rollouts, and their rewards into a reply. 
 type, and what does not fit is a `BadRequest`.
 """
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from adjudge.engine.config.reward import Constant, OnFailure
-from adjudge.engine.rewards.reward import Reward, RewardItem
+from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items
+from adjudge.engine.serving.conversation import (
+    Conversation,
+    Message,
+    response_in,
+    task_name,
+    text_of,
+    unclosed,
+)
 
 __all__ = [
     "DIALECTS",
     "BadRequest",
     "Call",
     "Dialect",
-    "Message",
     "NoReward",
     "Verification",
-    "response_in",
-    "text_of",
     "verification_item",
     "verified",
 ]
@@ -31,8 +35,6 @@ __all__ = [
 B = TypeVar("B")
 
 MAX_DEADLINE_S = 3600
-# The tokens that close a turn, read backwards: to look for them forwards takes the square of the white space.
-_CLOSING = re.compile(r"\s*(?:(?:>\|[a-z_]{1,40}\|<|>s/<|>soe<|>nrut_fo_dne<)\s*)+")
 
 
 class BadRequest(ValueError):
@@ -41,24 +43,6 @@ class BadRequest(ValueError):
 
 class NoReward(RuntimeError):
     """A reward that failed, in a dialect that cannot carry that; the message is the reason."""
-
-
-class Message(msgspec.Struct, frozen=True):
-    """A message of a conversation, or an output item of a response; other kinds of content are left out."""
-
-    role: str = ""
-    content: "str | list[Piece] | None" = None
-    type: str = "message"
-
-
-class Piece(msgspec.Struct, frozen=True):
-    """A piece of a message's content."""
-
-    type: str = ""
-    text: str = ""
-
-
-Conversation = str | list[Message]
 
 
 class Rollouts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,49 +137,13 @@ class Dialect(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
     def read(self, raw: bytes) -> Call:
         """The call in a body. Raises BadRequest."""
         try:
-            found = self.call(msgspec.json.decode(raw, type=self.body))
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            call = self.call(msgspec.json.decode(raw, type=self.body))
+            as_items(call.items)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RewardError) as error:
             raise BadRequest(str(error)) from error
         except RecursionError as error:
             raise BadRequest("nested too deep") from error
-        for place, item in enumerate(found.items):
-            if item.task_id is None and item.prompt is None:
-                raise BadRequest(f"item {place}: names its task neither by task_id nor by prompt")
-        return found
-
-
-def text_of(conversation: Conversation, role: Literal["user", "assistant"]) -> str:
-    """A text as it is; of messages, those of `role`: the last of a user's, all of an assistant's."""
-    if isinstance(conversation, str):
-        return conversation
-    texts = [_content(message) for message in conversation if message.role == role]
-    return (texts[-1] if texts else "") if role == "user" else "\n\n".join(texts)
-
-
-def _content(message: Message) -> str:
-    if isinstance(message.content, list):
-        return "".join(
-            piece.text for piece in message.content if piece.type in ("text", "output_text", "input_text")
-        )
-    return message.content or ""
-
-
-def _label(label: object) -> str | None:
-    return (
-        str(label) if isinstance(label, (str, int)) and not isinstance(label, bool) and label != "" else None
-    )
-
-
-def response_in(query: str, prompt: str) -> str:
-    """What follows `prompt` in `query`, without the tokens that close a turn."""
-    start = query.find(prompt)
-    return _unclosed(query[start + len(prompt) :] if start >= 0 else query)
-
-
-def _unclosed(text: str) -> str:
-    """`text` without the tokens that close a turn."""
-    closing = _CLOSING.match(text[::-1])
-    return text if closing is None else text[: len(text) - closing.end()]
+        return call
 
 
 def _remote(body: RemoteQuery) -> Call:
@@ -206,7 +154,7 @@ def _remote(body: RemoteQuery) -> Call:
     labels = body.labels or [None] * count
     return Call(
         [
-            RewardItem(text=response_in(query, prompt or ""), prompt=prompt, task_id=_label(label))
+            RewardItem(text=response_in(query, prompt or ""), prompt=prompt, task_id=task_name(label))
             for query, prompt, label in zip(body.query, prompts, labels, strict=True)
         ]
     )
@@ -223,8 +171,7 @@ def _remote_rewards(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure
     return RemoteRewards(values, values, logs)
 
 
-def _number(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure) -> float:
-    (reward,) = rewards
+def _number(reward: Reward, on_failure: OnFailure) -> float:
     if reward.value is not None:
         return reward.value
     if isinstance(on_failure, Constant):
@@ -237,22 +184,21 @@ def verification_item(body: Verification) -> RewardItem:
     named = body.task_id
     if named is None and body.verifier_metadata is not None:
         named = body.verifier_metadata.task_id
-    answer = "\n\n".join(_content(item) for item in body.response.output if item.type == "message")
+    answer = "\n\n".join(item.text for item in body.response.output if item.type == "message")
     prompt = text_of(body.responses_create_params.input, "user")
-    return RewardItem(text=answer, prompt=prompt, task_id=_label(named))
+    return RewardItem(text=answer, prompt=prompt, task_id=task_name(named))
 
 
-def verified(rewards: Sequence[Reward], on_failure: OnFailure) -> dict[str, Any]:
-    """What NeMo-Gym is told: the reward; a constant that stands for one is masked, with the reason. Raises NoReward."""
-    (reward,) = rewards
-    told: dict[str, Any] = {"reward": _number(b"", rewards, on_failure)}
+def verified(reward: Reward, on_failure: OnFailure) -> dict[str, Any]:
+    """NeMo-Gym's fields for `reward`; a constant in place of a failed one is masked. Raises NoReward."""
+    found: dict[str, Any] = {"reward": _number(reward, on_failure)}
     if reward.value is None:
-        told |= {"mask_sample": True, "failure_kind": "adjudge:no_reward", "failure_reason": reward.reason}
-    return told
+        found |= {"mask_sample": True, "failure_kind": "adjudge:no_reward", "failure_reason": reward.reason}
+    return found
 
 
 def _verified(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure) -> dict[str, Any]:
-    return {**msgspec.json.decode(raw, type=dict[str, msgspec.Raw]), **verified(rewards, on_failure)}
+    return {**msgspec.json.decode(raw, type=dict[str, msgspec.Raw]), **verified(rewards[0], on_failure)}
 
 
 DIALECTS: tuple[Dialect[Any], ...] = (
@@ -280,13 +226,13 @@ DIALECTS: tuple[Dialect[Any], ...] = (
         call=lambda body: Call(
             [
                 RewardItem(
-                    text=_unclosed(body.response),
+                    text=unclosed(body.response),
                     prompt=text_of(body.prompt, "user"),
-                    task_id=_label(body.label),
+                    task_id=task_name(body.label),
                 )
             ]
         ),
-        reply=_number,
+        reply=lambda raw, rewards, on_failure: _number(rewards[0], on_failure),
     ),
     Dialect(
         path="/verify",
