@@ -4,7 +4,7 @@ import glob
 import hashlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +14,7 @@ import msgspec
 from adjudge.engine.errors import UsageError
 from adjudge.scoring.contract.case import Case, Report, Task
 
-__all__ = ["Dataset", "FormatError", "Located", "Rejected", "load_dataset", "load_tasks", "rows"]
+__all__ = ["Dataset", "FormatError", "Located", "Rejected", "load_dataset", "load_tasks", "located", "rows"]
 
 T = TypeVar("T")
 
@@ -117,6 +117,20 @@ def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[
                     rejected.append(Rejected(str(file), number, f"not a {kind.__name__.lower()}: {error}"))
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+def located(
+    file: Path, kind: type[T], rejected: list[Rejected], report: Callable[[Path, T], Report]
+) -> Iterator[Located]:
+    """The reports of a JSON Lines file, `report(file, row)` for each row, read again from the file when needed."""
+    for line, offset, row in rows(file, kind, rejected):
+        yield Located.of(report(file, row), f"{file}:{line}", partial(_again, file, offset, kind, report))
+
+
+def _again(file: Path, offset: int, kind: type[T], report: Callable[[Path, T], Report]) -> Report:
+    with file.open("rb") as lines:
+        lines.seek(offset)
+        return report(file, msgspec.json.decode(lines.readline(), type=kind))
 
 
 def _matched(patterns: Sequence[str]) -> list[Path]:

@@ -4,12 +4,11 @@ Either the repository's `data/` folder (or its parent) or the same files flat in
 """
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Rejected, located, rows
 from adjudge.scoring.contract.case import Report, Task
 
 __all__ = ["read"]
@@ -70,9 +69,7 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
         for _, _, row in rows(query, Query, rejected)
     }
     found = [
-        Located.of(_report(file, article), f"{file}:{line}", partial(_load, file, offset))
-        for file in reports or _systems(root)
-        for line, offset, article in rows(file, Article, rejected)
+        report for file in reports or _systems(root) for report in located(file, Article, rejected, _report)
     ]
     return Dataset(known, found, rejected)
 
@@ -103,9 +100,3 @@ def _find(root: Path, names: tuple[str, ...]) -> Path | None:
 
 def _report(file: Path, article: Article) -> Report:
     return Report(task_id=str(article.id), system=file.stem, text=article.article)
-
-
-def _load(file: Path, offset: int) -> Report:
-    with file.open("rb") as lines:
-        lines.seek(offset)
-        return _report(file, msgspec.json.decode(lines.readline(), type=Article))

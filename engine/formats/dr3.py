@@ -12,12 +12,11 @@ at hand when this was written; its folder names are kept, the names inside a tas
 """
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Rejected, located, rows
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
 from adjudge.scoring.contract.case import Citation, Report, Sample, Task
 from adjudge.scoring.dr3_eval.dr3 import Gold, GoldInsights
@@ -66,11 +65,7 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
         raise FormatError(f"tasks: {tasks} holds no folder with a task.json")
     rejected: list[Rejected] = []
     known = {task.id: task for folder in folders for task in _tasks(folder, rejected)}
-    found = [
-        Located.of(_report(system, line), f"{system}:{number}", partial(_load, system, offset))
-        for system in reports
-        for number, offset, line in rows(system, Line, rejected)
-    ]
+    found = [report for file in reports for report in located(file, Line, rejected, _report)]
     return Dataset(known, found, rejected)
 
 
@@ -135,9 +130,3 @@ def _report(file: Path, line: Line) -> Report:
         citations=line.citations,
         seconds=line.seconds,
     )
-
-
-def _load(file: Path, offset: int) -> Report:
-    with file.open("rb") as lines:
-        lines.seek(offset)
-        return _report(file, msgspec.json.decode(lines.readline(), type=Line))

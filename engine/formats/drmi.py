@@ -8,12 +8,11 @@ system has them plan, evidence (title, doi, url), sample, seconds, total_tokens,
 A system's reports in another mode than `end_to_end` are another system, named `SYSTEM (MODE)`.
 """
 
-from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Rejected, located, rows
 from adjudge.scoring.contract.case import Citation, Report, ReportUsage, Sample, Task
 from adjudge.scoring.drmi_bench.drmi import Gold
 
@@ -60,11 +59,7 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
         raise FormatError(f"tasks: {file} does not exist; give papers.jsonl or its folder")
     rejected: list[Rejected] = []
     known = {paper.id: _task(paper) for _, _, paper in rows(file, Paper, rejected)}
-    found = [
-        Located.of(_report(system, line), f"{system}:{number}", partial(_load, system, offset))
-        for system in reports
-        for number, offset, line in rows(system, Line, rejected)
-    ]
+    found = [report for file in reports for report in located(file, Line, rejected, _report)]
     return Dataset(known, found, rejected)
 
 
@@ -94,9 +89,3 @@ def _report(file: Path, line: Line) -> Report:
         seconds=line.seconds,
         mode=line.mode,
     )
-
-
-def _load(file: Path, offset: int) -> Report:
-    with file.open("rb") as lines:
-        lines.seek(offset)
-        return _report(file, msgspec.json.decode(lines.readline(), type=Line))

@@ -5,12 +5,11 @@ Queries: `DrBench.jsonl` (or its folder), a line each: uid, query, qsr, tsl, fak
 input_tokens and total_tokens; beside them `retrieved` and `sample`.
 """
 
-from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Rejected, located, rows
 from adjudge.scoring.contract.case import Citation, Report, ReportUsage, Sample, Task
 
 __all__ = ["read"]
@@ -54,11 +53,7 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
     systems = reports or sorted(file.parent.glob("Log_*.jsonl"))
     rejected: list[Rejected] = []
     known = {str(query.uid): _task(query) for _, _, query in rows(file, Query, rejected)}
-    found = [
-        Located.of(_report(system, line), f"{system}:{number}", partial(_load, system, offset))
-        for system in systems
-        for number, offset, line in rows(system, Line, rejected)
-    ]
+    found = [report for file in systems for report in located(file, Line, rejected, _report)]
     return Dataset(known, found, rejected)
 
 
@@ -85,9 +80,3 @@ def _report(file: Path, line: Line) -> Report:
         citations=tuple(Citation(url=url) for url in line.annotations),
         usage=usage,
     )
-
-
-def _load(file: Path, offset: int) -> Report:
-    with file.open("rb") as lines:
-        lines.seek(offset)
-        return _report(file, msgspec.json.decode(lines.readline(), type=Line))
