@@ -151,9 +151,7 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
 
 def _open(config: RunConfig) -> AbstractAsyncContextManager["Evaluator | Cluster"]:
     """The evaluator in this process, or the cluster's: they look the same from here."""
-    if config.cluster_config().address == "none":
-        if config.judge_config().replicas:
-            raise ConfigError("judge.replicas: needs a cluster: say --cluster local, or leave it out")
+    if not config.is_on_cluster():
         return open_evaluator(config)
     from adjudge.engine.cluster.driver import open_cluster
 

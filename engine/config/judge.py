@@ -6,15 +6,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.numbers import Count, Seconds
 from adjudge.judges.panel import Combination
 from adjudge.judges.vllm import Scoring
 
-__all__ = ["Count", "JudgeConfig", "Seconds", "rooted_judge"]
-
-Count = Annotated[int, msgspec.Meta(ge=1)]
-
-
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]  # finite: no clock waits for ever
+__all__ = ["JudgeConfig", "rooted_judge"]
 
 
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

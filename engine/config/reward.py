@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from adjudge.engine.config.numbers import Count, Positive
+
 __all__ = [
     "AuditConfig",
     "CanaryConfig",
@@ -16,10 +18,9 @@ __all__ = [
     "Term",
 ]
 
-LARGEST = sys.float_info.max  # what is not beyond it is neither infinite nor no number
+LARGEST = sys.float_info.max  # a bound that keeps out infinity and NaN
 Finite = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
-NotNegative = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
-Positive = Annotated[float, msgspec.Meta(gt=0)]
+Penalty = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
 Bounds = tuple[float, float]
 
 
@@ -34,17 +35,17 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Penalties(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is taken off for each flag at its most, 1 (see `engine/rewards/flags.py`)."""
 
-    injection: NotNegative = 0.0
-    duplicate_citations: NotNegative = 0.0
-    citation_stuffing: NotNegative = 0.0
-    length: NotNegative = 0.0
+    injection: Penalty = 0.0
+    duplicate_citations: Penalty = 0.0
+    citation_stuffing: Penalty = 0.0
+    length: Penalty = 0.0
 
 
 class Length(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Characters: `free` cost nothing, `max` the whole length penalty; a report beyond `max` takes the minimum."""
 
     free: Annotated[int, msgspec.Meta(ge=0)] = 0
-    max: Annotated[int, msgspec.Meta(gt=0)] = 1_000_000
+    max: Count = 1_000_000
 
 
 class CanaryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,10 +60,7 @@ class AuditConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     judge: str
     share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.05
-    waiting: Annotated[int, msgspec.Meta(gt=0)] = 64
-
-
-Count = Annotated[int, msgspec.Meta(gt=0)]
+    waiting: Count = 64
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,7 +11,8 @@ import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.formula import Formula
-from adjudge.engine.config.judge import Count, JudgeConfig, Seconds
+from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.numbers import Count, NotNegative, Positive, Seconds
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
 from adjudge.fetchers.frames import Extractor
@@ -21,9 +22,6 @@ from adjudge.scoring.contract.by_expectation import expected
 from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols
 
 __all__ = ["ClusterConfig", "FetchConfig", "Price", "RunConfig", "StopConfig"]
-
-NotNegative = Annotated[float, msgspec.Meta(ge=0)]
-Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -167,6 +165,14 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def cluster_config(self) -> ClusterConfig:
         """Where evaluators run, a string written out."""
         return ClusterConfig(address=self.cluster) if isinstance(self.cluster, str) else self.cluster
+
+    def is_on_cluster(self) -> bool:
+        """Whether evaluators run on Ray. Raises ConfigError for a judge with replicas but without a cluster."""
+        if self.cluster_config().address != "none":
+            return True
+        if self.judge_config().replicas:
+            raise ConfigError("judge.replicas: needs a cluster; add --cluster local, or leave replicas out")
+        return False
 
     def scoring_protocols(self) -> tuple[ScoringProtocol, ...]:
         """The protocols with their options. Raises ConfigError for unknown names and options."""

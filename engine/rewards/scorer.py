@@ -9,7 +9,6 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.formula import Value
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
@@ -66,10 +65,8 @@ async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
 
 
 def _open(config: RunConfig, place: Place) -> AbstractAsyncContextManager[Evaluator]:
-    """An evaluator that has all it needs in this process, or the front of a cluster."""
-    if config.cluster_config().address == "none":
-        if config.judge_config().replicas:
-            raise ConfigError("judge.replicas: needs a cluster: say --cluster local, or leave it out")
+    """An evaluator with judge and fetcher in this process, or with both on a cluster."""
+    if not config.is_on_cluster():
         return open_evaluator(config, place)
     from adjudge.engine.cluster.front import open_front
 
