@@ -93,5 +93,5 @@ def test_model_path_is_relative_to_the_configuration(tmp_path: Path) -> None:
     ):
         file.write_text(f"tasks: t\nprotocols: [rubrics]\njudge: {judge}\n")
         assert RunConfig.load(file).judge_config().model == model
-    with pytest.raises(ConfigError, match="is no judge"):
+    with pytest.raises(ConfigError, match="unknown judge"):
         JudgeConfig.from_spec("vllm:")

@@ -1,7 +1,7 @@
 """AReaL: a `reward_fn` for its rollout workflows.
 
-AReaL gives a reward function 15 seconds, three retries, and then the reward 0. So the deadline here is 12 seconds, and
-what failed raises, which AReaL does not turn into a number. Raise both for slower judges.
+AReaL gives a reward function 15 seconds and three retries, then assigns the reward 0. So the deadline here is 12 s, and
+a failed reward raises, which AReaL does not turn into a number. Increase both limits for slower judges.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def reward_fn(
     task_id: object = None,
     **columns: object,
 ) -> float:
-    """The reward of one completion. `task_id` is a column of the data set; else the task is found by its prompt."""
+    """The reward of one completion. Its task is `task_id`, a column of the data set, or else found by the prompt."""
     item = RewardItem(text=completions, prompt=prompt, task_id=task_name(task_id))
     (reward,) = open_source(source).score_sync([item], deadline=deadline)
     return number(reward, on_failure)

@@ -4,7 +4,7 @@
         async def verify(self, body: BaseVerifyRequest) -> BaseVerifyResponse:
             return BaseVerifyResponse(**await verify(body.model_dump(mode="json")))
 
-A reward that failed raises; if `on_failure` is a number, that stands for it and the sample is masked (`mask_sample`).
+A failed reward raises; with a number as `on_failure`, that is the reward and the sample is masked (`mask_sample`).
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ async def verify(
     deadline: float | None = None,
     on_failure: str | float = "raise",
 ) -> dict[str, Any]:
-    """The request with its `reward`. Raises RewardError for one that failed, unless `on_failure` is a number."""
+    """The request with its `reward`. Raises RewardError for a failed one, unless `on_failure` is a number."""
     item = verification_item(msgspec.convert(dict(body), Verification))
     (reward,) = await open_source(source).score([item], deadline=deadline)
     return {**body, **verified(reward, Constant(number(reward, on_failure)))}

@@ -3,7 +3,7 @@
     --reward.remote_url .../adjudge/engine/adapters/openrlhf.py      with ADJUDGE_REWARDS set
     --reward.remote_url http://127.0.0.1:8300/get_reward
 
-Tensors hold no None: a failure raises, unless ADJUDGE_ON_FAILURE is a number.
+Tensors cannot hold None: a failed reward raises, unless ADJUDGE_ON_FAILURE is a number.
 """
 
 import os
@@ -28,9 +28,9 @@ def reward_func(
     deadline: float | None = None,
     **kwargs: object,
 ) -> dict[str, Any]:
-    """Rewards of `queries`, each a prompt and its response; a label that is a text or number is the task's id.
+    """Rewards of `queries`, each a prompt and its response; a label that is a text or whole number is the task's id.
 
-    `rewards` and `scores` are float32 tensors of [len(queries)], `extra_logs` holds one of the failures.
+    `rewards` and `scores` are float32 tensors of [len(queries)]; so is `extra_logs["failed"]`, 1 for a failed reward.
     """
     import torch  # type: ignore[import-not-found]
 

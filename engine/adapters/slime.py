@@ -3,7 +3,7 @@
     --custom-rm-path adjudge.engine.adapters.slime.reward            with ADJUDGE_REWARDS set
     --rm-type remote_rm --rm-url http://127.0.0.1:8300/reward
 
-slime knows no missing reward: a failure raises.
+slime does not support missing rewards: a failed one raises.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ __all__ = ["Sample", "reward"]
 
 
 class Sample(Protocol):
-    """What is read of slime's samples."""
+    """The fields of slime's samples that are read."""
 
     prompt: Turns
     response: str
@@ -29,7 +29,7 @@ class Sample(Protocol):
 async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: object) -> float | list[float]:
     """The reward of a sample, or those of a list of samples.
 
-    The task is `task_id` in a sample's metadata, else its label, else found by its prompt. Raises RewardError.
+    The task's id is `task_id` in a sample's metadata, else its label; else the prompt finds it. Raises RewardError.
     """
     samples = list(sample) if isinstance(sample, Sequence) else [sample]
     values = [number(found) for found in await open_source(None).score([_item(each) for each in samples])]

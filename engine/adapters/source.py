@@ -1,4 +1,4 @@
-"""Where an adapter's rewards come from: a server, or an engine in this process; opened once a process."""
+"""Where an adapter's rewards come from: a server, or an engine in this process; opened once per process."""
 
 import os
 from functools import cache
@@ -24,7 +24,8 @@ def open_source(source: Source) -> RewardSource:
     named = source or os.environ.get(REWARDS, "")
     if not named:
         raise UsageError(
-            f"rewards: set {REWARDS}, or source=, to the URL of a server or the path of a configuration"
+            f"rewards: no source is given; set {REWARDS}, or source=, to the URL of a server or the path of a "
+            "configuration"
         )
     return _opened(named)
 
@@ -38,7 +39,7 @@ def number(reward: Reward, on_failure: str | float | Constant = "raise") -> floa
     """The value of `reward`; for a failed one the number `on_failure`, or RewardError if that is "raise"."""
     value = settled(reward, _on_failure(on_failure))
     if value is None:
-        raise RewardError(f"no reward: {reward.reason}, and this trainer knows no missing reward")
+        raise RewardError(f"no reward: {reward.reason}, and this trainer does not support missing rewards")
     return value
 
 

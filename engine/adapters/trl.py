@@ -2,8 +2,8 @@
 
     reward_funcs=functools.partial(async_reward, source="http://127.0.0.1:8300")
 
-Bind the source with `functools.partial`: TRL recognises a partial of a coroutine function, and pickles it. A reward
-that failed is None, which TRL turns into no gradient for that row.
+Bind the source with `functools.partial`: TRL recognises a partial of a coroutine function, and pickles it. A failed
+reward is None, for which TRL computes no gradient.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ async def async_reward(
     task_id: Sequence[object] | None = None,
     **columns: object,
 ) -> list[float | None]:
-    """One reward a completion. `task_id` is a column of the data set; without it, tasks are found by their prompts."""
+    """One reward per completion. Its task is in `task_id`, a column of the data set, or else found by the prompt."""
     items = _items(prompts, completions, task_id)
     return [
         settled(reward, on_failure) for reward in await open_source(source).score(items, deadline=deadline)
@@ -46,7 +46,7 @@ def reward(
     task_id: Sequence[object] | None = None,
     **columns: object,
 ) -> list[float | None]:
-    """`async_reward`, for trainers that do not await."""
+    """`async_reward`, for a trainer that calls plain functions."""
     items = _items(prompts, completions, task_id)
     return [settled(found, on_failure) for found in open_source(source).score_sync(items, deadline=deadline)]
 

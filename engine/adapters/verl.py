@@ -1,11 +1,11 @@
-"""verl: `compute_score`, one call a sample, batched by the client.
+"""verl: `compute_score`, one call per sample, batched by the client.
 
     reward.custom_reward_function.path=pkg://adjudge.engine.adapters.verl
     reward.custom_reward_function.name=compute_score
     +reward.custom_reward_function.reward_kwargs.source=http://127.0.0.1:8300
 
-verl takes the keys of the first sample for all of them, so every result has the same ones; and it knows no missing
-reward, so a failure raises, or is the number given as `on_failure`.
+verl expects the keys of the first sample in all of them, so every result has the same keys. It does not support missing
+rewards, so a failed one raises, or is the number `on_failure`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ async def compute_score(
     on_failure: str | float = "raise",
     **kwargs: object,
 ) -> Score:
-    """The reward of one sample; its task is `task_id` or `prompt` in `extra_info`, else the ground truth as id."""
+    """The reward of one sample; its task is `task_id` or `prompt` in `extra_info`, else the ground truth as its id."""
     item = _item(solution_str, ground_truth, extra_info)
     (reward,) = await open_source(source).score([item], deadline=deadline)
     return _score(reward, on_failure)

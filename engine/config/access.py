@@ -1,4 +1,4 @@
-"""Who may come in over HTTP: whoever has the bearer token; without one there is loopback only."""
+"""Access over HTTP: with the bearer token, or, where no token is set, from this machine alone."""
 
 import hmac
 import ipaddress
@@ -12,14 +12,14 @@ TOKEN = "ADJUDGE_TOKEN"
 
 
 class Access:
-    """What one token opens; everything is open without one."""
+    """Admits requests that carry the token; without a token, all of them."""
 
     def __init__(self, token: str = "") -> None:
         self._token = token.encode()
 
     @classmethod
     def from_environment(cls, what: str, host: str) -> "Access":
-        """That of ADJUDGE_TOKEN for `what`, bound to `host`. Raises ConfigError if all could reach it without one."""
+        """By ADJUDGE_TOKEN, for `what` bound to `host`. Raises ConfigError for a public `host` without a token."""
         token = os.environ.get(TOKEN, "").strip()
         if not token and not _is_loopback(host):
             raise ConfigError(
@@ -29,11 +29,11 @@ class Access:
 
     @property
     def has_token(self) -> bool:
-        """Whether there is a token."""
+        """Whether a token is set."""
         return bool(self._token)
 
     def admits(self, authorization: str) -> bool:
-        """Whether the value of an Authorization header opens; in the same time however wrong it is."""
+        """Whether the value of an Authorization header is right, decided in constant time."""
         if not self._token:
             return True
         scheme, _, given = authorization.partition(" ")

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration."""
+"""`ConfigError`, which every unusable setting raises."""
 
 from adjudge.engine.errors import UsageError
 

@@ -1,4 +1,4 @@
-"""From scorecards to one number: which metrics, how weighted, and what a reward is when one of them is missing."""
+"""`Formula`: from the scorecards of a rollout to one number, or to the reason why there is none."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -21,7 +21,7 @@ class FormulaError(ConfigError):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A term of the sum: `metric` of `protocol`. `worst` is None for a metric that only a task's gold defines."""
+    """One term of the sum: `metric` of `protocol`. `worst` is None for a metric that only a task's gold defines."""
 
     protocol: str
     metric: str
@@ -37,7 +37,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Value(msgspec.Struct, frozen=True):
-    """A reward's value, or None. `reason` says why it is None, or what the report is to blame for."""
+    """A reward's value, or None. `reason` says why it is None, or which fault of the report it counts."""
 
     value: float | None
     reason: Reason | None = None
@@ -59,7 +59,7 @@ class Formula:
 
     @property
     def flags(self) -> frozenset[str]:
-        """The flags that cost something."""
+        """The flags that have a penalty."""
         return frozenset(name for name, weight in self._penalties.items() if weight)
 
     def scores(self, cards: Mapping[str, Scorecard]) -> dict[str, float | None]:
@@ -71,10 +71,10 @@ class Formula:
         }
 
     def value(self, cards: Mapping[str, Scorecard], flags: Mapping[str, float]) -> Value:
-        """The reward for scorecards by protocol and `flags` from 0 to 1.
+        """The reward for `cards` by protocol and `flags` from 0 to 1.
 
-        None if any metric is, for a cause that is not the report's own. An empty or oversized report takes the least
-        that the formula can give: all metrics at their worst and all penalties.
+        It is None if any metric is missing for a cause other than the report itself. An empty or oversized report gets
+        the lowest reward that the formula can give: all metrics at their worst, and all penalties in full.
         """
         total, reason = 0.0, None
         for part in self.parts:

@@ -1,4 +1,4 @@
-"""Who judges: the section `judge:`."""
+"""The section `judge:` of a configuration: who answers the questions, and how it is reached."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ __all__ = ["JudgeConfig", "rooted_judge"]
 
 
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who judges. A string `SPEC` in the file is short for this mapping (see `JudgeConfig.from_spec`)."""
+    """The judge. A string `SPEC` in the file is short for this mapping (see `JudgeConfig.from_spec`)."""
 
     backend: Literal["lexical", "openai", "vllm", "panel"] = "lexical"
     url: str = ""
@@ -38,7 +38,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def expects(self) -> bool:
-        """Whether scores are expected ones, of a panel whether any member's are."""
+        """Whether scores are expected values over label probabilities; for a panel, whether any member's are."""
         return self.scoring == "expected" or (
             self.backend == "panel" and any(m.expects for m in self.panel())
         )
@@ -47,7 +47,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """The panel's members. Raises ConfigError for fewer than two, and for a panel inside a panel."""
         found = tuple(JudgeConfig.from_spec(one) if isinstance(one, str) else one for one in self.members)
         if len(found) < 2 or any(member.backend == "panel" for member in found):
-            raise ConfigError("judge: backend panel needs members: of at least two judges that are no panels")
+            raise ConfigError("judge: backend panel needs members: at least two judges, none of them a panel")
         return found
 
     @classmethod
@@ -63,12 +63,12 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if backend == "vllm" and rest:
             return cls(backend="vllm", model=rest)
         raise ConfigError(
-            f"judge: {spec!r} is no judge; write lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
+            f"judge: unknown judge {spec!r}; write lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
         )
 
 
 def rooted_judge(judge: Any, folder: Path) -> Any:
-    """`judge` with its model, if that is a folder seen from `folder`, made relative to it."""
+    """`judge` with its model put below `folder`, where that is a folder."""
 
     def rooted(model: object) -> object:
         is_folder = isinstance(model, str) and model and (folder / model).is_dir()

@@ -1,4 +1,4 @@
-"""What a reward is made of, as the section `reward:` of a configuration says it."""
+"""The section `reward:` of a configuration: what a reward is made of, and how it is served and watched."""
 
 import sys
 from typing import Annotated, Any, Literal
@@ -33,7 +33,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Penalties(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is taken off for each flag at its most, 1 (see `engine/rewards/flags.py`)."""
+    """What is subtracted for each flag at its highest, 1 (`engine/rewards/flags.py` says what each means)."""
 
     injection: Penalty = 0.0
     duplicate_citations: Penalty = 0.0
@@ -42,21 +42,21 @@ class Penalties(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Length(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Characters: `free` cost nothing, `max` the whole length penalty; a report beyond `max` takes the minimum."""
+    """Characters: `free` cost nothing, `max` the whole length penalty; a longer report gets the lowest reward."""
 
     free: Annotated[int, msgspec.Meta(ge=0)] = 0
     max: Count = 1_000_000
 
 
 class CanaryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Fixed reports (`file`, JSON Lines of items with their known `value`) that are judged anew every `every_s`."""
+    """Fixed reports (`file`, JSON Lines of items with their known `value`), judged again every `every_s` seconds."""
 
     file: str
     every_s: Positive = 600.0
 
 
 class AuditConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The `share` of rollouts that a second judge (a SPEC) scores again, never more than `waiting` of them behind."""
+    """The `share` of rollouts that a second judge (a SPEC) scores too; at most `waiting` of them are queued."""
 
     judge: str
     share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.05
@@ -64,12 +64,12 @@ class AuditConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `adjudge serve` takes on; whoever comes while it is at its limit gets 429.
+    """How much `adjudge serve` takes on at once.
 
-    - `items` rollouts are being scored when nothing more is admitted. The time that one waits behind others is what
-      they take: twice the rollouts that the judge has room for at once is a good choice where many single ones come.
-    - `batch` rollouts are in one request, `body_bytes` bytes, which come within `body_s` seconds.
-    - `bytes` are held by all requests together.
+    - `items`: while this many rollouts are being scored, further requests get 429. A rollout waits as long as those
+      before it take; where many single ones come, twice what the judge has room for is a good choice.
+    - `batch`, `body_bytes`, `body_s`: limits of one request: rollouts, bytes, and the seconds it may take to arrive.
+    - `bytes`: the most bytes that all requests hold together; beyond that, 429.
     """
 
     items: Count = 2048
@@ -80,7 +80,7 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Constant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The value that stands for a failure where nothing else can."""
+    """The value of a failed reward, for trainers that need a number."""
 
     constant: Finite
 
@@ -89,17 +89,17 @@ OnFailure = Literal["none", "raise"] | Constant
 
 
 class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A reward: the weighted sum of metrics, less penalties, clipped.
+    """A reward: the weighted sum of metrics minus penalties, clipped.
 
-    - `protocols` judge a rollout; without any, the run's own.
-    - `weights` name a metric, or `protocol.metric` where two protocols share a name; `metric` is short for a single one
-      of weight 1. Without either, the protocols' headline metrics have weight 1 each.
-    - `strict`: a metric that has a form `NAME_strict` is taken in that form, in which what the report is to blame for
-      counts against it. Only with `strict: false` a name means the published metric.
-    - `deadline_s` bounds a call that brings no deadline of its own; `on_failure` is what a caller's protocol is given
-      for a reward that failed.
-    - `limits` are the server's.
-    - what rollouts asked and read is kept for `retention_days`, apart from what runs keep.
+    - `protocols` score a rollout; without them, the run's protocols do.
+    - `weights` are by metric, or by `protocol.metric` where two protocols share a name; `metric` is short for one
+      metric of weight 1. Without either, each protocol's headline metric has weight 1.
+    - `strict`: a metric with a form `NAME_strict` is used in that form, in which the report's own faults count
+      against it. Only with `strict: false` does a name mean the published metric.
+    - `deadline_s` holds for calls without a deadline.
+    - `on_failure` is what a server's caller gets for a failed reward, where its HTTP dialect has a choice.
+    - `limits` are those of `adjudge serve`.
+    - `retention_days`: how long the judgments and pages of rollouts are kept, apart from those of runs.
     """
 
     protocols: list[str | dict[str, Any]] = []

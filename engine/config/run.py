@@ -37,22 +37,24 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     robots: bool = False
 
     def __post_init__(self) -> None:
-        Guard(self.allow)  # raises ValueError for an entry that is no address
+        Guard(self.allow)  # raises ValueError for an invalid address
 
     @property
     def reachable(self) -> list[str]:
-        """The addresses that the guard lets reports lead to."""
+        """The addresses that citations may lead to although they are not public."""
         return self.allow if self.mode == "live" else []
 
 
 class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where evaluators run: `none` (this process), `local` (a small Ray on this machine), or a Ray head's address.
 
-    A string in the file is short for `address`. `evaluators` is how many there are (None: one a CPU of the cluster);
-    `fetchers` likewise for live pages. Each takes `cpus` of Ray's logical CPUs; a judge's replica
-    takes `judge_resources` by their names in Ray (GPU: 1), or `cpus` as well. What was answered is written every
-    `flush_seconds`. A worker that has work and shows no sign of life or progress for `hung_seconds` (beyond the
-    judge's own timeout) is replaced.
+    - A string in the file is short for `address`.
+    - `evaluators` is the number of evaluators (None: one per CPU of the cluster), `fetchers` that of readers of live
+      pages. Each takes `cpus` of Ray's logical CPUs.
+    - A judge's replica takes `judge_resources` by their names in Ray (`GPU: 1`); without them, `cpus` too.
+    - Answers are written every `flush_seconds`.
+    - A worker with work that shows neither life nor progress for `hung_seconds` (on top of the judge's timeout) is
+      replaced.
     """
 
     address: str = "none"
@@ -65,7 +67,7 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a judge does and takes, for `plan`: tokens per second, and cost per million tokens."""
+    """A judge's speed and price, for `plan`: tokens per second, and cost per million tokens."""
 
     prompt_tokens_per_second: Positive | None = None
     completion_tokens_per_second: Positive | None = None
@@ -90,8 +92,8 @@ class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         names = tuple(pair.split(",")) if colon else ()
         if not metric or not all(names) or len(names) not in (0, 2):
             raise ConfigError(
-                f"until_resolved: {spec!r} is no comparison; write METRIC or METRIC:A,B, or a mapping of metric:, "
-                "pairs: and error_rate: for more pairs"
+                f"until_resolved: invalid comparison {spec!r}; write METRIC or METRIC:A,B, or for more pairs a mapping "
+                "of metric:, pairs: and error_rate:"
             )
         return cls(metric=metric, pairs=[(names[0], names[1])] if names else [])
 
@@ -119,7 +121,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **overrides: object) -> "RunConfig":
-        """The configuration in the YAML file `path`, under the `overrides` that are not None. Raises ConfigError.
+        """The configuration in the YAML file `path`, changed by the `overrides` that are not None. Raises ConfigError.
 
         Protocols that are chosen by name keep the options that the file gives them.
         """
@@ -154,16 +156,16 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return msgspec.convert(rooted(msgspec.to_builtins(self), Path(folder)), type=RunConfig)
 
     def judge_config(self) -> JudgeConfig:
-        """The judge's configuration, a SPEC written out."""
+        """The judge's configuration, also where the file gives a SPEC."""
         return JudgeConfig.from_spec(self.judge) if isinstance(self.judge, str) else self.judge
 
     def stop_config(self) -> StopConfig | None:
-        """When the run may stop early, a string written out; None: never. Raises ConfigError."""
+        """When the run may stop early, or None for never. Raises ConfigError."""
         stop = self.until_resolved
         return StopConfig.from_spec(stop) if isinstance(stop, str) else stop
 
     def cluster_config(self) -> ClusterConfig:
-        """Where evaluators run, a string written out."""
+        """Where evaluators run, also where the file gives an address alone."""
         return ClusterConfig(address=self.cluster) if isinstance(self.cluster, str) else self.cluster
 
     def is_on_cluster(self) -> bool:
@@ -183,7 +185,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return self.reward or RewardConfig()
 
     def criteria_digests(self) -> tuple[str, ...]:
-        """Digests of the files of criteria that the protocols name, in their order. Raises ConfigError."""
+        """Digests of the criteria files that the protocols name, in their order. Raises ConfigError."""
         files = [entry["file"] for entry in self.protocols if isinstance(entry, dict) and "file" in entry]
         try:
             return tuple(
@@ -197,10 +199,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return tuple(map(expected, chosen)) if self.judge_config().expects else chosen
 
     def audit_judge(self) -> JudgeConfig:
-        """The second judge of rewards. Raises ConfigError if there is none."""
+        """The second judge of rewards. Raises ConfigError where none is configured."""
         audit = self.reward_config().audit
         if audit is None:
-            raise ConfigError("reward: audit: names no second judge")
+            raise ConfigError("reward: audit: is missing; add audit: with a second judge")
         return JudgeConfig.from_spec(audit.judge)
 
     @cached_property
@@ -231,7 +233,7 @@ def _protocol(entry: str | dict[str, Any]) -> ScoringProtocol:
     name = options.pop("name", None)
     loaders = _loaders()
     if not isinstance(name, str) or name not in loaders:
-        raise ConfigError(f"protocols: {name!r} is not installed; there are {', '.join(sorted(loaders))}")
+        raise ConfigError(f"protocols: unknown protocol {name!r}; use one of {', '.join(sorted(loaders))}")
     try:
         protocol: ScoringProtocol = msgspec.convert(options, type=loaders[name]())
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""The configuration's file: YAML, with its relative paths seen from its folder."""
+"""The configuration file: YAML, whose relative paths start at its own folder."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ _PATHS = ("tasks", "store", "out", "prompts")
 
 
 class _Yaml(yaml.SafeLoader):
-    """YAML 1.2's idea of true and false: `off`, `on`, `yes` and `no` are words."""
+    """Reads true and false as YAML 1.2 does: `off`, `on`, `yes` and `no` are words."""
 
 
 _Yaml.yaml_implicit_resolvers = {
@@ -30,7 +30,7 @@ _Yaml.add_implicit_resolver(
 
 
 def load_yaml(file: Path) -> dict[str, Any]:
-    """The mapping in `file`. Raises ConfigError."""
+    """The mapping in `file`. Raises ConfigError for a file that is unreadable or not a mapping."""
     try:
         raw = yaml.load(file.read_text(encoding="utf-8"), Loader=_Yaml)  # a SafeLoader
     except OSError as error:
@@ -43,7 +43,7 @@ def load_yaml(file: Path) -> dict[str, Any]:
 
 
 def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """`raw` with its relative paths made relative to `folder`."""
+    """`raw` with its relative paths put below `folder`."""
 
     def from_folder(value: object) -> object:
         return str(folder / value) if isinstance(value, str) and "://" not in value else value
@@ -74,7 +74,7 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def with_options(chosen: Any, entries: Any) -> Any:
-    """`chosen` protocols, those that are only named as one of `entries` has them."""
+    """The `chosen` protocols; one that is given by name alone takes the options of its entry in `entries`."""
     if not isinstance(chosen, list) or not isinstance(entries, list):
         return chosen
     known = {str(entry.get("name")): entry for entry in entries if isinstance(entry, dict)}

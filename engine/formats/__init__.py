@@ -1,7 +1,7 @@
-"""Published layouts of tasks and reports, one small module each, turned into a `Dataset`.
+"""Layouts of tasks and reports, published ones and our own: one small module each, which reads a `Dataset`.
 
 A layout is a function `read(tasks, reports) -> Dataset`, registered as an entry point `adjudge.formats`: `tasks` is the
-file or folder of the configuration's `tasks:`, `reports` the files that `reports:` matched (empty where it named none).
+file or folder in the configuration's `tasks:`, `reports` the files that `reports:` matches (empty if it is not set).
 """
 
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, load_dataset, load_tasks

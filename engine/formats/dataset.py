@@ -1,4 +1,4 @@
-"""What is to be evaluated: tasks in memory, reports by where they are, and what had to be left out."""
+"""`Dataset`, what is to be evaluated: tasks in memory, reports by their place in a file, and rejected lines."""
 
 import glob
 import hashlib
@@ -22,11 +22,11 @@ ENTRY_POINTS = "adjudge.formats"
 
 
 class FormatError(UsageError):
-    """Input that leaves nothing sensible to evaluate: what, where, and how to mend it, in one line."""
+    """Input that leaves nothing to evaluate: the file or key, the problem, and what to do, in one line."""
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """A line that was left out, and why. `line` counts from 1; 0 means the whole file."""
+    """A line that was left out, and why. `line` counts from 1; 0 stands for the whole file."""
 
     file: str
     line: int
@@ -37,7 +37,7 @@ class Rejected(msgspec.Struct, frozen=True):
 
 
 class Located(msgspec.Struct, frozen=True):
-    """A report by its identity and how to get it; `digest` tells equal rows from different ones."""
+    """A report's identity, and how to load it; `digest` tells equal rows from different ones."""
 
     system: str
     task_id: str
@@ -48,7 +48,7 @@ class Located(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, report: Report, where: str, load: Callable[[], Report] | None = None) -> "Located":
-        """`report` located at `where` (for messages); kept in memory unless `load` can get it again."""
+        """`report` with its place `where`, for messages; it is kept in memory unless `load` can read it again."""
         digest = hashlib.blake2b(msgspec.msgpack.encode(report), digest_size=16).digest()
         return cls(report.system, report.task_id, report.sample, digest, where, load or (lambda: report))
 
@@ -66,7 +66,7 @@ class Dataset(msgspec.Struct, dict=True):
         return sorted({report.system for report in self.reports})
 
     def cases(self, repeats: int = 1) -> Iterator[Case]:
-        """Every case: by task in file order, then system, sample and repeat. Texts are read as they are needed."""
+        """Every case: by task in file order, then system, sample and repeat. Texts are read when needed."""
         order = {task: place for place, task in enumerate(self.tasks)}
         for located in sorted(self.reports, key=lambda r: (order[r.task_id], r.system, r.sample)):
             report = located.load()
@@ -79,8 +79,12 @@ def load_dataset(layout: str, tasks: str, reports: Sequence[str]) -> Dataset:
     dataset = _read(layout, tasks, _matched(reports))
     dataset.reports = _distinct(_with_task(dataset))
     if not dataset.reports:
-        why = f"; the first line left out: {dataset.rejected[0]}" if dataset.rejected else "; name its files"
-        raise FormatError(f"reports: no report is left to evaluate{why}")
+        why = (
+            f"; the first line left out: {dataset.rejected[0]}"
+            if dataset.rejected
+            else "; add files of reports"
+        )
+        raise FormatError(f"reports: nothing is left to evaluate{why}")
     return dataset
 
 
@@ -92,15 +96,15 @@ def load_tasks(layout: str, tasks: str) -> dict[str, Task]:
 def _read(layout: str, tasks: str, reports: list[Path]) -> Dataset:
     readers = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
     if layout not in readers:
-        raise FormatError(f"format: {layout!r} is not known; there are {', '.join(sorted(readers))}")
+        raise FormatError(f"format: unknown format {layout!r}; use one of {', '.join(sorted(readers))}")
     if not Path(tasks).exists():
-        raise FormatError(f"tasks: {tasks} does not exist")
+        raise FormatError(f"tasks: {tasks} does not exist; give a file or folder of tasks")
     read: Callable[[Path, list[Path]], Dataset] = readers[layout].load()
     return read(Path(tasks), reports)
 
 
 def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[int, int, T]]:
-    """(line number, byte offset, row) of a JSON Lines file; lines that are no `kind` go to `rejected`."""
+    """(line number, byte offset, row) of a JSON Lines file; invalid lines go to `rejected`."""
     decoder = msgspec.json.Decoder(kind)
     try:
         with file.open("rb") as lines:
@@ -114,7 +118,7 @@ def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[
                 try:
                     yield number, start, decoder.decode(line)
                 except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-                    rejected.append(Rejected(str(file), number, f"not a {kind.__name__.lower()}: {error}"))
+                    rejected.append(Rejected(str(file), number, f"invalid {kind.__name__.lower()}: {error}"))
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
 
@@ -134,12 +138,12 @@ def _again(file: Path, offset: int, kind: type[T], report: Callable[[Path, T], R
 
 
 def _matched(patterns: Sequence[str]) -> list[Path]:
-    """Files of all patterns, in order, each once."""
+    """The files of all patterns, in order, each once."""
     found: dict[Path, None] = {}
     for pattern in patterns:
         files = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - patterns may be absolute
         if not files:
-            raise FormatError(f"reports: {pattern} matches no file")
+            raise FormatError(f"reports: {pattern} matches no file; correct the path or pattern")
         found.update(dict.fromkeys(Path(file) for file in files))
     return list(found)
 
@@ -150,7 +154,7 @@ def _with_task(dataset: Dataset) -> Iterator[Located]:
             yield report
         else:
             file, _, line = report.where.rpartition(":")
-            dataset.rejected.append(Rejected(file, int(line), f"no task has the id {report.task_id!r}"))
+            dataset.rejected.append(Rejected(file, int(line), f"unknown task {report.task_id!r}"))
 
 
 def _distinct(reports: Iterator[Located]) -> list[Located]:
@@ -160,7 +164,7 @@ def _distinct(reports: Iterator[Located]) -> list[Located]:
         first = seen.setdefault((report.system, report.task_id, report.sample), report)
         if first.digest != report.digest:
             raise FormatError(
-                f"{report.where}: system {report.system!r}, task {report.task_id!r}, sample {report.sample} is there "
-                f"already with another content ({first.where}); number the agent's runs with `sample`"
+                f"{report.where}: system {report.system!r}, task {report.task_id!r}, sample {report.sample} was given "
+                f"before with other content ({first.where}); number the runs of one agent with `sample`"
             )
     return list(seen.values())

@@ -1,4 +1,4 @@
-"""DeepResearch Bench as published: queries, criteria and references, and one file of articles a system.
+"""DeepResearch Bench as published: queries, criteria and references, and one file of articles per system.
 
 Either the repository's `data/` folder (or its parent) or the same files flat in one folder.
 """
@@ -30,7 +30,7 @@ class Query(msgspec.Struct):
 
 
 class Criteria(msgspec.Struct):
-    """A line of criteria.jsonl; its weights and criteria are RACE's to decode."""
+    """A line of criteria.jsonl; the protocol RACE decodes its weights and criteria."""
 
     id: int | str
     dimension_weight: msgspec.Raw
@@ -45,7 +45,7 @@ class Article(msgspec.Struct):
 
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
-    """The dataset of a published folder, with the systems of `reports`, or else all of the folder's own.
+    """The dataset of a published folder, with the systems of `reports`, or without any, all in the folder.
 
     Raises FormatError if query.jsonl is missing.
     """

@@ -1,8 +1,7 @@
-"""Files of a task as sources: text out of text, Markdown, HTML, PDF, Word, PowerPoint, Excel and CSV files; pictures,
+"""Files of a task as sources: the text of text, Markdown, HTML, PDF, Word, PowerPoint, Excel and CSV files.
 
-sound and film as they are, for judges that take them.
-
-Files are read by the format readers alone, from the folder of the data set: no report's words ever lead to one.
+Images, audio and video stay as they are, for judges that take them. Only the readers of formats open files, and only in
+the folder of the data set: nothing that a report says leads to one.
 """
 
 import base64
@@ -53,7 +52,7 @@ _MEDIA = {
     ".avi": "video/x-msvideo",
 }
 
-# What the three libraries let through from a broken archive or broken XML (whose errors are SyntaxErrors).
+# What the three libraries raise for a broken archive or broken XML (whose errors are SyntaxErrors).
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -68,11 +67,11 @@ _BROKEN = (
 
 
 class DocumentError(ValueError):
-    """A file cannot be read; the message names it and says why."""
+    """A file that cannot be read: its name, and why."""
 
 
 class MissingReader(DocumentError):
-    """A file needs a library of the optional extra `files`, which is not installed."""
+    """A file whose library, of the optional extra `files`, is not installed."""
 
 
 def read_source(file: Path) -> Source:
@@ -91,7 +90,7 @@ def read_source(file: Path) -> Source:
     if suffix in _OFFICE:
         return Source(name=file.name, text=_office(file, body))
     if suffix not in _TYPES:
-        raise DocumentError(f"{file}: files of this kind are not read")
+        raise DocumentError(f"{file}: unsupported file type")
     try:
         return Source(name=file.name, text=extract(body, _TYPES[suffix], "trafilatura").text)
     except Unreadable as error:
@@ -99,7 +98,7 @@ def read_source(file: Path) -> Source:
 
 
 def _office(file: Path, body: bytes) -> str:
-    """The text of an Office file: a ZIP archive of XML, whose unpacked size is looked at before it is opened."""
+    """The text of an Office file: a ZIP archive of XML, whose unpacked size is checked before it is opened."""
     readers = {".docx": _word, ".pptx": _powerpoint, ".xlsx": _excel}
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
@@ -112,9 +111,9 @@ def _office(file: Path, body: bytes) -> str:
             f"{file}: needs {error.name}; install it with: pip install 'adjudge[files]'"
         ) from error
     except _BROKEN as error:
-        raise DocumentError(f"{file}: does not open: {error}") from error
+        raise DocumentError(f"{file}: cannot be opened: {error}") from error
     if not text:
-        raise DocumentError(f"{file}: no text in it")
+        raise DocumentError(f"{file}: has no text")
     return text
 
 
@@ -148,7 +147,7 @@ def _powerpoint(body: bytes) -> Iterator[str]:
 
 
 def _excel(body: bytes) -> Iterator[str]:
-    """Sheet by sheet, a row a line; what a formula last came to, not the formula."""
+    """Sheet by sheet, one line per row; of a formula, its last value."""
     import openpyxl  # optional
 
     book = openpyxl.load_workbook(io.BytesIO(body), read_only=True, data_only=True)

@@ -1,14 +1,14 @@
-"""DR3-Eval: a folder a task with the user's files and the sandbox corpora, and one file of reports a system.
+"""DR3-Eval: one folder per task with the user's files and the sandbox corpora, and one file of reports per system.
 
     datasets_en/                     the folder to name as `tasks:`
       001/
-        task.json                    query; as far as there are any: language, domain, insights, checklist
+        task.json                    query; optionally language, domain, insights, checklist
         files/                       the user's files: text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, pictures, ...
-        corpus/64k.jsonl, 512k.jsonl a page a line: url, title, text, role (supportive, distractor or noise)
+        corpus/64k.jsonl, 512k.jsonl one page per line: url, title, text, role (supportive, distractor or noise)
 
-Every corpus makes a task of its own, `001@64k`; a folder without one makes the task `001`. Reports: `SYSTEM.jsonl`, a
-line each: id, size, report; beside them citations (url, title, marker), sample, seconds. The benchmark's data was not
-at hand when this was written; its folder names are kept, the names inside a task's folder are ours.
+Every corpus makes a separate task, `001@64k`; a folder without a corpus makes the task `001`. Reports: `SYSTEM.jsonl`,
+one per line: id, size, report; optionally citations (url, title, marker), sample, seconds. The benchmark's data was not
+available when this was written: its folder names are kept, the names inside a task's folder are ours.
 """
 
 from collections.abc import Iterator
@@ -58,11 +58,13 @@ class Line(msgspec.Struct):
 def read(tasks: Path, reports: list[Path]) -> Dataset:
     """The dataset of a folder of tasks with the systems of `reports`. Raises FormatError if either is missing.
 
-    A user's file that cannot be read is rejected, and stays a source that a report should cite.
+    A user's file that cannot be read is rejected, but remains a source that a report should cite.
     """
     folders = sorted(file.parent for file in tasks.glob("*/task.json"))
     if not folders:
-        raise FormatError(f"tasks: {tasks} holds no folder with a task.json")
+        raise FormatError(
+            f"tasks: {tasks} has no folder with a task.json; give the folder above those of the tasks"
+        )
     rejected: list[Rejected] = []
     known = {task.id: task for folder in folders for task in _tasks(folder, rejected)}
     found = [report for file in reports for report in located(file, Line, rejected, _report)]
@@ -70,12 +72,12 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
 
 
 def _tasks(folder: Path, rejected: list[Rejected]) -> Iterator[Task]:
-    """The tasks of one folder: one a corpus."""
+    """The tasks of one folder, one per corpus."""
     file = folder / "task.json"
     try:
         task = msgspec.json.decode(file.read_bytes(), type=TaskFile)
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
-        rejected.append(Rejected(str(file), 0, f"not a task: {error}"))
+        rejected.append(Rejected(str(file), 0, f"invalid task: {error}"))
         return
     user_files = tuple(_user_files(folder / "files", rejected))
     corpora: list[Path | None] = [*sorted((folder / "corpus").glob("*.jsonl"))]
@@ -108,7 +110,7 @@ def _user_files(folder: Path, rejected: list[Rejected]) -> Iterator[Source]:
             continue
         try:
             if not file.resolve().is_relative_to(inside):
-                raise DocumentError(f"{file}: leads out of its folder")
+                raise DocumentError(f"{file}: is a link that leads out of its folder")
             yield read_source(file)
         except MissingReader as error:
             raise FormatError(str(error)) from error

@@ -1,9 +1,9 @@
-"""LiveDRBench as published: questions in Parquet with encrypted ground truth, and one file of predictions a system.
+"""LiveDRBench as published: questions in Parquet with encrypted ground truth, and one file of predictions per system.
 
 Questions: a Parquet or JSON Lines file, or the data set's folder (`v1-full/`, else `preview/`, which is not encrypted,
 else the files in it), with the columns key, category, question, ground_truths, misc and, where encrypted, canary.
-Predictions: a JSON list (or JSON Lines) of `{"key", "preds"}`, named after the system; beside them a row may have
-`text`, the prose to read the answer from, and `trace`. A question that a file leaves out is an empty report.
+Predictions: a JSON list (or JSON Lines) of `{"key", "preds"}`, named after the system; a row may also have `text`, the
+prose to read the answer from, and `trace`. A question that a file leaves out is an empty report.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Question(msgspec.Struct):
 
 
 class Prediction(msgspec.Struct):
-    """What a system answered: slots as the question asks for them, or prose alone."""
+    """A system's answer: slots in the form that the question wants, or prose alone."""
 
     key: int | str
     preds: msgspec.Raw = NULL
@@ -62,7 +62,9 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
             except (CanaryError, msgspec.MsgspecError, RecursionError) as error:
                 rejected.append(Rejected(str(file), line, f"question {question.key}: {error}"))
     if not known:
-        raise FormatError(f"tasks: no question can be read from {tasks}")
+        raise FormatError(
+            f"tasks: {tasks} has no readable question; give the folder of the data set, or a file of it"
+        )
     found = [located for file in reports for located in _system(file, list(known), rejected)]
     return Dataset(known, found, rejected)
 
@@ -75,7 +77,7 @@ def _files(tasks: Path) -> list[Path]:
         if found:
             return found
     raise FormatError(
-        f"tasks: {tasks} holds no questions; give the folder of the data set, or its Parquet file"
+        f"tasks: {tasks} has no questions; give the folder of the data set, or its Parquet file"
     )
 
 
@@ -91,7 +93,7 @@ def _questions(file: Path, rejected: list[Rejected]) -> Iterator[tuple[int, Ques
         try:
             yield line, msgspec.convert(row, Question)
         except msgspec.ValidationError as error:
-            rejected.append(Rejected(str(file), line, f"not a question: {error}"))
+            rejected.append(Rejected(str(file), line, f"invalid question: {error}"))
 
 
 def _task(question: Question) -> Task:
@@ -138,7 +140,7 @@ def _predictions(file: Path, rejected: list[Rejected]) -> Iterator[tuple[int, Pr
         try:
             yield line, msgspec.json.decode(raw, type=Prediction)
         except (msgspec.MsgspecError, RecursionError) as error:
-            rejected.append(Rejected(str(file), line, f"not a prediction: {error}"))
+            rejected.append(Rejected(str(file), line, f"invalid prediction: {error}"))
 
 
 def _report(file: Path, prediction: Prediction) -> Report:

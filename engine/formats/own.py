@@ -1,4 +1,4 @@
-"""Our own layout: tasks.jsonl, and reports.jsonl files that each may hold many systems ."""
+"""Our own layout, `adjudge`: a JSON Lines file of tasks, and files of reports that may each hold many systems."""
 
 from pathlib import Path
 
@@ -9,11 +9,13 @@ __all__ = ["read"]
 
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
-    """The dataset of a tasks file and report files; bad lines are rejected. Raises FormatError for unreadable files."""
+    """The dataset of a file of tasks and files of reports. Raises FormatError if a file is unreadable."""
     rejected: list[Rejected] = []
     known: dict[str, Task] = {}
     for line, _, task in rows(tasks, Task, rejected):
         if known.setdefault(task.id, task) != task:
-            raise FormatError(f"{tasks}:{line}: task {task.id!r} is there already with another content")
+            raise FormatError(
+                f"{tasks}:{line}: task {task.id!r} was given before with other content; use distinct ids"
+            )
     found = [report for file in reports for report in located(file, Report, rejected, lambda _, row: row)]
     return Dataset(known, found, rejected)

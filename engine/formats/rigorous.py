@@ -1,8 +1,8 @@
-"""Rigorous Bench (Dr. Bench) as published: queries with their bundles, and one log of reports a system.
+"""Rigorous Bench (Dr. Bench) as published: queries with their bundles, and one log of reports per system.
 
-Queries: `DrBench.jsonl` (or its folder), a line each: uid, query, qsr, tsl, fak, fdk; beside them a line may have
-`language` and `domain`. Logs: `Log_SYSTEM.jsonl` or `SYSTEM.jsonl`, a line each: uid, text, annotations (URLs),
-input_tokens and total_tokens; beside them `retrieved` and `sample`.
+Queries: `DrBench.jsonl` (or its folder), one per line: uid, query, qsr, tsl, fak, fdk, and optionally `language` and
+`domain`. Logs: `Log_SYSTEM.jsonl` or `SYSTEM.jsonl`, one report per line: uid, text, annotations (URLs), input_tokens
+and total_tokens, and optionally `retrieved` and `sample`.
 """
 
 from pathlib import Path
@@ -43,7 +43,7 @@ class Line(msgspec.Struct):
 
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
-    """The dataset of the queries with the logs of `reports`, or else all logs beside the queries.
+    """The dataset of the queries with the logs of `reports`, or without any, of all logs beside the queries.
 
     Raises FormatError if either is missing.
     """

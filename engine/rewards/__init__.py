@@ -1,1 +1,13 @@
-"""From rollouts to rewards."""
+"""From rollouts to rewards.
+
+    reward      the values: a rollout (`RewardItem`) goes in, a `Reward` comes out
+    scorer      `RewardScorer`, the engine: scores rollouts by their deadlines, in one event loop
+    source      `RewardSource`, what a trainer holds: calls a scorer from any thread and any event loop
+    model       `RewardModel`, the source whose scorer runs in this process (`serving/client.py` has the other)
+    flags       what a rollout does to please the judge; `injection` finds text that addresses it
+    canaries    fixed reports that show when the judge has changed
+    audit       a second judge over a share of the rollouts
+    loop_thread an event loop in a thread of its own
+
+What the configuration says is in `config/reward.py`, how scorecards become a number in `config/formula.py`.
+"""

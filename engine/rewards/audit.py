@@ -1,7 +1,7 @@
 """A second judge over a share of the rollouts: the gap between the two, and whether it grows.
 
-A policy that learns to please the first judge rather than to write better is paid more and more by the first than by
-the second. That growing gap is what reward hacking looks like. It cannot be seen where both judges share a weakness.
+A policy that learns to please the first judge rather than to write better earns more and more with the first than with
+the second. That growing gap is what reward hacking looks like. A weakness that both judges share stays unseen.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class Score(Protocol):
-    """How the second judge is asked."""
+    """Scores rollouts with the second judge."""
 
     def __call__(
         self, items: Sequence[RewardItem], /, *, deadline: float | None = None, priority: int = 0
@@ -35,9 +35,10 @@ class Score(Protocol):
 
 
 class Audit:
-    """Rollouts that wait to be scored again, and the gaps found: first judge less second, in units of the reward.
+    """Rollouts that wait to be scored again, and the gaps found: first judge minus second, in units of the reward.
 
-    `done` were scored by both, `failed` by the first alone, `skipped` were chosen when too many were waiting.
+    It counts rollouts: `done` were scored by both judges, `failed` by the first alone, `skipped` were chosen while too
+    many others were waiting.
     """
 
     def __init__(self, config: AuditConfig, score: Score) -> None:
@@ -53,7 +54,7 @@ class Audit:
     @classmethod
     @asynccontextmanager
     async def running(cls, config: AuditConfig, score: Score) -> AsyncIterator["Audit"]:
-        """An audit that goes on in the background."""
+        """An audit that runs in the background inside the block."""
         audit = cls(config, score)
         work = asyncio.ensure_future(audit._run())
         try:
@@ -69,11 +70,11 @@ class Audit:
 
     @property
     def growth(self) -> float:
-        """`gap` less the mean gap of the first 256 rollouts."""
+        """`gap` minus the mean gap of the first 256 rollouts."""
         return self.gap - sum(self._first) / len(self._first) if self._first else 0.0
 
     def offer(self, item: RewardItem, reward: Reward) -> None:
-        """Consider a rollout that the first judge has scored. Never waits."""
+        """Queue a rollout that the first judge has scored, if it is chosen and there is room. Never waits."""
         if reward.value is None or not self._is_chosen(item):
             return
         try:
@@ -82,7 +83,7 @@ class Audit:
             self.skipped += 1
 
     def _is_chosen(self, item: RewardItem) -> bool:
-        """By a hash of the text: the same rollouts whatever the order, and none that a policy could avoid."""
+        """Choose by a hash of the text: the same rollouts in any order, and no policy can avoid it."""
         digest = hashlib.blake2b(item.text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         return int.from_bytes(digest, "big") < self._config.share * 2**64
 

@@ -1,7 +1,7 @@
-"""Fixed reports whose rewards are known, judged anew from time to time: when they change, the judge has drifted.
+"""Fixed reports whose rewards are known, judged again now and then: when the rewards change, the judge has drifted.
 
-It notices another model behind the same name, changed weights or templates, a broken cache. It says nothing of
-how good the judge is, and a drift on reports unlike the canaries goes unnoticed.
+This detects another model behind the same name, changed weights or templates, and a broken cache. It does not say how
+good the judge is, and a drift on reports unlike the canaries goes unnoticed.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ _log = logging.getLogger(__name__)
 
 
 class Canary(RewardItem, frozen=True, kw_only=True):
-    """A report with its known reward. Without `value`, the first that this process sees is taken for known."""
+    """A report with its known reward. Without `value`, the first reward in this process becomes the known one."""
 
     value: float | None = None
 
     @property
     def item(self) -> RewardItem:
-        """What is scored."""
+        """The rollout to score."""
         return RewardItem(text=self.text, task_id=self.task_id, prompt=self.prompt, sample=self.sample)
 
 
 class Score(Protocol):
-    """How canaries are judged; another `repeat` is another question to the judge."""
+    """Scores canaries; with another `repeat` the judge is asked again instead of the store."""
 
     def __call__(self, items: Sequence[RewardItem], /, *, repeat: int = 0) -> Awaitable[list[Reward]]:
         """The rewards of `items`."""
@@ -45,9 +45,10 @@ class Score(Protocol):
 
 
 class CanaryWatch:
-    """`drift` is the mean of reward less known reward, `distance` the mean without sign; `rounds` counts rounds.
+    """The canaries and how far they were off in the last round.
 
-    `failed` canaries of the last round have no reward; they are in neither mean.
+    `drift` is the mean of reward minus known reward, `distance` the mean of its absolute value. `failed` canaries had
+    no reward in the last round and are in neither mean; `rounds` counts rounds.
     """
 
     def __init__(self, canaries: Sequence[Canary], score: Score) -> None:
@@ -62,7 +63,7 @@ class CanaryWatch:
     @classmethod
     @asynccontextmanager
     async def running(cls, config: CanaryConfig, score: Score) -> AsyncIterator["CanaryWatch"]:
-        """A watch with a round now and one every `every_s` seconds, in the background. Raises ConfigError."""
+        """A watch that does a round now and every `every_s` seconds, in the background. Raises ConfigError."""
         watch = cls(await asyncio.to_thread(load_canaries, config.file), score)
         work = asyncio.ensure_future(watch._run(config.every_s))
         try:
@@ -72,7 +73,7 @@ class CanaryWatch:
             await asyncio.gather(work, return_exceptions=True)
 
     async def round(self) -> None:
-        """Judge all canaries anew; a store or workers that cannot be used fail them all."""
+        """Judge all canaries again; if the store or the workers cannot be used, all of them failed."""
         values = await self._values()
         self._known = [
             value if known is None else known for known, value in zip(self._known, values, strict=True)
@@ -111,7 +112,7 @@ def load_canaries(file: str) -> list[Canary]:
     except OSError as error:
         raise ConfigError(f"reward.canary.file: {file} cannot be read: {error.strerror}") from error
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ConfigError(f"reward.canary.file: {file}: not a canary: {error}") from error
+        raise ConfigError(f"reward.canary.file: {file}: invalid canary: {error}") from error
     if not found:
-        raise ConfigError(f"reward.canary.file: {file} holds no canary")
+        raise ConfigError(f"reward.canary.file: {file} is empty; add at least one canary")
     return found

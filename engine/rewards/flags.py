@@ -1,8 +1,8 @@
-"""What a rollout does to please a judge rather than a reader, each from 0 (not at all) to 1 (as much as can be).
+"""What a rollout does to please a judge rather than a reader, each from 0 (not at all) to 1 (the most).
 
-- `injection`: 1 if the text speaks to the judge (`engine/rewards/injection.py`).
-- `duplicate_citations`: the share of citations that repeat an earlier one: the same fact, words apart from case and
-  punctuation, with the same page, whatever its query or fragment.
+- `injection`: 1 if the text addresses the judge (`engine/rewards/injection.py`).
+- `duplicate_citations`: the share of citations that repeat an earlier one: the same fact with the same page, where case
+  and punctuation of the fact and query and fragment of the URL do not count.
 - `citation_stuffing`: the share of citations beyond the third in one sentence.
 - `length`: how far the text is from `free` to `max` characters.
 """
@@ -24,7 +24,7 @@ Flag = Callable[[Report, Length], float]
 
 
 def injection(report: Report, limits: Length) -> float:
-    """1 if the text speaks to the judge."""
+    """1 if the text addresses the judge, else 0."""
     return 1.0 if injections(report.text) else 0.0
 
 

@@ -1,8 +1,8 @@
-"""Text in a report that speaks to whoever judges it: instructions, marks of a chat, hidden characters.
+"""Text in a report that addresses its judge: instructions, chat markup, hidden characters.
 
-A filter of known shapes, in English and Chinese: it finds what it was told of and nothing cleverer. What protects a
-judge is that reports are shown to it fenced, as data (`judges/render.py`), and asked about in parts; this flag is
-for seeing in time that a policy has begun to try.
+A filter of known patterns in English and Chinese: it finds these and nothing cleverer. What protects a judge is that
+reports are shown to it fenced, as data (`judges/render.py`), and asked about in parts; this flag shows early that a
+policy has begun to try.
 """
 
 import re
@@ -13,7 +13,7 @@ __all__ = ["injections"]
 MAX_FOUND = 20
 _SHOWN = 120
 
-# A shape is looked for only where one of its words occurs, in lower case: finding words is a hundred times faster.
+# A pattern is searched only where one of its words, in lower case, occurs: that search is a hundred times faster.
 _SHAPES = (
     # orders to forget
     (
@@ -56,7 +56,7 @@ _SHAPES = (
         ("满分", "最高分", "十分", "10分", "10 分", "100分", "100 分"),
         r"(?:给|打|评)(?:出|为|予)?[^。！？\n]{0,8}(?:满分|最高分|十分|10\s?分|100\s?分)",
     ),
-    # marks of a chat, and of an answer that is already given
+    # markup of a chat, and of an answer that is already given
     (("<|",), r"<\|(?:im_start|im_end|endoftext|eot_id|start_header_id|system|assistant|user)\|>"),
     (
         ("inst]", "sys>", "<system", "<assist", "<judge", "<grader"),
@@ -64,7 +64,7 @@ _SHAPES = (
     ),
     (("system", "assistant", "judge", "grader"), r"^[ \t]{0,8}(?:system|assistant|judge|grader)[ \t]?:\s"),
     (('"analysis"', '"verdict"', '"points"', '"items"'), r"\{\s{0,8}\"(?:analysis|verdict|points|items)\"\s{0,8}:"),
-    # text that a reader does not see
+    # text that is hidden from a reader
     (("<!--",), r"<!--[^>]{0,200}\b(?:judge|score|grade|rat(?:e|ing)|evaluat\w*)\b"),
     (("style",), r"style\s?=\s?[\"'][^\"']{0,80}(?:display\s?:\s?none|font-size\s?:\s?0|visibility\s?:\s?hidden)"),
 )  # fmt: skip
@@ -75,7 +75,7 @@ _HIDDEN = re.compile(
 
 
 def injections(text: str) -> list[str]:
-    """What in `text` speaks to the judge, at most 20 pieces of at most 120 characters."""
+    """What in `text` addresses the judge: at most 20 pieces of at most 120 characters."""
     found: list[str] = []
     if not text.isascii():
         _collect(_HIDDEN, text, found)

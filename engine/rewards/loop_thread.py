@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, with something open in it, for callers from any thread and any loop."""
+"""`LoopThread`: an event loop in a separate thread, with a context open in it, for callers from any thread and loop."""
 
 import asyncio
 import threading
@@ -14,9 +14,9 @@ R = TypeVar("R")
 
 
 class LoopThread(Generic[T]):
-    """Enters the context that `opens` gives in a loop of its own, and runs work with what it yields until `close`.
+    """Enters the context that `opens` gives in its own loop, and runs work with what it yields until `close`.
 
-    Raises what entering raises. A daemon thread: a process that ends without `close` does not wait for it.
+    Raises what entering raises. The thread is a daemon: a process that ends without `close` does not wait for it.
     """
 
     def __init__(self, name: str, opens: Callable[[], AbstractAsyncContextManager[T]]) -> None:

@@ -1,4 +1,4 @@
-"""What goes into a reward and what comes out: a value, or None with the reason."""
+"""The values: a rollout to score, and its reward, which is a number, or None with the reason."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,11 +13,11 @@ __all__ = ["Item", "Reward", "RewardError", "RewardItem", "as_items", "settled"]
 
 
 class RewardError(RuntimeError):
-    """A reward that could not be computed, where the caller asked for an exception; or a call that no server takes."""
+    """A failed reward, where the caller wants an exception; an item that is not a rollout; or a refused request."""
 
 
 class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rollout: its text, and its task by id or by exact prompt. `sample` numbers the rollouts of a task."""
+    """A rollout: its text, and its task by id or by exact prompt. `sample` numbers the rollouts of one task."""
 
     text: str
     task_id: str | None = None
@@ -26,11 +26,11 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Reward(msgspec.Struct, frozen=True, kw_only=True):
-    """A rollout's reward: `value`, or None if anything it needs is missing for a cause that is not its own.
+    """A rollout's reward: `value`, or None if anything it needs is missing for a cause other than the rollout.
 
-    `reason` says why there is no value, or what the rollout is itself to blame for. `scores` holds the metrics (as
+    `reason` says why there is no value, or which fault of the rollout the value counts. `scores` holds the metrics (as
     `protocol.metric` where two protocols share a name) and the flags. `n_asked` questions were asked, `n_answered` of
-    them answered; `usage` is the judge's, counted for every rollout that shared an answer.
+    them answered; `usage` is what they took of the judge, counted in full for every rollout that shares an answer.
     """
 
     value: float | None
@@ -46,7 +46,7 @@ Item = RewardItem | Mapping[str, Any]
 
 
 def as_items(items: Iterable[Item]) -> list[RewardItem]:
-    """`items` as structs. Raises RewardError for one that is no rollout, or that names no task."""
+    """`items` as structs. Raises RewardError for an item that is not a rollout, or that does not name its task."""
     taken = []
     for place, item in enumerate(items):
         try:
@@ -54,13 +54,13 @@ def as_items(items: Iterable[Item]) -> list[RewardItem]:
         except msgspec.ValidationError as error:
             raise RewardError(f"item {place}: {error}") from error
         if found.task_id is None and found.prompt is None:
-            raise RewardError(f"item {place}: names its task neither by task_id nor by prompt")
+            raise RewardError(f"item {place}: has neither task_id nor prompt; add one to name its task")
         taken.append(found)
     return taken
 
 
 def settled(reward: Reward, on_failure: OnFailure) -> float | None:
-    """The value of `reward`; for a failed one None or the constant. Raises RewardError if `on_failure` says so."""
+    """The value of `reward`; for a failed one None, the constant, or RewardError, as `on_failure` says."""
     if reward.value is not None or on_failure == "none":
         return reward.value
     if on_failure == "raise":

@@ -1,4 +1,4 @@
-"""Scores rollouts in the event loop at hand: one batch or many single ones, each call within its deadline."""
+"""`RewardScorer`: scores rollouts in one event loop, in batches or singly, each call within its deadline."""
 
 import asyncio
 import hashlib
@@ -31,17 +31,22 @@ from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["RewardScorer", "open_rewards"]
 
-AHEAD = 2  # questions asked for each that the judge can take, so that it never waits for a rollout to begin
-BEFORE_BULK = 1_000_000  # taken off a priority, so that rewards go before whatever else a judge is asked
+AHEAD = (
+    2  # questions outstanding for each that the judge can take, so that it never waits for a rollout to begin
+)
+BEFORE_BULK = (
+    1_000_000  # subtracted from a priority, so that rewards go before all other questions to the judge
+)
 SYSTEM = "policy"
 _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
-    """The scorer of `config`, its stores open and its watches running. Raises ConfigError and StoreError.
+    """The scorer of `config`, with open stores, canaries and audit. Raises ConfigError and StoreError.
 
-    What rollouts ask and read is kept in `rewards` inside the store; what is older than the retention time goes now.
+    Judgments and pages of rollouts are kept in `rewards` inside the store; those beyond the retention time are deleted
+    first.
     """
     reward = config.reward_config()
     config.check_reward()
@@ -65,7 +70,7 @@ async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
 
 
 def _open(config: RunConfig, place: Place) -> AbstractAsyncContextManager[Evaluator]:
-    """An evaluator with judge and fetcher in this process, or with both on a cluster."""
+    """An evaluator that does all its work in this process, or has judge and fetchers on a cluster."""
     if not config.is_on_cluster():
         return open_evaluator(config, place)
     from adjudge.engine.cluster.front import open_front
@@ -74,9 +79,9 @@ def _open(config: RunConfig, place: Place) -> AbstractAsyncContextManager[Evalua
 
 
 class RewardScorer:
-    """Rewards by the formula of `config`, from what `evaluator` asks and reads. One event loop.
+    """Computes rewards by the formula of `config`, with `evaluator` to ask and read. One event loop.
 
-    `judge_error` is what the judge says if it cannot be used at all; rewards are then judge_unavailable.
+    `judge_error` is the judge's message if it cannot be used at all (rewards are then judge_unavailable), else None.
     """
 
     def __init__(self, config: RunConfig, evaluator: Evaluator, tasks: Mapping[str, Task]) -> None:
@@ -98,9 +103,10 @@ class RewardScorer:
     ) -> list[Reward]:
         """The rewards of `items`, in their order.
 
-        `deadline` is in seconds from now; what has no answer by then is None (deadline), and the call returns within
-        1.1 x deadline. Lower `priority` goes first, all of them before bulk evaluation. `repeat` is the judge's own.
-        Raises RewardError for an item that is no rollout, and StoreError; a failure of the judge is a reward's reason.
+        `deadline` is in seconds from now; a reward without an answer by then is None (deadline), and the call returns
+        within 1.1 x deadline. Lower `priority` goes first, all of them before bulk evaluation. With another
+        `repeat` the judge is asked the same again. A failure of the judge is the reward's reason. Raises RewardError
+        for an item that is not a rollout, and StoreError.
         """
         taken = as_items(items)
         seconds = self.config.deadline_s if deadline is None else deadline
@@ -114,7 +120,7 @@ class RewardScorer:
         return rewards
 
     async def _run(self, rollouts: list["_Rollout"], until: float) -> None:
-        """Run `rollouts` until all are done or the time has come; what is not done by then is given up afterwards."""
+        """Run `rollouts` until all are done or the time is up; unfinished ones are cancelled in the background."""
         loop = asyncio.get_running_loop()
         work: list[asyncio.Task[None]] = []
         try:
@@ -136,9 +142,9 @@ class RewardScorer:
                 leaving.add_done_callback(self._leaving.discard)
 
     async def _begin(self, rollout: "_Rollout", work: list["asyncio.Task[None]"]) -> None:
-        """Let `rollout` ask, as one more of `work`, when the judge has not enough to do of its priority or before it.
+        """Start `rollout`, and add it to `work`, once the judge has room at its priority.
 
-        What waits in front of a busy judge is a rollout, not its questions: that is cheap to hold and to give up.
+        Rollouts wait for a busy judge, not their questions: a rollout is cheap to hold and to give up.
         """
         turn = self._turns.setdefault(rollout.priority, asyncio.Lock())
         async with turn:
@@ -147,11 +153,11 @@ class RewardScorer:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Wait until nothing is asked any more on behalf of calls that have ended."""
+        """Wait until the unfinished rollouts of past calls are cancelled."""
         await asyncio.gather(*self._leaving)
 
     def task(self, task_id: str | None, prompt: str | None) -> Task:
-        """The task of that id, else of exactly that prompt, else one that is nothing but these."""
+        """The known task with that id, else with exactly that prompt, else a new task of these two alone."""
         if task_id is not None and task_id in self._tasks:
             return self._tasks[task_id]
         if prompt is not None and prompt in self._by_prompt:
@@ -192,7 +198,7 @@ class _Rollout:
         self._flags = flags_of(self.case.report, scorer.config.length, {"injection", *scorer.formula.flags})
 
     async def _score(self, protocol: ScoringProtocol) -> None:
-        """Keep the scorecard; that of an empty report for one longer than rewards allow."""
+        """Score under one protocol; a report longer than rewards allow is scored as an empty one."""
         case, evaluator = self.case, self._scorer.evaluator
         too_large = len(case.report.text) > self._scorer.config.length.max
         if too_large:
@@ -222,7 +228,7 @@ class _Rollout:
 
 
 async def _give_up(work: list["asyncio.Task[None]"]) -> None:
-    """Cancel `work` a little at a time, so that the event loop stays free for whoever has time left."""
+    """Cancel `work` a little at a time, so that the event loop stays free for other calls."""
     for task in work:
         task.cancel()
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What a server takes on: a bound on rollouts being scored and on bytes being read, refused before memory grows."""
+"""Limits on the rollouts being scored and the bytes being read: what exceeds them is refused before memory grows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +9,13 @@ __all__ = ["Admission", "Overloaded"]
 
 
 class Overloaded(RuntimeError):
-    """More is at work than the limits admit."""
+    """The server is at its limits."""
 
 
 class Admission:
-    """Counts what was admitted. `items` rollouts are being scored, `body_bytes` are held or promised.
+    """Counts what was admitted: `items` rollouts are being scored, `body_bytes` bytes are held or announced.
 
-    Whoever comes while less than the limit is at work is admitted whole, so that one large batch always can be.
+    A request that comes while fewer than the limit are being scored is admitted whole, so that a large batch can be.
     """
 
     def __init__(self, limits: ServerLimits) -> None:
@@ -27,7 +27,7 @@ class Admission:
     def body(self, size: int) -> Iterator[None]:
         """Hold `size` bytes of a body. Raises Overloaded."""
         if self.items >= self._limits.items or self.body_bytes + size > self._limits.bytes:
-            raise Overloaded("more is being scored than this server admits")
+            raise Overloaded("the server is at its limits; try again later")
         self.body_bytes += size
         try:
             yield
@@ -38,7 +38,7 @@ class Admission:
     def rollouts(self, count: int) -> Iterator[None]:
         """Score `count` rollouts. Raises Overloaded."""
         if self.items >= self._limits.items:
-            raise Overloaded("more is being scored than this server admits")
+            raise Overloaded("the server is at its limits; try again later")
         self.items += count
         try:
             yield

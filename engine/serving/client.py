@@ -1,8 +1,8 @@
 """`RewardClient`: the rewards of a server, for callers from any thread and any event loop.
 
-Calls that follow each other within two milliseconds are sent as one request, at the latest twenty after the first,
-grouped by task: many single rollouts, as trainers ask for them, cost the server one call. What the server refuses for
-now is asked again until the deadline.
+Calls that follow each other within 2 ms are sent as one request, at most 20 ms after the first, grouped by task: the
+many single rollouts of a trainer cost the server one call. What the server refuses for now is sent again until the
+deadline.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ QUIET_S = 0.002
 GATHER_S = 0.02
 BATCH = 512
 BATCH_CHARS = 8_000_000
-SLACK = 1.08  # of the deadline: the server itself answers within 1.05 of it
+SLACK = 1.08  # times the deadline; the server itself answers within 1.05 times
 _RETRY_S = 0.2
 
 
@@ -130,7 +130,7 @@ class _Sender:
                 task.add_done_callback(self._sending.discard)
 
     async def _deliver(self, batch: list[_Waiting]) -> None:
-        """Hand everybody their reward, or the error; stop asking when all who waited have left."""
+        """Give each waiting call its reward, or the error; stop asking when all of them have gone."""
         asked = asyncio.ensure_future(self._ask(batch))
         left = asyncio.gather(*(each.reward for each in batch), return_exceptions=True)
         try:
@@ -151,7 +151,7 @@ class _Sender:
                 each.reward.cancel()
 
     async def _ask(self, batch: list[_Waiting]) -> list[Reward]:
-        """The server's rewards for `batch`; judge_unavailable if it could not be asked until the last deadline."""
+        """The server's rewards for `batch`; judge_unavailable if it cannot be reached before the last deadline."""
         loop = asyncio.get_running_loop()
         until = max(each.until for each in batch)
         while (left := until - loop.time()) > 0:
@@ -180,7 +180,7 @@ class _Sender:
 
 
 class _LaterError(RuntimeError):
-    """The server cannot be asked now; `seconds` until it is worth another try."""
+    """The server cannot answer now; try again in `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -214,7 +214,7 @@ def _rewards(content: bytes, count: int) -> list[Reward]:
     try:
         rewards = msgspec.json.decode(content, type=_Replied).rewards
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise RewardError(f"the reply is no list of rewards: {error}") from error
+        raise RewardError(f"the reply is not a list of rewards: {error}") from error
     if len(rewards) != count:
         raise RewardError(f"{len(rewards)} rewards came back for {count} rollouts")
     return rewards

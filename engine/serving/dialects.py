@@ -38,11 +38,11 @@ MAX_DEADLINE_S = 3600
 
 
 class BadRequest(ValueError):
-    """A body that is no request of its dialect."""
+    """A body that is not a valid request of its dialect."""
 
 
 class NoReward(RuntimeError):
-    """A reward that failed, in a dialect that cannot carry that; the message is the reason."""
+    """A failed reward in a dialect that cannot express one; the message is the reason."""
 
 
 class Rollouts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +54,7 @@ class Rollouts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rewards(msgspec.Struct, frozen=True):
-    """One reward an item, in the order of the request."""
+    """One reward per item, in the order of the request."""
 
     rewards: list[Reward]
 
@@ -68,7 +68,7 @@ class RemoteQuery(msgspec.Struct, frozen=True):
 
 
 class RemoteRewards(msgspec.Struct, frozen=True):
-    """OpenRLHF: rewards, the same as scores, and in the logs which have failed, and why if they are null."""
+    """OpenRLHF: rewards, the same values as scores, and logs of which failed and, for null ones, why."""
 
     rewards: list[float | None]
     scores: list[float | None]
@@ -84,13 +84,13 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class CreateParams(msgspec.Struct, frozen=True):
-    """NeMo-Gym: what the policy was asked."""
+    """NeMo-Gym: the policy's prompt."""
 
     input: Conversation = ""
 
 
 class Response(msgspec.Struct, frozen=True):
-    """NeMo-Gym: what the policy answered, in the shape of the Responses API."""
+    """NeMo-Gym: the policy's answer, in the shape of the Responses API."""
 
     output: list[Message]
 
@@ -102,7 +102,7 @@ class TaskNamed(msgspec.Struct, frozen=True):
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """NeMo-Gym: a row's request and the policy's response. Everything else of the row is given back as it came."""
+    """NeMo-Gym: a row's request and the policy's response. Everything else in the row is returned unchanged."""
 
     response: Response
     responses_create_params: CreateParams = CreateParams()
@@ -117,7 +117,7 @@ class Verified(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """What a request comes to: rollouts, a deadline in seconds if it has one, and a priority."""
+    """A request in any dialect: rollouts, a deadline in seconds if it has one, and a priority."""
 
     items: list[RewardItem]
     deadline_s: float | None = None
@@ -125,7 +125,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Dialect(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
-    """One endpoint. `call` and `reply` raise BadRequest and NoReward; `reply` is given the raw body too."""
+    """One endpoint. `call` raises BadRequest, `reply` NoReward; `reply` gets the raw body too."""
 
     path: str
     summary: str
@@ -161,7 +161,7 @@ def _remote(body: RemoteQuery) -> Call:
 
 
 def _remote_rewards(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure) -> RemoteRewards:
-    """Null and the reason for a reward that failed; the trainer makes tensors of all logs, so no words without need."""
+    """Null and the reason for a failed reward; the trainer turns logs into tensors, so no text unless one is null."""
     failed = [reward.value is None for reward in rewards]
     logs: dict[str, list[Any]] = {"failed": [int(each) for each in failed]}
     constant = on_failure.constant if isinstance(on_failure, Constant) else None

@@ -1,4 +1,4 @@
-"""The numbers of a reward server, beside those of its evaluator."""
+"""The metrics of a reward server, added to those of its evaluator."""
 
 from collections import Counter as Tally
 from collections.abc import Callable, Sequence
@@ -12,13 +12,15 @@ __all__ = ["RewardMetrics"]
 
 
 class RewardMetrics:
-    """The numbers of a reward server, beside `metrics`. `recent` is the mean time of requests, newer counting more."""
+    """Adds a reward server's numbers to `metrics`. `recent` is a moving average of the seconds per request."""
 
     def __init__(self, metrics: Metrics) -> None:
         self.recent = 0.0
         self._registry = own = metrics.registry
         self._requests = Counter("adjudge_requests", "Requests", ["path", "status"], registry=own)
-        self._rewards = Counter("adjudge_rewards", "Rewards, by why there is none", ["reason"], registry=own)
+        self._rewards = Counter(
+            "adjudge_rewards", "Rewards, by why they have no value", ["reason"], registry=own
+        )
         self._values = Counter("adjudge_reward_value", "Sum of the values of rewards", registry=own)
         self._flags = Counter("adjudge_reward_flags", "Sum of the flags of rewards", ["flag"], registry=own)
         self._seconds = Histogram(
@@ -26,7 +28,7 @@ class RewardMetrics:
         )
 
     def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
-        """Tell what `value` gives."""
+        """Expose the current result of `value` as the gauge `name`."""
         Gauge(name, what, registry=self._registry).set_function(value)
 
     def request(self, path: str, status: int) -> None:

@@ -10,24 +10,24 @@ from adjudge.engine.serving.dialects import DIALECTS, Dialect
 __all__ = ["Failure", "openapi"]
 
 REFUSALS = {
-    "400": "The body is no request of this kind.",
+    "400": "The body is not a valid request.",
     "401": "The bearer token is missing or wrong.",
-    "408": "The body did not come in time.",
+    "408": "The body did not arrive in time.",
     "413": "The body, or the number of its items, is over the limit.",
-    "415": "The body is compressed, which this server does not take.",
-    "429": "More is being scored than the server admits; Retry-After says when to come again.",
-    "503": "The reward failed and this dialect cannot say so, or the server is stopping.",
+    "415": "The body is compressed, which is not supported.",
+    "429": "The server is at its limits; Retry-After says when to try again.",
+    "503": "The reward failed and this dialect cannot express that, or the server is stopping.",
 }
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """What a refusal says."""
+    """The body of a refusal."""
 
     error: str
 
 
 def openapi(authorised: bool) -> dict[str, Any]:
-    """The document; `authorised` says whether requests need the token."""
+    """The OpenAPI 3.1 document; `authorised` says whether requests need the token."""
     messages = [kind for dialect in DIALECTS for kind in (dialect.body, dialect.answer)]
     schemas, parts = msgspec.json.schema_components(
         [*messages, Failure], ref_template="#/components/schemas/{name}"
@@ -37,8 +37,8 @@ def openapi(authorised: bool) -> dict[str, Any]:
         dialect.path: {"post": _post(dialect, body, answer, failure, authorised)}
         for dialect, body, answer in zip(DIALECTS, bodies, answers, strict=True)
     }
-    paths["/healthz"] = {"get": _get("Whether the process lives.", "text/plain")}
-    paths["/readyz"] = {"get": _get("Whether it takes rollouts.", "text/plain", {"503": "Not now."})}
+    paths["/healthz"] = {"get": _get("Whether the process is alive.", "text/plain")}
+    paths["/readyz"] = {"get": _get("Whether it accepts rollouts.", "text/plain", {"503": "Not ready."})}
     refusal = {"401": REFUSALS["401"]} if authorised else {}
     paths["/metrics"] = {"get": _get("Counters for Prometheus.", "text/plain", refusal, authorised)}
     paths["/openapi.json"] = {"get": _get("This document.", "application/json")}

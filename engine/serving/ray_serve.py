@@ -1,10 +1,10 @@
-"""The reward server as an application of Ray Serve: several of it behind one address, replaced when they fail.
+"""The reward server as an application of Ray Serve: several replicas behind one address, replaced when they fail.
 
     serve run adjudge.engine.serving.ray_serve:app config=adjudge.yaml
 
-Each replica is a whole reward server on loopback, with a part of the store of its own; requests are handed to it as
-they come, the token included. Through Serve /metrics is that of whichever replica is asked: scrape each where
-ADJUDGE_METRICS says, with one replica a node.
+Each replica is a whole reward server on loopback that writes its own parts of the store; requests are passed to it
+unchanged, the token included. Through Serve, /metrics is that of any one replica: run one replica per node, and scrape
+each at the address in ADJUDGE_METRICS.
 """
 
 import os
@@ -31,7 +31,7 @@ _GIVEN = ("Content-Type", "Retry-After", "WWW-Authenticate", "Allow")
 
 
 class RewardService:
-    """One replica. Without ADJUDGE_TOKEN in its environment it does not start: Serve can be reached from outside."""
+    """One replica. It does not start without ADJUDGE_TOKEN in its environment: Serve can be reached from outside."""
 
     def __init__(self) -> None:
         self._open = AsyncExitStack()
@@ -55,7 +55,7 @@ class RewardService:
         self._open = opened
 
     async def __call__(self, request: Request) -> Response:
-        """Hand `request` to the server here."""
+        """Pass `request` to the server in this replica."""
         headers = {name: request.headers[name] for name in _PASSED if name in request.headers}
         asked = self._client.request(
             request.method, self._url + request.url.path, data=await request.body(), headers=headers
@@ -69,7 +69,7 @@ class RewardService:
 
 
 def app(arguments: dict[str, str]) -> serve.Application:
-    """The application; `arguments` names the configuration file under `config`."""
+    """The application; `arguments["config"]` is the path of the configuration."""
     made: Any = serve.deployment(name="RewardService", user_config=arguments["config"])
     bound: serve.Application = made(RewardService).bind()
     return bound

@@ -1,7 +1,7 @@
 """`adjudge serve`: rewards over HTTP, for trainers that call and wait.
 
-A request is looked at in the order of what it costs: path, token, size by its own word, room, body, items, room again;
-only then is anything asked. Whoever goes away has their questions cancelled, unless somebody else waits for them too.
+A request is checked in the order of what each check costs: path, token, announced size, room, body, items, room again;
+only then is the judge asked. When a client disconnects, its questions are cancelled unless another call waits for them.
 """
 
 import asyncio
@@ -183,7 +183,7 @@ class RewardServer:
                         raise web.HTTPRequestEntityTooLarge(self._limits.body_bytes, size)
                     chunks.append(chunk)
         except TimeoutError as error:
-            raise web.HTTPRequestTimeout(reason="the body did not come in time") from error
+            raise web.HTTPRequestTimeout(reason="the body did not arrive in time") from error
         return b"".join(chunks)
 
     async def _healthz(self, request: web.Request) -> web.Response:
@@ -220,14 +220,24 @@ def _metrics_of(scorer: RewardScorer, admission: Admission) -> RewardMetrics:
     metrics.watch("adjudge_items_in_flight", "Rollouts being scored", lambda: admission.items)
     metrics.watch("adjudge_body_bytes", "Bytes of bodies held", lambda: admission.body_bytes)
     if (audit := scorer.audit) is not None:
-        metrics.watch("adjudge_audit_gap", "First judge less second, lately", lambda: audit.gap)
-        metrics.watch("adjudge_audit_gap_growth", "The same, less what it was at first", lambda: audit.growth)
+        metrics.watch(
+            "adjudge_audit_gap", "First judge minus second, mean of the last 256", lambda: audit.gap
+        )
+        metrics.watch(
+            "adjudge_audit_gap_growth", "The same minus the mean of the first 256", lambda: audit.growth
+        )
         metrics.watch("adjudge_audit_done", "Rollouts scored by both judges", lambda: audit.done)
         metrics.watch("adjudge_audit_failed", "Audits without a second reward", lambda: audit.failed)
-        metrics.watch("adjudge_audit_skipped", "Audits given up, too many waiting", lambda: audit.skipped)
+        metrics.watch(
+            "adjudge_audit_skipped", "Audits skipped because too many waited", lambda: audit.skipped
+        )
     if (canary := scorer.canary) is not None:
-        metrics.watch("adjudge_canary_drift", "Canaries' rewards less known ones", lambda: canary.drift)
-        metrics.watch("adjudge_canary_distance", "The same, without sign", lambda: canary.distance)
+        metrics.watch(
+            "adjudge_canary_drift", "Mean of canaries' rewards minus known ones", lambda: canary.drift
+        )
+        metrics.watch(
+            "adjudge_canary_distance", "Mean absolute difference of the same", lambda: canary.distance
+        )
         metrics.watch("adjudge_canary_failed", "Canaries without a reward", lambda: canary.failed)
         metrics.watch("adjudge_canary_rounds", "Rounds of canaries", lambda: canary.rounds)
     return metrics
