@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
     """The scorer of `config`, with open stores, canaries and audit. Raises ConfigError and StoreError.
 
-    Judgments and pages of rollouts are kept in `rewards` inside the store; those beyond the retention time are deleted
+    Judgments and pages of rollouts are kept in `rewards` inside the store; those beyond the retention time are removed
     first.
     """
     reward = config.reward_config()
@@ -55,21 +55,28 @@ async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
     async with AsyncExitStack() as stack:
         stack.enter_context(rare_collections())
         tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks)
-        evaluator = await stack.enter_async_context(_open(config, place))
-        scorer = RewardScorer(config, evaluator, tasks)
-        stack.push_async_callback(scorer.close)
+        scorer = await stack.enter_async_context(_open(config, place, tasks))
         if reward.audit is not None:
             other = msgspec.structs.replace(config, judge=config.audit_judge())
-            evaluator = await stack.enter_async_context(_open(other, place))
-            second = RewardScorer(other, evaluator, tasks)
-            stack.push_async_callback(second.close)
+            second = await stack.enter_async_context(_open(other, place, tasks))
             scorer.audit = await stack.enter_async_context(Audit.running(reward.audit, second.score))
         if reward.canary is not None:
             scorer.canary = await stack.enter_async_context(CanaryWatch.running(reward.canary, scorer.score))
         yield scorer
 
 
-def _open(config: RunConfig, place: Place) -> AbstractAsyncContextManager[Evaluator]:
+@asynccontextmanager
+async def _open(config: RunConfig, place: Place, tasks: Mapping[str, Task]) -> AsyncIterator["RewardScorer"]:
+    """The scorer of `config` alone, without canaries and audit."""
+    async with _evaluator(config, place) as evaluator:
+        scorer = RewardScorer(config, evaluator, tasks)
+        try:
+            yield scorer
+        finally:
+            await scorer.close()
+
+
+def _evaluator(config: RunConfig, place: Place) -> AbstractAsyncContextManager[Evaluator]:
     """An evaluator that does all its work in this process, or has judge and fetchers on a cluster."""
     if not config.is_on_cluster():
         return open_evaluator(config, place)
@@ -85,7 +92,7 @@ class RewardScorer:
     """
 
     def __init__(self, config: RunConfig, evaluator: Evaluator, tasks: Mapping[str, Task]) -> None:
-        self.config = config.reward_config()
+        self.reward_config = config.reward_config()
         self.evaluator = evaluator
         self.formula = config.reward_formula
         self.audit: Audit | None = None
@@ -109,7 +116,7 @@ class RewardScorer:
         for an item that is not a rollout, and StoreError.
         """
         taken = as_items(items)
-        seconds = self.config.deadline_s if deadline is None else deadline
+        seconds = self.reward_config.deadline_s if deadline is None else deadline
         until = asyncio.get_running_loop().time() + seconds
         rollouts = [_Rollout(self, self._case(item, repeat), priority - BEFORE_BULK) for item in taken]
         await self._run(rollouts, until)
@@ -195,12 +202,14 @@ class _Rollout:
             scorer.judge_error, self._failure = str(error), "judge_unavailable"
             return
         scorer.judge_error = None
-        self._flags = flags_of(self.case.report, scorer.config.length, {"injection", *scorer.formula.flags})
+        self._flags = flags_of(
+            self.case.report, scorer.reward_config.length, {"injection", *scorer.formula.flags}
+        )
 
     async def _score(self, protocol: ScoringProtocol) -> None:
         """Score under one protocol; a report longer than rewards allow is scored as an empty one."""
         case, evaluator = self.case, self._scorer.evaluator
-        too_large = len(case.report.text) > self._scorer.config.length.max
+        too_large = len(case.report.text) > self._scorer.reward_config.length.max
         if too_large:
             case = msgspec.structs.replace(case, report=msgspec.structs.replace(case.report, text=""))
         card = await evaluator.score(case, protocol, self._tools[protocol.name])

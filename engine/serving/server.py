@@ -67,7 +67,7 @@ class RewardServer:
     def __init__(self, scorer: RewardScorer, access: Access | None = None) -> None:
         self._scorer = scorer
         self._access = access or Access()
-        self._limits = scorer.config.limits
+        self._limits = scorer.reward_config.limits
         self._admission = Admission(self._limits)
         self._metrics = _metrics_of(scorer, self._admission)
         self._draining = False
@@ -155,7 +155,7 @@ class RewardServer:
                 return _failed(413, f"more than {self._limits.batch} items")
             with self._admission.rollouts(len(call.items)):
                 rewards = await self._scored(call)
-            return _json(200, dialect.reply(raw, rewards, self._scorer.config.on_failure))
+            return _json(200, dialect.reply(raw, rewards, self._scorer.reward_config.on_failure))
 
     async def _scored(self, call: Call) -> list[Reward]:
         started = time.perf_counter()
