@@ -18,6 +18,8 @@ import msgspec
 from adjudge.engine.config.access import TOKEN
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem
 from adjudge.engine.rewards.source import RewardSource
+from adjudge.engine.serving.dialects import Rewards, Rollouts
+from adjudge.engine.serving.openapi import Failure
 from adjudge.scoring.contract.reasons import Reason
 
 __all__ = ["RewardClient"]
@@ -55,14 +57,6 @@ class _Waiting(msgspec.Struct):
     until: float
     priority: int
     reward: "asyncio.Future[Reward]"
-
-
-class _Replied(msgspec.Struct):
-    rewards: list[Reward]
-
-
-class _Refused(msgspec.Struct):
-    error: str = ""
 
 
 @asynccontextmanager
@@ -162,11 +156,7 @@ class _Sender:
         return [_failed("judge_unavailable")] * len(batch)
 
     async def _post(self, batch: list[_Waiting], left: float) -> list[Reward]:
-        body = {
-            "items": [each.item for each in batch],
-            "deadline_s": left,
-            "priority": batch[0].priority,
-        }
+        body = Rollouts([each.item for each in batch], left, batch[0].priority)
         try:
             async with self._session.post(self._url, data=msgspec.json.encode(body)) as response:
                 content = await response.read()
@@ -212,7 +202,7 @@ def _seconds(header: str) -> float:
 
 def _rewards(content: bytes, count: int) -> list[Reward]:
     try:
-        rewards = msgspec.json.decode(content, type=_Replied).rewards
+        rewards = msgspec.json.decode(content, type=Rewards).rewards
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise RewardError(f"the reply is not a list of rewards: {error}") from error
     if len(rewards) != count:
@@ -222,6 +212,6 @@ def _rewards(content: bytes, count: int) -> list[Reward]:
 
 def _said(content: bytes) -> str:
     try:
-        return msgspec.json.decode(content, type=_Refused).error[:300]
+        return msgspec.json.decode(content, type=Failure).error[:300]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return content[:300].decode("utf-8", "replace")

@@ -27,6 +27,8 @@ __all__ = [
     "Call",
     "Dialect",
     "NoReward",
+    "Rewards",
+    "Rollouts",
     "Verification",
     "verification_item",
     "verified",

@@ -220,24 +220,14 @@ def _metrics_of(scorer: RewardScorer, admission: Admission) -> RewardMetrics:
     metrics.watch("adjudge_items_in_flight", "Rollouts being scored", lambda: admission.items)
     metrics.watch("adjudge_body_bytes", "Bytes of bodies held", lambda: admission.body_bytes)
     if (audit := scorer.audit) is not None:
-        metrics.watch(
-            "adjudge_audit_gap", "First judge minus second, mean of the last 256", lambda: audit.gap
-        )
-        metrics.watch(
-            "adjudge_audit_gap_growth", "The same minus the mean of the first 256", lambda: audit.growth
-        )
+        metrics.watch("adjudge_audit_gap", "First judge minus second, lately", lambda: audit.gap)
+        metrics.watch("adjudge_audit_gap_growth", "The same minus its first mean", lambda: audit.growth)
         metrics.watch("adjudge_audit_done", "Rollouts scored by both judges", lambda: audit.done)
         metrics.watch("adjudge_audit_failed", "Audits without a second reward", lambda: audit.failed)
-        metrics.watch(
-            "adjudge_audit_skipped", "Audits skipped because too many waited", lambda: audit.skipped
-        )
+        metrics.watch("adjudge_audit_skipped", "Audits skipped, too many waiting", lambda: audit.skipped)
     if (canary := scorer.canary) is not None:
-        metrics.watch(
-            "adjudge_canary_drift", "Mean of canaries' rewards minus known ones", lambda: canary.drift
-        )
-        metrics.watch(
-            "adjudge_canary_distance", "Mean absolute difference of the same", lambda: canary.distance
-        )
+        metrics.watch("adjudge_canary_drift", "Canaries' rewards minus known ones", lambda: canary.drift)
+        metrics.watch("adjudge_canary_distance", "The same, absolute", lambda: canary.distance)
         metrics.watch("adjudge_canary_failed", "Canaries without a reward", lambda: canary.failed)
         metrics.watch("adjudge_canary_rounds", "Rounds of canaries", lambda: canary.rounds)
     return metrics
