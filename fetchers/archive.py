@@ -15,7 +15,7 @@ from adjudge.fetchers.http import Fetched, HttpFetcher
 from adjudge.fetchers.media import media_type
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
 from adjudge.fetchers.snapshot import INDEX, Entry, SnapshotError, render, write_index
-from adjudge.fetchers.urls import MalformedURL, normalise_url, printable
+from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url
 
 __all__ = [
     "Change",
@@ -52,20 +52,16 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     reason: PageReason | None
 
 
-class FrozenPages:
+class FrozenPages(Fetcher):
     """A fetcher that answers from pages in memory, such as those of `read_parquet`."""
 
     def __init__(self, pages: Iterable[Page]) -> None:
         self._pages = {page.url: page for page in pages}
 
-    async def read(self, url: str) -> Page:
-        """The page held for `url`, or page_not_in_snapshot."""
-        try:
-            normal = normalise_url(url)
-        except MalformedURL as error:
-            return failed(printable(url), "citation_malformed", str(error))
-        page = self._pages.get(normal)
-        return page or failed(normal, "page_not_in_snapshot", "the frozen pages do not hold it")
+    async def page(self, address: NormalURL) -> Page:
+        """The page held for `address`, or page_not_in_snapshot."""
+        page = self._pages.get(address)
+        return page or failed(address, "page_not_in_snapshot", "the frozen pages do not hold it")
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -78,7 +74,7 @@ async def freeze(urls: Iterable[str], fetcher: HttpFetcher, folder: str | Path) 
     """
     root = _new_snapshot(folder)
 
-    async def one(number: int, url: str) -> Entry:
+    async def one(number: int, url: NormalURL) -> Entry:
         fetched = await fetcher.fetch(url)
         return await asyncio.to_thread(_keep, fetched, root, number)
 
@@ -153,8 +149,8 @@ def _difference(before: Page, now: Page) -> Difference:
     )
 
 
-def _normal(urls: Iterable[str]) -> list[str]:
-    found: dict[str, None] = {}
+def _normal(urls: Iterable[str]) -> list[NormalURL]:
+    found: dict[NormalURL, None] = {}
     for url in urls:
         try:
             found[normalise_url(url)] = None

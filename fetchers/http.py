@@ -21,11 +21,11 @@ from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.guard import WEB_PORTS, Blocked, Guard, Resolve
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.media import may_be_read, media_type
-from adjudge.fetchers.page import Page, failed
+from adjudge.fetchers.page import Fetcher, Page, failed
 from adjudge.fetchers.pool import ExtractorPool, Unextracted
 from adjudge.fetchers.robots import Robots
 from adjudge.fetchers.turns import Turn, Turns, retry_after
-from adjudge.fetchers.urls import MalformedURL, join_url, normalise_url, printable, site_of
+from adjudge.fetchers.urls import MalformedURL, NormalURL, join_url, site_of
 
 __all__ = ["Fetched", "HttpFetcher"]
 
@@ -46,7 +46,7 @@ class Fetched(NamedTuple):
     content_type: str = ""
 
 
-class HttpFetcher:
+class HttpFetcher(Fetcher):
     """Reads live URLs. Cheap to make; processes and connections begin with the first page.
 
     `allow` and `ports`: see `Guard`. `contact` (a URL or an address) stands in the user agent, so that a
@@ -73,20 +73,16 @@ class HttpFetcher:
         self._slots = asyncio.Semaphore(limits.in_flight)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
         self._robots = Robots(self._robots_file, "adjudge") if robots else None
-        self._flight: SingleFlight[str, Fetched] = SingleFlight()
+        self._flight: SingleFlight[NormalURL, Fetched] = SingleFlight()
         self._session: aiohttp.ClientSession | None = None
 
-    async def read(self, url: str) -> Page:
-        """The page behind `url`, or why there is none. Raises only PoolError (no worker starts)."""
-        return (await self.fetch(url)).page
+    async def page(self, address: NormalURL) -> Page:
+        """The page at `address`, or the reason it cannot be read. Raises only PoolError (no worker starts)."""
+        return (await self.fetch(address)).page
 
-    async def fetch(self, url: str) -> Fetched:
-        """`read`, with the body beside the page."""
-        try:
-            normal = normalise_url(url)
-        except MalformedURL as error:
-            return Fetched(failed(printable(url), "citation_malformed", str(error), fetched_at=time()))
-        return await self._flight.do(normal, lambda: self._fetch(normal))
+    async def fetch(self, address: NormalURL) -> Fetched:
+        """`page`, with the body beside the page."""
+        return await self._flight.do(address, lambda: self._fetch(address))
 
     async def close(self) -> None:
         """Cancel what runs, close connections, end the worker processes."""
@@ -97,7 +93,7 @@ class HttpFetcher:
             await self._session.close()
         await self._pool.close()
 
-    async def _fetch(self, url: str) -> Fetched:
+    async def _fetch(self, url: NormalURL) -> Fetched:
         journey = _Journey(url, Budget(self._timeouts.total))
         async with AsyncExitStack() as held:
             try:
@@ -106,10 +102,10 @@ class HttpFetcher:
                 return Fetched(
                     failed(url, failure.reason, failure.detail, final_url=journey.url, fetched_at=time())
                 )
-            page = await self._page(url, document)
+            page = await self._extracted(url, document)
             return Fetched(page, document.body.content, document.content_type)
 
-    async def _page(self, url: str, document: "_Document") -> Page:
+    async def _extracted(self, url: NormalURL, document: "_Document") -> Page:
         media, body, now = media_type(document.content_type), document.body, time()
         try:
             found = await self._pool.extract(body.content, document.content_type)
@@ -151,7 +147,9 @@ class HttpFetcher:
             journey.url = answer
         raise Failure("page_server_error", f"more than {self._limits.redirects} redirects")
 
-    async def _ask_again(self, journey: "_Journey", delay: float, held: AsyncExitStack) -> "_Document | str":
+    async def _ask_again(
+        self, journey: "_Journey", delay: float, held: AsyncExitStack
+    ) -> "_Document | NormalURL":
         """`_ask` until it works or another attempt cannot help."""
         for attempt in range(self._limits.retries + 1):
             try:
@@ -162,7 +160,7 @@ class HttpFetcher:
             await asyncio.sleep(_BACKOFF * 2**attempt * uniform(0.5, 1.0))
         raise AssertionError("unreachable")
 
-    async def _ask(self, journey: "_Journey", delay: float, held: AsyncExitStack) -> "_Document | str":
+    async def _ask(self, journey: "_Journey", delay: float, held: AsyncExitStack) -> "_Document | NormalURL":
         """One request in its turn: the document, or the URL it redirects to.
 
         A document keeps its place among those in flight (in `held`) until it has been read, so that bodies
@@ -177,7 +175,7 @@ class HttpFetcher:
                 held.push_async_exit(slot.pop_all())
             return answer
 
-    async def _request(self, url: str, turn: Turn) -> "_Document | str":
+    async def _request(self, url: NormalURL, turn: Turn) -> "_Document | NormalURL":
         async with self._open().get(
             URL(url, encoded=True), allow_redirects=False, trace_request_ctx=turn
         ) as response:
@@ -190,7 +188,7 @@ class HttpFetcher:
                 raise failure
             return await self._receive(url, response)
 
-    async def _receive(self, url: str, response: aiohttp.ClientResponse) -> "_Document":
+    async def _receive(self, url: NormalURL, response: aiohttp.ClientResponse) -> "_Document":
         content_type = response.headers.get("Content-Type", "")[:300]
         if not may_be_read(content_type):
             raise Failure("page_unsupported", f"content type {media_type(content_type) or 'unknown'}")
@@ -201,7 +199,7 @@ class HttpFetcher:
         )
         return _Document(url, content_type, body)
 
-    async def _robots_file(self, url: str) -> bytes:
+    async def _robots_file(self, url: NormalURL) -> bytes:
         async with AsyncExitStack() as held:
             journey = _Journey(url, Budget(self._timeouts.total))
             return (await self._follow(journey, held, robots=False)).body.content
@@ -239,18 +237,18 @@ class HttpFetcher:
 class _Journey:
     """A page on its way: where it has got to, and the time it has left."""
 
-    def __init__(self, url: str, budget: Budget) -> None:
+    def __init__(self, url: NormalURL, budget: Budget) -> None:
         self.url = url
         self.budget = budget
 
 
 class _Document(NamedTuple):
-    url: str
+    url: NormalURL
     content_type: str
     body: Body
 
 
-def _target(url: str, location: str) -> str:
+def _target(url: NormalURL, location: str) -> NormalURL:
     scheme = _SCHEME.match(location)
     if scheme and scheme[1].lower() not in ("http", "https"):
         raise Failure("page_blocked", f"redirects to {scheme[0][:40]}")

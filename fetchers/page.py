@@ -24,11 +24,14 @@ What says nothing about the report is infrastructure: a paywall, a bot check and
 from here, and none of them shows that the citation is wrong.
 """
 
+from abc import abstractmethod
 from typing import Literal, Protocol
 
 import msgspec
 
-__all__ = ["MAX_DETAIL", "Fetcher", "Page", "PageReason", "failed"]
+from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, printable
+
+__all__ = ["MAX_DETAIL", "Fetcher", "Page", "PageReason", "PageSource", "failed"]
 
 PageReason = Literal[
     "page_timeout",
@@ -54,7 +57,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     reason: PageReason | None
     """None exactly when `status` is "read"."""
     fetched_at: float
-    """Seconds since 1970, UTC; 0 if a snapshot does not say."""
+    """Seconds since 1970, UTC; 0 if a snapshot does not say, or nothing was fetched."""
     content_type: str
     """Media type in lower case, without parameters; "" if unknown."""
     sha256: str
@@ -94,12 +97,25 @@ def failed(
     )
 
 
-class Fetcher(Protocol):
-    """Reads URLs: answers for every one, raises for none, fetches equal ones asked at the same time once."""
+class PageSource(Protocol):
+    """Where pages come from: `read` takes any text for a URL and normalises it once, `page` takes normal URLs only."""
 
     async def read(self, url: str) -> Page:
-        """The page behind `url`, or why there is none."""
+        """The page behind `url`, or the reason it cannot be read: citation_malformed if `url` is not a usable URL."""
+        try:
+            address = normalise_url(url)
+        except MalformedURL as error:
+            return failed(printable(url), "citation_malformed", str(error))
+        return await self.page(address)
+
+    @abstractmethod
+    async def page(self, address: NormalURL) -> Page:
+        """The page at `address`, or the reason it cannot be read."""
         ...
+
+
+class Fetcher(PageSource, Protocol):
+    """Fetches pages: answers every URL, raises for none of them, fetches equal ones in flight once."""
 
     async def close(self) -> None:
         """Release connections and worker processes; the fetcher cannot be used again."""

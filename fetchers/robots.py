@@ -7,6 +7,7 @@ from protego import Protego
 
 from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.flight import SingleFlight
+from adjudge.fetchers.urls import NormalURL, join_url
 
 __all__ = ["Robots"]
 
@@ -18,19 +19,19 @@ _MAX_DELAY = 10.0
 class Robots:
     """Rules by origin, each file read once through `download`, which gives a URL's body or raises Failure."""
 
-    def __init__(self, download: Callable[[str], Awaitable[bytes]], agent: str) -> None:
+    def __init__(self, download: Callable[[NormalURL], Awaitable[bytes]], agent: str) -> None:
         self._download = download
         self._agent = agent
         self._rules: dict[str, Protego] = {}
         self._flight: SingleFlight[str, Protego] = SingleFlight()
 
-    async def delay(self, url: str) -> float:
+    async def delay(self, url: NormalURL) -> float:
         """Seconds that the site wants between requests. Raises Failure if it keeps `url` to itself."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         rules = self._rules.get(origin)
         if rules is None:
-            rules = await self._flight.do(origin, lambda: self._read(origin))
+            rules = await self._flight.do(origin, lambda: self._read(join_url(url, "/robots.txt")))
             while len(self._rules) >= _MANY_ORIGINS:
                 del self._rules[next(iter(self._rules))]
             self._rules[origin] = rules
@@ -42,9 +43,9 @@ class Robots:
         """Forget what is being read."""
         await self._flight.close()
 
-    async def _read(self, origin: str) -> Protego:
+    async def _read(self, address: NormalURL) -> Protego:
         try:
-            body = await self._download(f"{origin}/robots.txt")
+            body = await self._download(address)
         except Failure as failure:
             if failure.again or failure.reason == "page_timeout":
                 raise  # a site that cannot be asked allows nothing (RFC 9309 2.3.1.4)

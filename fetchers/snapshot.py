@@ -17,9 +17,9 @@ from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.media import media_type
-from adjudge.fetchers.page import Page, PageReason, failed
+from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
 from adjudge.fetchers.pool import ExtractorPool, Unextracted
-from adjudge.fetchers.urls import MalformedURL, normalise_url, printable
+from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url
 
 __all__ = ["INDEX", "Entry", "SnapshotError", "SnapshotFetcher", "render", "unrender", "write_index"]
 
@@ -55,7 +55,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     """The file is the page's extracted text in a frame (`render`), and is taken as it is."""
 
 
-class SnapshotFetcher:
+class SnapshotFetcher(Fetcher):
     """Reads the pages of `folder` and never touches the network. What it does not hold is page_not_in_snapshot.
 
     Raises SnapshotError if the index is missing, malformed, or names a file that is missing or outside.
@@ -73,29 +73,25 @@ class SnapshotFetcher:
         self._max_bytes = limits.max_bytes
         self._entries = _index(self._folder)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
-        self._flight: SingleFlight[str, Page] = SingleFlight()
+        self._flight: SingleFlight[NormalURL, Page] = SingleFlight()
 
     @property
-    def urls(self) -> list[str]:
+    def urls(self) -> list[NormalURL]:
         """The URLs it holds, in the order of the index."""
         return list(self._entries)
 
-    async def read(self, url: str) -> Page:
+    async def page(self, address: NormalURL) -> Page:
         """The frozen page; two readings are equal in every field."""
-        try:
-            normal = normalise_url(url)
-        except MalformedURL as error:
-            return failed(printable(url), "citation_malformed", str(error))
-        entry = self._entries.get(normal)
+        entry = self._entries.get(address)
         if entry is None:
-            return failed(normal, "page_not_in_snapshot", "the frozen pages do not hold it")
-        return await self._flight.do(normal, lambda: self._page(normal, entry))
+            return failed(address, "page_not_in_snapshot", "the frozen pages do not hold it")
+        return await self._flight.do(address, lambda: self._thawed(address, entry))
 
     async def pages(self) -> AsyncIterator[Page]:
         """All of them, in the order of the index."""
         urls = self.urls
         for first in range(0, len(urls), 100):
-            for page in await asyncio.gather(*map(self.read, urls[first : first + 100])):
+            for page in await asyncio.gather(*map(self.page, urls[first : first + 100])):
                 yield page
 
     async def close(self) -> None:
@@ -103,7 +99,7 @@ class SnapshotFetcher:
         await self._flight.close()
         await self._pool.close()
 
-    async def _page(self, url: str, entry: Entry) -> Page:
+    async def _thawed(self, url: NormalURL, entry: Entry) -> Page:
         failure = _failure(entry)
         if failure is not None or entry.file is None:
             return _frame(url, entry, failure or Failure("page_not_in_snapshot", "no file"))
@@ -135,7 +131,7 @@ def _failure(entry: Entry) -> Failure | None:
     return None if entry.status_code is None else status_failure(entry.status_code, "")
 
 
-def _frame(url: str, entry: Entry, failure: Failure | None = None) -> Page:
+def _frame(url: NormalURL, entry: Entry, failure: Failure | None = None) -> Page:
     """All of a page but its text."""
     return Page(
         url=url,
@@ -171,13 +167,13 @@ def unrender(body: bytes) -> str:
     return html.unescape(text.removeprefix(_RENDERED[0]).removesuffix(_RENDERED[1]))
 
 
-def _index(folder: Path) -> dict[str, Entry]:
+def _index(folder: Path) -> dict[NormalURL, Entry]:
     path = folder / INDEX
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise SnapshotError(f"{path}: {error.strerror}; a snapshot is a folder with an {INDEX}") from None
-    entries: dict[str, Entry] = {}
+    entries: dict[NormalURL, Entry] = {}
     decoder = msgspec.json.Decoder(Entry)
     root = folder.resolve()
     for number, line in enumerate(lines, 1):

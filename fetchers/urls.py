@@ -9,7 +9,7 @@ import hashlib
 import ipaddress
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 from urllib.parse import quote, unquote_to_bytes, urljoin
 
 import idna
@@ -17,6 +17,7 @@ import idna
 __all__ = [
     "MAX_URL",
     "MalformedURL",
+    "NormalURL",
     "Parts",
     "join_url",
     "normalise_url",
@@ -25,6 +26,9 @@ __all__ = [
     "split_url",
     "worker_of",
 ]
+
+NormalURL = NewType("NormalURL", str)
+"""A URL in its normal form. Only `normalise_url` makes one."""
 
 MAX_URL = 8192
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -54,14 +58,14 @@ class Parts(NamedTuple):
     target: str
 
 
-def normalise_url(url: str) -> str:
+def normalise_url(url: str) -> NormalURL:
     """The one spelling of `url`, which is its own normal form. Raises MalformedURL and nothing else.
 
     Scheme and host in lower case (IDNA, trailing dot dropped), default port and fragment dropped, empty path
     "/", dot segments resolved, percent-encoding in upper case and only where needed; the query keeps its
     order. At most 8,192 characters.
     """
-    return _join(split_url(url))
+    return NormalURL(_join(split_url(url)))
 
 
 @lru_cache(maxsize=4096)
@@ -95,7 +99,7 @@ def split_url(url: str) -> Parts:
     return parts
 
 
-def join_url(base: str, location: str) -> str:
+def join_url(base: NormalURL, location: str) -> NormalURL:
     """The normal form of a redirect's `location` seen from the normal URL `base`. Raises MalformedURL."""
     if len(location) > MAX_URL:
         raise MalformedURL(f"is longer than {MAX_URL} characters")

@@ -10,6 +10,7 @@ import pytest
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import load_dataset
 from adjudge.fetchers.page import Page
+from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Context, LexicalJudge
 from adjudge.scoring.contract.by_expectation import expected
 from adjudge.scoring.contract.protocol import ScoringProtocol, score_case
@@ -68,8 +69,8 @@ def test_fact_shows_rates_and_not_counts() -> None:
 class Everywhere(DirectTools):
     """Every page can be read and says the same."""
 
-    async def read(self, url: str) -> Page:
-        return page(url, "The new line opened in 2021 and carried 4 million passengers. " * 10)
+    async def page(self, address: NormalURL) -> Page:
+        return page(address, "The new line opened in 2021 and carried 4 million passengers. " * 10)
 
 
 @pytest.mark.parametrize("example", ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"])

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from adjudge.fetchers.page import Page
+from adjudge.fetchers.page import Page, PageSource
+from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Asked, Judge, Judgment, Question
 
 
-class DirectTools:
+class DirectTools(PageSource):
     """Asks the judge directly; a URL not in `pages` is page_not_in_snapshot. Remembers what was asked and read."""
 
     def __init__(self, judge: Judge, pages: Mapping[str, Page] | None = None) -> None:
@@ -39,9 +40,9 @@ class DirectTools:
     async def ask_all(self, questions: Iterable[Question]) -> list[Judgment]:
         return await asyncio.gather(*map(self.ask, questions))
 
-    async def read(self, url: str) -> Page:
-        self.urls.append(url)
-        return self.pages.get(url) or page(url, reason="page_not_in_snapshot")
+    async def page(self, address: NormalURL) -> Page:
+        self.urls.append(address)
+        return self.pages.get(address) or page(address, reason="page_not_in_snapshot")
 
 
 def page(url: str, text: str = "", reason: str | None = None, title: str = "", description: str = "") -> Page:

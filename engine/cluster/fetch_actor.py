@@ -15,8 +15,8 @@ from adjudge.engine.cluster.supervisor import Service
 from adjudge.engine.config.run import FetchConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_fetcher
-from adjudge.fetchers.page import Page, failed
-from adjudge.fetchers.urls import worker_of
+from adjudge.fetchers.page import Fetcher, Page, failed
+from adjudge.fetchers.urls import NormalURL, worker_of
 
 __all__ = ["FetchActor", "Fetchers"]
 
@@ -40,12 +40,12 @@ class FetchActor:
         node = ray.get_runtime_context().get_node_id()
         return Opened(pages=source, process=os.getpid(), node=node)
 
-    async def read(self, url: str) -> Page:
-        """The page behind `url`."""
+    async def page(self, address: NormalURL) -> Page:
+        """The page at `address`."""
         assert self._fetcher is not None
         self._outstanding += 1
         try:
-            return await self._fetcher.read(url)
+            return await self._fetcher.page(address)
         finally:
             self._outstanding -= 1
             self._progress += 1
@@ -60,7 +60,7 @@ class FetchActor:
             await self._fetcher.close()
 
 
-class Fetchers:
+class Fetchers(Fetcher):
     """The fetch workers that there are, as one fetcher; a host whose worker is away waits for the next in its place."""
 
     def __init__(self, count: int) -> None:
@@ -74,19 +74,19 @@ class Fetchers:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def read(self, url: str) -> Page:
-        """The page behind `url`; page_server_error if it was with several workers that died."""
-        place = f"{FetchActor.__name__} {worker_of(url, self._count)}"
+    async def page(self, address: NormalURL) -> Page:
+        """The page at `address`; page_server_error if it was with several workers that died."""
+        place = f"{FetchActor.__name__} {worker_of(address, self._count)}"
         for _ in range(_LOSSES):
             while (actor := self._actors.get(place)) is None:
                 await self._changed.wait()
             try:
-                page: Page = await actor.read.remote(url)
+                page: Page = await actor.page.remote(address)
                 return page
             except RayActorError:
                 if self._actors.get(place) is actor:
                     del self._actors[place]
-        return failed(url, "page_server_error", f"{_LOSSES} fetch workers died with it")
+        return failed(address, "page_server_error", f"{_LOSSES} fetch workers died with it")
 
     async def close(self) -> None:
         """Nothing to release: the workers are the driver's."""

@@ -15,6 +15,7 @@ from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.formats import Rejected, load_dataset
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.fetchers.page import Fetcher, Page
+from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.render import messages
 from adjudge.judges.schema import Schema, max_tokens, schema_of
@@ -178,7 +179,7 @@ class ReadOnlyPages(PageStore):
 
 
 class AssumingReader(Reader):
-    """Reads what is at hand, and assumes a page of ordinary length for what is not."""
+    """Reads what is available, and assumes a page of ordinary length for the rest."""
 
     def __init__(self, store: PageStore, fetcher: Fetcher | None, assume: bool) -> None:
         super().__init__(store, fetcher)
@@ -186,9 +187,9 @@ class AssumingReader(Reader):
         self.assumed: set[str] = set()
         self._assume = assume
 
-    async def read(self, url: str) -> Page:
-        """The page at hand, or an assumed one."""
-        page = await super().read(url)
+    async def page(self, address: NormalURL) -> Page:
+        """The stored or frozen page, or an assumed one."""
+        page = await super().page(address)
         self.urls.add(page.url)
         if page.reason != "page_not_in_snapshot" or not self._assume:
             return page

@@ -12,7 +12,8 @@ from adjudge.engine.records.record import JudgeRecord
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, case_name
 from adjudge.engine.telemetry.metrics import Metrics
-from adjudge.fetchers.page import Page
+from adjudge.fetchers.page import Page, PageSource
+from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol, score_case
@@ -40,7 +41,7 @@ class Counts(msgspec.Struct, frozen=True):
         )
 
 
-class CaseTools:
+class CaseTools(PageSource):
     """What one protocol may do for one case; remembers what it did."""
 
     def __init__(self, asker: Asker, reader: Reader, repeat: int, priority: int = 0) -> None:
@@ -73,9 +74,9 @@ class CaseTools:
         self.answered += judgment.answer is not None
         self.judgments[judgment.key.hex()] = judgment.usage
 
-    async def read(self, url: str) -> Page:
-        """The page behind `url`."""
-        page = await self._reader.read(url)
+    async def page(self, address: NormalURL) -> Page:
+        """The page at `address`."""
+        page = await self._reader.page(address)
         self.pages[page.url] = None
         return page
 

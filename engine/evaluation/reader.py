@@ -3,13 +3,13 @@
 from adjudge.engine.store import PageStore
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.fetchers.flight import SingleFlight
-from adjudge.fetchers.page import Fetcher, Page, failed
-from adjudge.fetchers.urls import MalformedURL, normalise_url
+from adjudge.fetchers.page import Fetcher, Page, PageSource, failed
+from adjudge.fetchers.urls import NormalURL
 
 __all__ = ["Reader"]
 
 
-class Reader:
+class Reader(PageSource):
     """Pages from `store`, else from `fetcher`, kept. Without a fetcher what is not stored is page_not_in_snapshot.
 
     `source` is the store's; `from_store` and `from_fetcher` count the pages, `metrics` in detail. One event loop.
@@ -22,27 +22,23 @@ class Reader:
         self.from_fetcher = 0
         self.store = store
         self._fetcher = fetcher
-        self._flights: SingleFlight[str, Page] = SingleFlight()
+        self._flights: SingleFlight[NormalURL, Page] = SingleFlight()
 
-    async def read(self, url: str) -> Page:
-        """The page behind `url`; citation_malformed if it is no URL. Raises only StoreError."""
-        try:
-            normal = normalise_url(url)
-        except MalformedURL as error:
-            return failed(url, "citation_malformed", str(error))
-        return await self._flights.do(normal, lambda: self._page(normal))
+    async def page(self, address: NormalURL) -> Page:
+        """The page at `address`. Raises only StoreError."""
+        return await self._flights.do(address, lambda: self._found(address))
 
-    async def _page(self, url: str) -> Page:
-        stored = await self.store.get(url)
+    async def _found(self, address: NormalURL) -> Page:
+        stored = await self.store.get(address)
         if stored is not None:
             self.from_store += 1
             self.metrics.stored(self.store.parts.table)
             return stored
         if self._fetcher is None:
-            return failed(url, "page_not_in_snapshot", "this URL was never read into the store")
-        page = await self._fetcher.read(url)
+            return failed(address, "page_not_in_snapshot", "this URL was never read into the store")
+        page = await self._fetcher.page(address)
         self.from_fetcher += 1
         self.metrics.fetched(page)
         if page.reason != "page_not_in_snapshot":
-            self.store.put(url, page)
+            self.store.put(address, page)
         return page

@@ -24,7 +24,6 @@ from typing import ClassVar, Literal
 import msgspec
 
 from adjudge.fetchers.page import Page
-from adjudge.fetchers.urls import MalformedURL, normalise_url
 from adjudge.judges import numbered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools, minimum
@@ -32,7 +31,6 @@ from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 from adjudge.scoring.deepresearch_bench.fact_extraction import extract
 from adjudge.scoring.deepresearch_bench.fact_support import Repeats, Verdict, back, same_words
-from adjudge.scoring.text.citation_marks import clean_url
 from adjudge.scoring.text.citations import Triplet, parse, url_key
 
 __all__ = [
@@ -85,8 +83,9 @@ class CodeScores(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """All facts of one URL in their order; `url` as it was first written."""
+    """All facts of one URL in their order: the `key` they are grouped by (see `url_key`), `url` as first written."""
 
+    key: str
     url: str
     facts: tuple[str, ...]
 
@@ -127,7 +126,7 @@ def group_by_url(triplets: Iterable[Triplet]) -> list[Group]:
         key = url_key(triplet.url)
         urls.setdefault(key, triplet.url)
         facts.setdefault(key, []).append(triplet.fact)
-    return [Group(urls[key], tuple(found)) for key, found in facts.items()]
+    return [Group(key, urls[key], tuple(found)) for key, found in facts.items()]
 
 
 def kept_statements(statements: Sequence[str], kept: Sequence[int]) -> tuple[str, ...]:
@@ -234,7 +233,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 async def _check(group: Group, language: str, tools: Tools) -> tuple[_Pair, ...] | Missing:
     """The unique pairs of one URL with their verdicts; Missing if it is not known which statements are unique."""
-    statements, page = await asyncio.gather(_unique(group, language, tools), _read(group.url, tools))
+    statements, page = await asyncio.gather(_unique(group, language, tools), _read(group.key, tools))
     if isinstance(statements, Missing):
         return statements
     if isinstance(page, Missing):
@@ -274,11 +273,7 @@ async def _unique(group: Group, language: str, tools: Tools) -> tuple[str, ...] 
 
 
 async def _read(url: str, tools: Tools) -> Page | Missing:
-    try:
-        address = normalise_url(clean_url(url))
-    except MalformedURL:
-        return Missing("citation_malformed")
-    page = await tools.read(address)
+    page = await tools.read(url)
     return page if page.reason is None else Missing(page.reason)
 
 
