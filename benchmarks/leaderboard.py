@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.record import JudgeRecord, RunRecord, TaskRecord
+from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Metric
 from benchmarks.timing import RUNS, Row, main
 
@@ -58,7 +59,7 @@ def write_run(folder: Path, systems: int, tasks: int) -> None:
         config=RunConfig(tasks="tasks.jsonl"),
         versions={},
         python="",
-        judge=JudgeRecord("benchmark", "benchmark", "none"),
+        judge=JudgeIdentity("benchmark", "benchmark", "none"),
         prompts={},
         metrics={"race": (Metric(name="overall", headline=True, scale=100.0),)},
         tasks={str(i): TaskRecord("en", "") for i in range(tasks)},

@@ -161,8 +161,8 @@ def build(config: Path, sentences: list[str], part: int) -> int:
 
     def judge(book: PromptBook) -> ScriptedJudge:
         named = make_judge(settings.judge_config(), book)
-        made = ScriptedJudge(lambda question: _said(question, sentences), name=named.name)
-        made.fingerprint, made.sampling = named.fingerprint, named.sampling
+        made = ScriptedJudge(lambda question: _said(question, sentences))
+        made.identity = named.identity
         return made
 
     async def ask() -> int:

@@ -29,13 +29,14 @@ from playwright.sync_api import Browser, sync_playwright
 from adjudge.engine.commands.evaluate import SCORE_GROUP
 from adjudge.engine.config.run import FetchConfig, RunConfig
 from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.records.record import JudgeRecord, RunRecord, TaskRecord
+from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.pages import PAGES
 from adjudge.engine.store.parts import TableKind, stamped
 from adjudge.engine.store.scorecards import SCORECARDS, score_table
+from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from benchmarks.timing import RUNS, Row, alone, main
@@ -221,7 +222,7 @@ class World:
             ),
             versions={},
             python="",
-            judge=JudgeRecord(JUDGE, JUDGE, "none"),
+            judge=JudgeIdentity(JUDGE, JUDGE, "none"),
             prompts={},
             metrics={"fact": Fact().metrics},
             tasks={str(task): TaskRecord("en", f"domain {task % 10}") for task in range(self.tasks)},

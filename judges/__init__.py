@@ -1,6 +1,6 @@
 """Who answers: `Question` -> `Judgment`, from vLLM, any OpenAI-compatible server, or the embedded lexical judge."""
 
-from adjudge.judges.judgment import Asked, Judge, JudgeReason, Judgment, Reply, Status, Usage
+from adjudge.judges.judgment import Asked, Judge, JudgeIdentity, JudgeReason, Judgment, Reply, Status, Usage
 from adjudge.judges.lexical import LexicalJudge
 from adjudge.judges.question import Answer, Choice, Context, Media, Question, Section, numbered
 from adjudge.judges.scripted import ScriptedJudge
@@ -11,6 +11,7 @@ __all__ = [
     "Choice",
     "Context",
     "Judge",
+    "JudgeIdentity",
     "JudgeReason",
     "Judgment",
     "LexicalJudge",

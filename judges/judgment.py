@@ -6,7 +6,7 @@ import msgspec
 
 from adjudge.judges.question import Answer, Question
 
-__all__ = ["Asked", "Judge", "JudgeReason", "Judgment", "Reply", "Status", "Usage"]
+__all__ = ["Asked", "Judge", "JudgeIdentity", "JudgeReason", "Judgment", "Reply", "Status", "Usage"]
 
 Status = Literal["scored", "unscored"]
 
@@ -94,13 +94,23 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return int.from_bytes(self.key[:4], "big") >> 1
 
 
-class Judge(Protocol):
-    """Who answers. `fingerprint` and `sampling` are part of every key, `name` is for people."""
+class JudgeIdentity(msgspec.Struct, frozen=True):
+    """Who answers, the same for every replica and wrapper of one judge.
+
+    `name` is for people; `fingerprint` and `sampling` are part of every key. `analysis` says whether the judge is asked
+    to reason before its verdict.
+    """
 
     name: str
     fingerprint: str
     sampling: str
-    analysis: bool
+    analysis: bool = True
+
+
+class Judge(Protocol):
+    """Answers questions as `identity`."""
+
+    identity: JudgeIdentity
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """Answer one question. Never raises for one question's failure; engine-fatal errors propagate."""

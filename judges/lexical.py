@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from adjudge.judges.judgment import Asked, Reply
+from adjudge.judges.judgment import Asked, JudgeIdentity, Reply
 from adjudge.judges.question import Answer, Question
 
 __all__ = [
@@ -66,10 +66,7 @@ _STOP = frozenset(
 class LexicalJudge:
     """Answers a question through its own `lexical()`; a question without one is judge_unsupported."""
 
-    name = "lexical"
-    fingerprint = "lexical:1"
-    sampling = "none"
-    analysis = False
+    identity = JudgeIdentity("lexical", fingerprint="lexical:1", sampling="none", analysis=False)
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The question's model-free answer; the same for the same question, always."""

@@ -32,7 +32,7 @@ from yarl import URL
 
 from adjudge.judges.completions import BrokenReply, Form, Requests, complaint, completion, retry_after
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.judgment import Asked, JudgeReason, Reply
+from adjudge.judges.judgment import Asked, JudgeIdentity, JudgeReason, Reply
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.reply import read_reply
 from adjudge.judges.slots import Slots
@@ -132,10 +132,12 @@ class OpenAIJudge:
     def __init__(self, config: OpenAIConfig, book: PromptBook, secret: bytes) -> None:
         thinking_tokens = THINKING_TOKENS if config.thinking else 0
         told = {"revision": config.revision, "quantization": config.quantization}
-        self.name = config.model
-        self.fingerprint = config.model + "".join(f" {key}={value}" for key, value in told.items() if value)
-        self.sampling = f"temperature={config.temperature:g} thinking={thinking_tokens}"
-        self.analysis = not config.thinking
+        self.identity = JudgeIdentity(
+            name=config.model,
+            fingerprint=config.model + "".join(f" {key}={value}" for key, value in told.items() if value),
+            sampling=f"temperature={config.temperature:g} thinking={thinking_tokens}",
+            analysis=not config.thinking,
+        )
         self._config = config
         self._url = _endpoint(config.url)
         self._key = _api_key(config.api_key_env)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from adjudge.judges.judgment import Asked, Judge, Reply, Usage
+from adjudge.judges.judgment import Asked, Judge, JudgeIdentity, Reply, Usage
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, schema_of
 
@@ -31,14 +31,15 @@ class PanelJudge:
     give the same value, over all fields that are no free text. Usage is the sum, seconds the slowest member's.
     """
 
-    analysis = True
-
     def __init__(self, members: Sequence[Judge], combination: Combination = "median") -> None:
         self.members = tuple(members)
         self.combination = combination
-        self.name = f"panel of {', '.join(member.name for member in members)}"
-        self.fingerprint = f"panel {combination}: {' + '.join(member.fingerprint for member in members)}"
-        self.sampling = " + ".join(member.sampling for member in members)
+        identities = [member.identity for member in members]
+        self.identity = JudgeIdentity(
+            name=f"panel of {', '.join(one.name for one in identities)}",
+            fingerprint=f"panel {combination}: {' + '.join(one.fingerprint for one in identities)}",
+            sampling=" + ".join(one.sampling for one in identities),
+        )
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The combined answer, or the reason of the first member that has none."""
@@ -47,7 +48,7 @@ class PanelJudge:
         seconds = max(reply.seconds for reply in replies)
         given = [msgspec.to_builtins(reply.answer) for reply in replies if reply.answer is not None]
         said = {
-            member.name: msgspec.to_builtins(reply.answer)
+            member.identity.name: msgspec.to_builtins(reply.answer)
             for member, reply in zip(self.members, replies, strict=True)
         }
         failed = next((reply for reply in replies if reply.answer is None), None)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from adjudge.judges.judgment import Asked, JudgeReason, Reply
+from adjudge.judges.judgment import Asked, JudgeIdentity, JudgeReason, Reply
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.reply import read_reply
 
@@ -29,8 +29,6 @@ class ScriptedJudge:
     the questions, `peak` the most that were in flight at once. An exhausted iterable answers judge_unavailable.
     """
 
-    analysis = True
-
     def __init__(
         self,
         opinions: Callable[[Question[Any]], Opinion] | Iterable[Opinion],
@@ -39,9 +37,7 @@ class ScriptedJudge:
         name: str = "scripted",
         max_in_flight: int = 1_000_000,
     ) -> None:
-        self.name = name
-        self.fingerprint = f"scripted:{name}"
-        self.sampling = "none"
+        self.identity = JudgeIdentity(name, fingerprint=f"scripted:{name}", sampling="none")
         self.asked = 0
         self.peak = 0
         self._in_flight = 0

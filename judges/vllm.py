@@ -26,7 +26,7 @@ import msgspec
 
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.expected import Labels, distribution, expected_answer, labels_of
-from adjudge.judges.judgment import Asked, Reply, Usage
+from adjudge.judges.judgment import Asked, JudgeIdentity, Reply, Usage
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import ContextQueue, Turn
 from adjudge.judges.render import messages
@@ -86,10 +86,13 @@ class VLLMJudge:
 
     def __init__(self, config: VLLMConfig, book: PromptBook, secret: bytes) -> None:
         keyed = "".join(f" {name}={config.engine[name]}" for name in _KEYED if name in config.engine)
-        self.name, identity = identity_of(config.model, config.revision)
-        self.fingerprint = f"{self.name} {identity}{keyed}"
-        self.sampling = f"temperature={config.temperature:g} scoring={config.scoring}"
-        self.analysis = config.scoring == "sampled"
+        name, weights = identity_of(config.model, config.revision)
+        self.identity = JudgeIdentity(
+            name=name,
+            fingerprint=f"{name} {weights}{keyed}",
+            sampling=f"temperature={config.temperature:g} scoring={config.scoring}",
+            analysis=config.scoring == "sampled",
+        )
         self._config = config
         self._book = book
         self._secret = secret
@@ -189,7 +192,7 @@ class VLLMJudge:
         key = (question.answer, question.count, question.options)
         form = self._forms.get(key)
         if form is None:
-            schema = schema_of(question, self.analysis)
+            schema = schema_of(question, self.identity.analysis)
             labels = labels_of(schema) if self._config.scoring == "expected" else None
             form = _Form(schema, msgspec.json.encode(schema).decode(), max_tokens(schema), labels)
             self._forms[key] = form

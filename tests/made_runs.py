@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.record import JudgeRecord, RunRecord, TaskRecord
+from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.records.spending import Spent
+from adjudge.judges import JudgeIdentity
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.deepresearch_bench.race import Race
 
@@ -61,7 +62,7 @@ def made_run(
         config=RunConfig(tasks="tasks.jsonl", protocols=("race", "fact"), repeats=repeats),
         versions={"adjudge": "0.1.0", "numpy": np.__version__},
         python="3.11",
-        judge=JudgeRecord("made-up", "made-up@0", "temperature 0"),
+        judge=JudgeIdentity("made-up", "made-up@0", "temperature 0"),
         prompts={f"{protocol.name}.en.md": f"{number:032x}" for number, protocol in enumerate(PROTOCOLS)},
         metrics={protocol.name: protocol.metrics for protocol in PROTOCOLS},
         tasks={

@@ -538,8 +538,8 @@ async def test_thinking_models_get_thinking_tokens_and_no_analysis() -> None:
     schema = json_schema(Verdict, 3, False)
     assert sent["max_tokens"] == max_tokens(schema) + THINKING_TOKENS
     assert sent["response_format"]["json_schema"]["schema"] == schema
-    assert not judge_of("http://h/v1", thinking=True).analysis
-    assert judge_of("http://h/v1").analysis
+    assert not judge_of("http://h/v1", thinking=True).identity.analysis
+    assert judge_of("http://h/v1").identity.analysis
 
 
 async def test_media_is_sent_only_to_judges_that_support_it() -> None:
@@ -559,14 +559,14 @@ async def test_media_is_sent_only_to_judges_that_support_it() -> None:
 def test_fingerprint_depends_on_the_model_not_the_server() -> None:
     plain = judge_of("http://a/v1")
     assert (
-        plain.fingerprint
-        == judge_of("http://b:1/v1", max_in_flight=7, timeout_s=1.0).fingerprint
+        plain.identity.fingerprint
+        == judge_of("http://b:1/v1", max_in_flight=7, timeout_s=1.0).identity.fingerprint
         == "judge-1"
     )
     told = judge_of("http://a/v1", revision="abc", quantization="fp8")
-    assert told.fingerprint == "judge-1 revision=abc quantization=fp8"
+    assert told.identity.fingerprint == "judge-1 revision=abc quantization=fp8"
     samplings = {
-        judge_of("http://a/v1", **options).sampling
+        judge_of("http://a/v1", **options).identity.sampling
         for options in ({}, {"temperature": 0.7}, {"thinking": True})
     }
     assert len(samplings) == 3

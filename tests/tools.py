@@ -32,7 +32,7 @@ class DirectTools(PageSource):
             finish_reason=reply.finish_reason,
             usage=reply.usage,
             seconds=reply.seconds,
-            judge=self.judge.fingerprint,
+            judge=self.judge.identity.fingerprint,
             engine="test",
             written_at=0,
         )

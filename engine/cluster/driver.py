@@ -28,10 +28,10 @@ from adjudge.engine.config.run import ClusterConfig, RunConfig
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.assembly import window_of
 from adjudge.engine.evaluation.evaluator import Counts
-from adjudge.engine.records.record import JudgeRecord
 from adjudge.engine.telemetry.families import Family, added
 from adjudge.engine.telemetry.logs import current, event, form
 from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.scorecard import Missing, Scorecard
@@ -110,7 +110,7 @@ class Cluster:
         return list(self._members)
 
     @property
-    def judge(self) -> JudgeRecord:
+    def judge(self) -> JudgeIdentity:
         """Who judges."""
         return self._opened.result().judge
 

@@ -20,7 +20,6 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.evaluation.router import Router
-from adjudge.engine.records.record import JudgeRecord
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
 
@@ -56,8 +55,7 @@ class JudgeActor:
         except (UsageError, JudgeError) as error:
             return Opened(failure=Failure.of(error))
         return Opened(
-            judge=JudgeRecord.of(self._judge),
-            analysis=self._judge.analysis,
+            judge=self._judge.identity,
             process=os.getpid(),
             node=ray.get_runtime_context().get_node_id(),
         )
@@ -135,10 +133,7 @@ class _Replica:
     """A judge that is an actor elsewhere. Raises _Lost when it dies."""
 
     def __init__(self, opened: Opened, actor: Any, losses: Counter[bytes]) -> None:
-        self.name = opened.judge.name
-        self.fingerprint = opened.judge.fingerprint
-        self.sampling = opened.judge.sampling
-        self.analysis = opened.analysis
+        self.identity = opened.judge
         self._actor = actor
         self._losses = losses
         self._batch: dict[int, tuple[Question[Any], Asked, asyncio.Future[Any]]] = {}
@@ -215,10 +210,7 @@ class Replicas:
     """Whatever replicas there are, as one judge: routed by context; without any, it waits for one."""
 
     def __init__(self, opened: Opened) -> None:
-        self.name = opened.judge.name
-        self.fingerprint = opened.judge.fingerprint
-        self.sampling = opened.judge.sampling
-        self.analysis = opened.analysis
+        self.identity = opened.judge
         self._opened = opened
         self._router: Router | None = None
         self._known: set[str] = set()

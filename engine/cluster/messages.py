@@ -8,10 +8,9 @@ import msgspec
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.evaluator import Counts
-from adjudge.engine.records.record import JudgeRecord
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.families import Family
-from adjudge.judges import Judge
+from adjudge.judges import Judge, JudgeIdentity
 from adjudge.judges.errors import JudgeError
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case
@@ -56,8 +55,7 @@ class Failure(msgspec.Struct, frozen=True):
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
     """How opening went: who judges, the source of pages, process and node; or why not."""
 
-    judge: JudgeRecord = JudgeRecord("", "", "")
-    analysis: bool = True
+    judge: JudgeIdentity = JudgeIdentity("", "", "")
     pages: str = ""
     process: int = 0
     node: str = ""

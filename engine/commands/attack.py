@@ -124,7 +124,7 @@ async def attack(judge: Judge, attacks: Sequence[Attack]) -> AttackReport:
     ]
     kinds = list(dict.fromkeys(one.kind for one in attacks))
     return AttackReport(
-        judge=judge.name,
+        judge=judge.identity.name,
         attacks=len(attacks),
         overall=_result("all", outcomes),
         kinds=tuple(_result(kind, [one for one in outcomes if one.kind == kind]) for kind in kinds),

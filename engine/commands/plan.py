@@ -84,7 +84,7 @@ async def _plan(config: RunConfig) -> Plan:
         await judge.close()
         if fetcher is not None:
             await fetcher.close()
-    price = config.prices.get(judge.name)
+    price = config.prices.get(judge.identity.name)
     return Plan(
         cases=len(dataset.reports) * config.repeats,
         scorecards=scorecards,
@@ -95,7 +95,7 @@ async def _plan(config: RunConfig) -> Plan:
         completion_tokens=notes.completion_tokens,
         pages=len(reader.urls),
         pages_unread=len(reader.assumed),
-        judge=judge.name,
+        judge=judge.identity.name,
         seconds=_seconds(notes, price),
         cost=_cost(notes, price),
         unscored=dict(sorted(unscored.items())),
@@ -107,10 +107,7 @@ class NoteTaker:
     """Stands in for a judge under the same identity; answers with what is plausible in form, and takes notes."""
 
     def __init__(self, judge: Judge, book: PromptBook) -> None:
-        self.name = judge.name
-        self.fingerprint = judge.fingerprint
-        self.sampling = judge.sampling
-        self.analysis = judge.analysis
+        self.identity = judge.identity
         self.questions: Counter[str] = Counter()
         self.prompt_tokens = 0
         self.completion_tokens = 0
@@ -125,7 +122,7 @@ class NoteTaker:
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The question's lexical answer, or the smallest that fits its type."""
-        schema = schema_of(question, self.analysis)
+        schema = schema_of(question, self.identity.analysis)
         self.questions[type(question).__name__] += 1
         sent = messages(question, self._book, schema, b"plan")
         self.prompt_tokens += sum(estimate_tokens(message["content"]) for message in sent)

@@ -66,8 +66,8 @@ class Asker:
                 preamble.digest,
                 self._book.get(question.prompt, question.language, question.folder).digest,
             ]
-            schema = schema_of(question, self.judge.analysis)
-            parts = (self.judge.fingerprint, self.judge.sampling, prompts, schema)
+            who = self.judge.identity
+            parts = (who.fingerprint, who.sampling, prompts, schema_of(question, who.analysis))
             found = self._static[kind] = hashlib.blake2b(
                 msgspec.msgpack.encode(parts), digest_size=16
             ).digest()
@@ -176,7 +176,7 @@ class Asker:
             finish_reason=reply.finish_reason,
             usage=reply.usage,
             seconds=reply.seconds,
-            judge=self.judge.fingerprint,
+            judge=self.judge.identity.fingerprint,
             engine=ENGINE,
             written_at=time.time_ns() // 1000,
         )
@@ -186,10 +186,7 @@ class Remembered:
     """A judge whose answers are kept: a member of a panel, each of whose opinions is a judgment of its own."""
 
     def __init__(self, asker: Asker) -> None:
-        self.name = asker.judge.name
-        self.fingerprint = asker.judge.fingerprint
-        self.sampling = asker.judge.sampling
-        self.analysis = asker.judge.analysis
+        self.identity = asker.judge.identity
         self._asker = asker
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:

@@ -8,13 +8,12 @@ import msgspec
 
 from adjudge.engine.evaluation.asker import Asker
 from adjudge.engine.evaluation.reader import Reader
-from adjudge.engine.records.record import JudgeRecord
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, case_name
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.fetchers.page import Page, PageSource
 from adjudge.fetchers.urls import NormalURL
-from adjudge.judges import Answer, Judgment, Question, Usage
+from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol, score_case
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -93,9 +92,9 @@ class Evaluator:
         self._window = window
 
     @property
-    def judge(self) -> JudgeRecord:
+    def judge(self) -> JudgeIdentity:
         """Who answers."""
-        return JudgeRecord.of(self.asker.judge)
+        return self.asker.judge.identity
 
     @property
     def pages(self) -> str:

@@ -83,13 +83,10 @@ class Limit:
 
 
 class Limited:
-    """A judge under a limit. It has the judge's own name, fingerprint and sampling."""
+    """A judge under a limit. Its identity is the judge's own."""
 
     def __init__(self, judge: Judge, limit: Limit) -> None:
-        self.name = judge.name
-        self.fingerprint = judge.fingerprint
-        self.sampling = judge.sampling
-        self.analysis = judge.analysis
+        self.identity = judge.identity
         self._judge = judge
         self._limit = limit
         self._bytes, self._tokens = _BYTES_PER_TOKEN, 1.0

@@ -89,12 +89,9 @@ class Router:
         first = next(iter(replicas.values()), None)
         if first is None:
             raise JudgeError("judge: a router needs at least one replica")
-        if len({(judge.fingerprint, judge.sampling) for judge in replicas.values()}) > 1:
+        if len({(one.identity.fingerprint, one.identity.sampling) for one in replicas.values()}) > 1:
             raise JudgeError("judge: replicas must be the same model with the same settings")
-        self.name = first.name
-        self.fingerprint = first.fingerprint
-        self.sampling = first.sampling
-        self.analysis = first.analysis
+        self.identity = first.identity
         self._names: list[str] = []
         self._judges: list[Judge] = []
         self._hashes: Hashes = np.empty(0, np.uint64)

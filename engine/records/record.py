@@ -11,25 +11,11 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Rejected
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
-from adjudge.judges import Judge
+from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["JudgeRecord", "RunRecord", "TaskRecord"]
-
-
-class JudgeRecord(msgspec.Struct, frozen=True):
-    """Who judged; `analysis` says whether it was asked to reason before its verdict."""
-
-    name: str
-    fingerprint: str
-    sampling: str
-    analysis: bool = True
-
-    @classmethod
-    def of(cls, judge: Judge) -> "JudgeRecord":
-        """What `judge` says of itself."""
-        return cls(judge.name, judge.fingerprint, judge.sampling, judge.analysis)
+__all__ = ["RunRecord", "TaskRecord"]
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
@@ -71,7 +57,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     config: RunConfig
     versions: dict[str, str]
     python: str
-    judge: JudgeRecord
+    judge: JudgeIdentity
     prompts: dict[str, str]
     metrics: dict[str, tuple[Metric, ...]]
     tasks: dict[str, TaskRecord]

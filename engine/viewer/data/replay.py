@@ -14,9 +14,9 @@ from adjudge.engine.evaluation.asker import Asker
 from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.evaluation.evaluator import CaseTools
 from adjudge.engine.evaluation.reader import Reader
-from adjudge.engine.records.record import JudgeRecord, RunRecord
+from adjudge.engine.records.record import RunRecord
 from adjudge.engine.store import JudgmentStore, PageStore
-from adjudge.judges import Answer, Asked, Judgment, Question, Reply
+from adjudge.judges import Answer, Asked, JudgeIdentity, Judgment, Question, Reply
 from adjudge.judges.render import Message, messages, secret_from_environment
 from adjudge.judges.schema import schema_of
 from adjudge.scoring.contract.case import Case
@@ -77,11 +77,8 @@ class _Watched(CaseTools):
 class _Silent:
     """A judge with another's identity and nothing to say."""
 
-    def __init__(self, judge: JudgeRecord) -> None:
-        self.name = judge.name
-        self.fingerprint = judge.fingerprint
-        self.sampling = judge.sampling
-        self.analysis = judge.analysis
+    def __init__(self, judge: JudgeIdentity) -> None:
+        self.identity = judge
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         return Reply(reason="deadline")
