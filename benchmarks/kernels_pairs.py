@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from statsmodels.stats.multitest import multipletests
 
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
-from adjudge.scoring.kernels.matching.match_claims import ClaimPairs, match_cardinality, match_optimal
+from adjudge.scoring.kernels.matching.match_claims import ClaimPairs, match_cardinality
 from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
 from benchmarks.timing import Row, compare
 
@@ -47,7 +47,6 @@ def rows(quick: bool, wanted: Callable[[str], bool] = lambda name: True) -> Iter
             pairs,
             lambda: _leave_one_out_sides(scores, _leave_one_out_by_ranks),
         ),
-        ("1,000 assignments of 50 x 50", 1_000, lambda: _assignment_sides(rng)),
         ("1,000 maximum matchings of 50 x 50", 1_000, lambda: _matching_sides(rng, _matching_by_assignment)),
         (
             "1,000 maximum matchings of 50 x 50, sparse",
@@ -156,18 +155,6 @@ def _leave_one_out_by_ranks(scores: Scores) -> list[Scores]:
     extremes = np.empty((2, systems))
     extremes[:, falling] = rank.min(axis=1) + 1, rank.max(axis=1) + 1
     return [1 - 4 * inversions / (systems * (systems - 1)), *extremes]
-
-
-def _assignment_sides(rng: np.random.Generator) -> Sides:
-    weights = rng.random((1_000, 50, 50))
-    pairs = ClaimPairs.from_matrices(list(weights))
-
-    def peer() -> list[object]:
-        return [linear_sum_assignment(matrix, maximize=True) for matrix in weights]
-
-    expected = np.concatenate([linear_sum_assignment(matrix, maximize=True)[1] for matrix in weights])
-    np.testing.assert_array_equal(match_optimal(pairs).matched, expected)
-    return lambda: match_optimal(pairs), peer, "scipy linear_sum_assignment"
 
 
 def _matching_sides(

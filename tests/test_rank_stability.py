@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 from adjudge.scoring.kernels.base.errors import KernelError
-from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out, smallest_task_count
+from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
 
 
 def make_scores(kind: str, systems: int = 12, tasks: int = 300) -> np.ndarray:
@@ -86,64 +86,21 @@ def test_sums_in_a_different_order_tie():
     assert untouched.kept.all() and untouched.best_rank.tolist() == [1, 1, 3]
 
 
-def test_smallest_task_count_against_a_literal_reading():
-    scores = make_scores("missing", 5, 40)
-    ours = smallest_task_count(scores, probability=0.6, least_tau=0.6, orders=3000, seed=7)
-    rng = np.random.default_rng(0)
-    full = mean_scores(scores)
-    upper = np.triu_indices(5, 1)
-    signs = np.sign(full[:, None] - full)[upper]
-    for n in (3, 10, 25, 39):
-        kept = 0
-        for _ in range(2000):
-            means = mean_scores(scores[:, rng.permutation(40)[:n]])
-            if np.isnan(means).any():
-                continue
-            same = np.sign(means[:, None] - means)[upper] == signs
-            kept += same.sum() - (~same).sum() >= 0.6 * same.size - 1e-9
-        assert ours.chance[n - 1] == pytest.approx(kept / 2000, abs=0.06)
-    assert ours.chance[-1] == 1
-    assert (ours.chance[ours.tasks - 1 :] >= 0.6).all() and ours.chance[ours.tasks - 2] < 0.6
-
-
-def test_smallest_task_count_against_theory():
-    """Two systems whose differences are normal: the chance of the right order is Phi(sqrt(n) d)."""
-    rng = np.random.default_rng(3)
-    tasks = 20_000
-    difference = rng.normal(0, 1, tasks)
-    difference += 0.25 - difference.mean()
-    ours = smallest_task_count(np.stack([difference, np.zeros(tasks)]), probability=0.95, orders=2000)
-    for n in (10, 30, 60):
-        assert ours.chance[n - 1] == pytest.approx(stats.norm.cdf(np.sqrt(n) * 0.25), abs=0.03)
-    assert 35 < ours.tasks < 56
-
-
 @pytest.mark.parametrize("kind", ["normal", "tied", "missing"])
 def test_results_do_not_depend_on_threads(kind, monkeypatch):
     scores = make_scores(kind, 60, 2000)
-    several = leave_one_out(scores), smallest_task_count(scores[:, :50], orders=100, least_tau=0.2)
+    several = leave_one_out(scores)
     for module in ("arrays", "compiled"):
         monkeypatch.setattr(f"adjudge.scoring.kernels.base.{module}.available_threads", lambda: 1)
-    one = leave_one_out(scores), smallest_task_count(scores[:, :50], orders=100, least_tau=0.2)
-    for a, b in zip(several, one, strict=True):
-        for field in a.__struct_fields__:
-            np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
-
-
-def test_order_depends_only_on_its_own_number():
-    scores = make_scores("normal", 4, 30)
-    few, many = (
-        smallest_task_count(scores, orders=orders, least_tau=0.3).chance * orders for orders in (20, 33)
-    )
-    assert (many >= few - 1e-9).all() and (many <= few + 13 + 1e-9).all()
+    one = leave_one_out(scores)
+    for field in one.__struct_fields__:
+        np.testing.assert_array_equal(getattr(several, field), getattr(one, field))
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (0, 5), (5, 0), (0, 0), (2, 1)])
 def test_degenerate_shapes_are_handled(shape):
     ours = leave_one_out(np.ones(shape))
     assert np.isnan(ours.tau).all() and ours.tau.size == shape[1]
-    if shape[1]:
-        assert smallest_task_count(np.ones(shape), orders=3).tasks == 1
 
 
 def test_all_missing_ranks_nobody():
@@ -151,15 +108,7 @@ def test_all_missing_ranks_nobody():
     assert ours.systems.size == 0 and np.isnan(ours.means).all() and (ours.worst_rank == 0).all()
 
 
-def test_bad_input_is_rejected():
-    for call in (leave_one_out, smallest_task_count):
-        with pytest.raises(KernelError):
-            call([[np.inf]])
-        with pytest.raises(KernelError):
-            call([1.0])
-    good = np.ones((2, 2))
-    for options in ({"probability": 1.0}, {"least_tau": 2.0}, {"orders": 0}):
-        with pytest.raises(KernelError):
-            smallest_task_count(good, **options)
+@pytest.mark.parametrize("scores", [[[np.inf]], [1.0]])
+def test_bad_input_is_rejected(scores):
     with pytest.raises(KernelError):
-        smallest_task_count(np.ones((2, 0)))
+        leave_one_out(scores)

@@ -1,8 +1,7 @@
 """Pairing predicted with gold claims, and the precision, recall and F1 of what was paired.
 
-Many problems at once, in ragged (CSR) arrays. Three ways to pair one to one: greedily in order (LiveDRBench's lists),
-as many pairs as possible, or with the greatest total weight (Dr.Mi-Bench's planning). Nested claims follow
-LiveDRBench, Eq. 1 (semantics.md, LiveDRBench).
+Many problems at once, in ragged (CSR) arrays. Two ways to pair one to one: greedily in order (LiveDRBench's lists), or
+as many pairs as possible (Dr.Mi-Bench's planning). Nested claims follow LiveDRBench, Eq. 1.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 from adjudge.scoring.kernels.base.arrays import Floats, Integers, as_scores, spans
 from adjudge.scoring.kernels.base.compiled import compiled, in_threads
 from adjudge.scoring.kernels.base.errors import KernelError
-from adjudge.scoring.kernels.matching.assignment import Columns, match_heaviest, match_in_order, match_most
+from adjudge.scoring.kernels.matching.assignment import Columns, match_in_order, match_most
 from adjudge.scoring.kernels.matching.nested_claims import Claim, NestedScores, f1_of, nested_scores
 
 __all__ = [
@@ -27,14 +26,9 @@ __all__ = [
     "coverage",
     "match_cardinality",
     "match_greedy",
-    "match_optimal",
     "nested_scores",
     "overlap",
 ]
-
-
-# All its bits are set in a float64 that is infinite or NaN.
-EXPONENT = np.uint64(0x7FF0000000000000)
 
 
 class ClaimPairs(msgspec.Struct, frozen=True):
@@ -42,31 +36,29 @@ class ClaimPairs(msgspec.Struct, frozen=True):
 
     Problem p has the predicted claims (rows) `row_offsets[p]` to `row_offsets[p + 1]` and `gold_counts[p]` gold
     claims. Row r may be matched with the gold claims `golds[edge_offsets[r] : edge_offsets[r + 1]]` (numbered
-    from 0 in their problem, ascending), each pair with a weight above 0.
+    from 0 in their problem, ascending).
     """
 
     row_offsets: Integers
     gold_counts: Integers
     edge_offsets: Integers
     golds: Columns
-    weights: Floats
 
     @classmethod
     def from_matrices(cls, matrices: Sequence[ArrayLike]) -> "ClaimPairs":
-        """From a matrix `[predicted, gold]` of weights a problem; 0 or less and NaN: not to be matched.
+        """From one matrix `[predicted, gold]` per problem: a pair may be matched if its entry is above 0 (NaN is not).
 
         Raises:
-            KernelError: what is not a matrix, or an infinite weight.
+            KernelError: what is not a matrix, or an infinite entry.
         """
-        weights = [as_scores(matrix, 2, f"problem {number}") for number, matrix in enumerate(matrices)]
-        rows = np.array([matrix.shape[0] for matrix in weights], dtype=np.int64)
-        golds = np.array([matrix.shape[1] for matrix in weights], dtype=np.int64)
-        flat = np.concatenate([np.empty(0), *(matrix.ravel() for matrix in weights)])
+        given = [as_scores(matrix, 2, f"problem {number}") for number, matrix in enumerate(matrices)]
+        rows = np.array([matrix.shape[0] for matrix in given], dtype=np.int64)
+        golds = np.array([matrix.shape[1] for matrix in given], dtype=np.int64)
+        flat = np.concatenate([np.empty(0), *(matrix.ravel() for matrix in given)])
         counts = np.zeros(int(rows.sum()), np.int64)
         columns = np.empty(flat.size, np.int32)
-        kept = np.empty(flat.size)
-        edges = _collect_edges(flat, rows, golds, counts, columns, kept)
-        return cls(_offsets(rows), golds, _offsets(counts), columns[:edges].copy(), kept[:edges].copy())
+        edges = _collect_edges(flat, rows, golds, counts, columns)
+        return cls(_offsets(rows), golds, _offsets(counts), columns[:edges].copy())
 
     @property
     def predicted_counts(self) -> Integers:
@@ -101,11 +93,6 @@ def match_greedy(pairs: ClaimPairs) -> Matching:
 def match_cardinality(pairs: ClaimPairs) -> Matching:
     """As many pairs as possible."""
     return _match(pairs, match_most, 20)
-
-
-def match_optimal(pairs: ClaimPairs) -> Matching:
-    """The pairs of greatest total weight."""
-    return _match(pairs, match_heaviest, 20)
 
 
 def coverage(pairs: ClaimPairs) -> OverlapScores:
@@ -164,19 +151,19 @@ def _validated(pairs: ClaimPairs) -> ClaimPairs:
         rows.size == pairs.gold_counts.size + 1
         and edges.size == rows[-1] + 1
         and rows[0] == edges[0] == 0
-        and edges[-1] == pairs.golds.size == pairs.weights.size
+        and edges[-1] == pairs.golds.size
         and bool(
             (np.diff(rows) >= 0).all() and (np.diff(edges) >= 0).all() and (pairs.gold_counts >= 0).all()
         )
     )
     if not sound:
         raise KernelError("pairs: offsets that do not fit")
-    if not _edges_fit(rows, pairs.gold_counts, edges, pairs.golds, pairs.weights):
-        raise KernelError("pairs: a gold claim that is not there, or a weight that is infinite or NaN")
+    if not _edges_fit(rows, pairs.gold_counts, edges, pairs.golds):
+        raise KernelError("pairs: a gold claim that does not exist")
     return pairs
 
 
-Matcher = Callable[[Integers, Integers, Integers, Columns, Floats, Integers], None]
+Matcher = Callable[[Integers, Integers, Integers, Columns, Integers], None]
 
 
 def _match(pairs: ClaimPairs, matcher: Matcher, work: int) -> Matching:
@@ -191,7 +178,7 @@ def _match(pairs: ClaimPairs, matcher: Matcher, work: int) -> Matching:
         out = matched[top:end]
         offsets = rows[start : stop + 1] - top
         golds = pairs.gold_counts[start:stop]
-        matcher(offsets, golds, edges[top : end + 1], pairs.golds, pairs.weights, out)
+        matcher(offsets, golds, edges[top : end + 1], pairs.golds, out)
 
     problems = pairs.gold_counts.size
     in_threads(match, spans(problems, work * (1 + pairs.golds.size // max(1, problems))))
@@ -204,32 +191,26 @@ def _offsets(counts: Integers) -> Integers:
 
 
 @compiled
-def _edges_fit(
-    row_offsets: Integers, gold_counts: Integers, edge_offsets: Integers, golds: Columns, weights: Floats
-) -> bool:
-    bits = weights.view(np.uint64)
+def _edges_fit(row_offsets: Integers, gold_counts: Integers, edge_offsets: Integers, golds: Columns) -> bool:
     for problem in range(gold_counts.size):
-        lowest, highest, not_finite = 0, 0, 0
+        lowest, highest = 0, 0
         # Whole numbers throughout, so that the loop runs in vector registers.
         for edge in range(edge_offsets[row_offsets[problem]], edge_offsets[row_offsets[problem + 1]]):
             lowest = min(lowest, golds[edge])
             highest = max(highest, golds[edge] + 1)
-            not_finite += bits[edge] & EXPONENT == EXPONENT
-        if lowest < 0 or highest > gold_counts[problem] or not_finite:
+        if lowest < 0 or highest > gold_counts[problem]:
             return False
     return True
 
 
 @compiled
-def _collect_edges(
-    flat: Floats, rows: Integers, golds: Integers, counts: Integers, columns: Columns, kept: Floats
-) -> int:
+def _collect_edges(flat: Floats, rows: Integers, golds: Integers, counts: Integers, columns: Columns) -> int:
     at, edges, row = 0, 0, 0
     for problem in range(rows.size):
         for _ in range(rows[problem]):
             before = edges
             for gold in range(golds[problem]):
-                columns[edges], kept[edges] = gold, flat[at]
+                columns[edges] = gold
                 # Without a branch: what is not kept is overwritten.
                 edges += flat[at] > 0
                 at += 1

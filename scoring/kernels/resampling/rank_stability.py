@@ -1,4 +1,4 @@
-"""How far a ranking hangs on single tasks, and how many tasks it needs.
+"""How far a ranking hangs on single tasks.
 
 Systems are ranked by the mean of their scores, missing ones left out (DeepResearch Bench, appendix K). Means that
 differ by less than 1e-12 of the largest score's size are tied: less is rounding. A tied pair counts in Kendall's
@@ -8,25 +8,18 @@ tau-b as a tie.
 import msgspec
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from adjudge.scoring.kernels.base.arrays import ONE, Flags, Floats, Integers, as_scores, as_share, spans
+from adjudge.scoring.kernels.base.arrays import ONE, Flags, Floats, Integers, as_scores, spans
 from adjudge.scoring.kernels.base.compiled import compiled, in_threads
-from adjudge.scoring.kernels.base.errors import KernelError
-from adjudge.scoring.kernels.base.streams import philox, seed_key
 
-__all__ = ["LeaveOneOut", "TaskCount", "leave_one_out", "smallest_task_count"]
+__all__ = ["LeaveOneOut", "leave_one_out"]
 
 TIE_SHARE = 1e-12
-# The purpose of a random counter, as in streams.
-ORDERS = np.uint32(0x80000002)
-ORDERS_AT_ONCE = 16
 # Tasks that are left out at once; their means of 100 systems stay in the second-level cache.
 TILE = 256
 # Rows a power of two apart would share few sets of the first-level cache.
 PADDING = 8
-
-Words = NDArray[np.uint32]
 
 
 class LeaveOneOut(msgspec.Struct, frozen=True):
@@ -43,19 +36,6 @@ class LeaveOneOut(msgspec.Struct, frozen=True):
     best_rank: Integers
     """1 + systems strictly better, at its best with all tasks or without one, `[S]`; 0 for one not ranked"""
     worst_rank: Integers
-
-
-class TaskCount(msgspec.Struct, frozen=True):
-    """How often the first n tasks of a random order give the ranking of all of them."""
-
-    tasks: int
-    """the smallest n from which on `chance` never falls below the probability asked for"""
-    chance: Floats
-    """share of orders in which the first n tasks keep the ranking, for n = 1 .. T"""
-    probability: float
-    least_tau: float
-    orders: int
-    seed: int
 
 
 def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
@@ -89,57 +69,6 @@ def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
     return LeaveOneOut(systems=systems, means=means, tau=tau, kept=kept, best_rank=best, worst_rank=worst)
 
 
-def smallest_task_count(
-    scores: ArrayLike,
-    *,
-    probability: float = 0.95,
-    least_tau: float = 1.0,
-    orders: int = 1000,
-    seed: int = 0,
-) -> TaskCount:
-    """The smallest number of tasks, drawn without replacement, that keeps the ranking of all T.
-
-    A subset keeps it when, among the pairs of systems that all T tasks separate, the pairs in the same order minus
-    the others (tied ones included) are at least `least_tau` of all; 1 asks for every pair.
-
-    Args:
-        scores: `[S, T]`, NaN for missing.
-        probability: share of random subsets that must keep the ranking.
-        least_tau: -1 to 1.
-        orders: random orders of the tasks; the first n of each are the subsets of n.
-        seed: any 64-bit integer; an order depends on it and its own number alone.
-
-    Raises:
-        KernelError: scores of another shape or infinite, no task, or an option out of range.
-    """
-    values = as_scores(scores, 2)
-    probability = as_share(probability, "probability")
-    if not -1 <= least_tau <= 1 or orders < 1 or not values.shape[1]:
-        raise KernelError("least_tau lies in -1 to 1; there must be at least one order and one task")
-    systems, sums, counts, tie = _ranked(values)
-    columns = np.ascontiguousarray(values[systems].T)
-    tasks = columns.shape[0]
-    starts = range(0, orders, ORDERS_AT_ONCE)
-    held = np.zeros((len(starts), tasks), np.int64)
-
-    def draw(part: int) -> None:
-        numbers = np.arange(starts[part], min(starts[part] + ORDERS_AT_ONCE, orders), dtype=np.uint32)
-        words = _order_words(numbers, tasks, seed)
-        _count_kept(columns, sums / counts, tie, least_tau, words, held[part])
-
-    in_threads(draw, range(len(starts)))
-    chance = held.sum(axis=0) / orders
-    short = np.flatnonzero(chance < probability)
-    return TaskCount(
-        tasks=int(short[-1]) + 2 if short.size else 1,
-        chance=chance,
-        probability=probability,
-        least_tau=least_tau,
-        orders=orders,
-        seed=seed,
-    )
-
-
 def _ranked(values: Floats) -> tuple[Integers, Floats, Floats, float]:
     """Systems with scores, best first, their sums and counts, and by how much means must differ."""
     sums, counts, sizes = np.zeros(len(values)), np.zeros(len(values)), np.zeros(len(values))
@@ -170,18 +99,6 @@ def _sum_rows(values: Floats, sums: Floats, counts: Floats, sizes: Floats) -> No
             size = max(size, (bits[task] << ONE) * np.uint64(present))
         sums[row], counts[row] = total, count
         sizes[row] = np.array([size >> ONE], np.uint64).view(np.float64)[0]
-
-
-def _order_words(numbers: NDArray[np.uint32], tasks: int, seed: int) -> Words:
-    """A random word for each order and task, `[orders, tasks]`."""
-    blocks = (tasks + 3) // 4
-    words = np.empty((4, numbers.size * blocks), np.uint32)
-    words[0] = np.tile(np.arange(blocks, dtype=np.uint32), numbers.size)
-    words[1] = 0
-    words[2] = np.repeat(numbers, blocks)
-    words[3] = ORDERS
-    philox(words, *seed_key(seed))
-    return np.ascontiguousarray(words.T).reshape(numbers.size, 4 * blocks)[:, :tasks].copy()
 
 
 @compiled
@@ -260,7 +177,7 @@ def _sort_means(means: Floats, groups: Integers, order: Integers) -> int:
 def _tied_runs(
     means: Floats, groups: Integers, order: Integers, tie: float, inverted: int, ranks: Integers
 ) -> tuple[int, int, int]:
-    """Tied pairs, those tied before too, and the inverted pairs less tied ones; widens the ranks seen."""
+    """Tied pairs, those tied before too, and the inverted pairs minus tied ones; widens the ranks seen."""
     ties, ties_both, rank = 0, 0, 0
     best, worst = ranks[0], ranks[1]
     previous = np.inf
@@ -311,53 +228,3 @@ def _tied_pairs(groups: Integers) -> int:
         run = run + 1 if groups[k] == groups[k - 1] else 0
         tied += run
     return tied
-
-
-@compiled
-def _count_kept(
-    columns: Floats, full: Floats, tie: float, least_tau: float, words: Words, held: Integers
-) -> None:
-    """Adds to `held[n - 1]` the orders whose first n tasks keep the ranking; rows of `columns` are tasks."""
-    tasks, systems = columns.shape
-    groups = _tie_groups(full, tie)
-    separated = systems * (systems - 1) // 2 - _tied_pairs(groups)
-    # The slack makes up for the rounding of shares such as 0.9.
-    allowed = int(np.floor((1 - least_tau) * separated / 2 + 1e-9))
-    order, ranking = np.empty(tasks, np.int64), np.empty(systems, np.int64)
-    sums, counts, means = np.empty(systems), np.empty(systems), np.empty(systems)
-    for draw in range(words.shape[0]):
-        order[:] = np.arange(tasks)
-        sums[:] = 0.0
-        counts[:] = 0.0
-        for n in range(tasks):
-            # Fisher and Yates; a 32-bit word times the number of places left is uneven by less than 1e-5.
-            place = n + np.int64((np.uint64(words[draw, n]) * np.uint64(tasks - n)) >> np.uint64(32))
-            order[n], order[place] = order[place], order[n]
-            for k in range(systems):
-                score = columns[order[n], k]
-                present = score == score
-                sums[k] += score if present else 0.0
-                counts[k] += present
-                means[k] = sums[k] / counts[k]
-            held[n] += _is_kept(means, groups, tie, allowed, ranking)
-
-
-@compiled
-def _is_kept(means: Floats, groups: Integers, tie: float, allowed: int, order: Integers) -> bool:
-    """Whether at most `allowed` pairs of different groups are out of order or tied; False without every mean."""
-    lost = 0
-    for k in range(means.size):
-        if means[k] != means[k]:
-            return False
-        place, before = k, k
-        # Sorted by falling mean, so everything before the first clear gap is clear too.
-        while before > 0 and not means[order[before - 1]] - means[k] > tie:
-            before -= 1
-            lost += groups[order[before]] != groups[k]
-            if lost > allowed:
-                return False
-            if means[order[before]] < means[k]:
-                order[place] = order[before]
-                place = before
-        order[place] = k
-    return True
