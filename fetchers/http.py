@@ -182,7 +182,7 @@ class HttpFetcher(Fetcher):
             if response.status in _REDIRECTS and "Location" in response.headers:
                 return _target(url, response.headers["Location"])
             if response.status in (429, 503):
-                turn.come_back(retry_after(response.headers.get("Retry-After")) or 0.0)
+                turn.come_back(retry_after(response.headers.get("Retry-After"), time()) or 0.0)
             failure = status_failure(response.status, response.reason or "")
             if failure is not None:
                 raise failure

@@ -1,10 +1,11 @@
 """Politeness: who may ask a site, and when."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC
 from email.utils import parsedate_to_datetime
-from time import time
 
 from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.limits import Limits
@@ -12,6 +13,7 @@ from adjudge.fetchers.limits import Limits
 __all__ = ["Turn", "Turns", "retry_after"]
 
 _MANY_SITES = 4096
+_SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 class Turn:
@@ -100,14 +102,21 @@ class _Site:
         return self.users > 0 or now < max(self.next_at, self.closed_until)
 
 
-def retry_after(header: str | None) -> float | None:
-    """Seconds that a Retry-After header asks for, given as such or as a date; None if it does not say."""
-    if header is None:
+def retry_after(value: str | None, now: float) -> float | None:
+    """Seconds to wait by a Retry-After header (RFC 9110, 10.2.3), given in seconds or as an HTTP date.
+
+    None if it says neither. `now` is in seconds since the epoch. A date in the past is 0, one without a zone is UTC;
+    a number of seconds is at most 1e9.
+    """
+    if value is None:
         return None
-    text = header.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
+    text = value.strip()
+    if _SECONDS.fullmatch(text):
+        return min(float(text), 1e9)
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time())
-    except (ValueError, OverflowError):
+        until = parsedate_to_datetime(text)
+        if until.tzinfo is None:
+            until = until.replace(tzinfo=UTC)
+        return max(0.0, until.timestamp() - now)
+    except (TypeError, ValueError, OverflowError, IndexError):
         return None

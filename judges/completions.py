@@ -4,7 +4,7 @@ Nothing is sent or received here. What a server says is untrusted: it is decoded
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Annotated, TypeVar
 
@@ -23,7 +23,7 @@ A = TypeVar("A", bound=Answer)
 
 COMPLAINT_CHARS = 2_000
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
-_SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?")
+_SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _MAX_TOKENS_COUNTED = 2**30 - 1  # two of them added are still 32 bits
 
 
@@ -199,17 +199,18 @@ def complaint(body: bytes) -> str:
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Seconds to wait by a Retry-After header, given in seconds or as an HTTP date; None if it says nothing.
+    """Seconds to wait by a Retry-After header (RFC 9110, 10.2.3), given in seconds or as an HTTP date.
 
-    `now` is in seconds since the epoch. A date in the past is 0.
+    None if it says neither. `now` is in seconds since the epoch. A date in the past is 0, one without a zone is UTC;
+    a number of seconds is at most 1e9.
     """
     if value is None:
         return None
-    value = value.strip()
-    if _SECONDS.fullmatch(value):
-        return float(value)
+    text = value.strip()
+    if _SECONDS.fullmatch(text):
+        return min(float(text), 1e9)
     try:
-        until: datetime = parsedate_to_datetime(value)
+        until = parsedate_to_datetime(text)
         if until.tzinfo is None:
             until = until.replace(tzinfo=UTC)
         return max(0.0, until.timestamp() - now)
