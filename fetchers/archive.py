@@ -116,7 +116,7 @@ def write_parquet(pages: Iterable[Page], path: str | Path) -> None:
 
 
 def read_parquet(path: str | Path) -> Iterator[Page]:
-    """The pages of a file that `write_parquet` made. Raises SnapshotError if it is none."""
+    """The pages of a file that `write_parquet` made. Raises SnapshotError for any other file."""
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(_BATCH):
@@ -180,5 +180,5 @@ def _new_snapshot(folder: str | Path) -> Path:
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     if (root / INDEX).exists():
-        raise SnapshotError(f"{root} already holds a snapshot")
+        raise SnapshotError(f"{root} already holds a snapshot; choose another folder")
     return root

@@ -41,7 +41,7 @@ async def receive(pieces: AsyncIterator[bytes], encoding: str, max_bytes: int) -
             if more:
                 await asyncio.sleep(0)  # one small piece may hold a thousand large ones
     if not decoder.complete:
-        raise Failure("page_server_error", "its encoding ends in the middle", again=True)
+        raise Failure("page_server_error", "its content encoding is cut short", again=True)
     return Body(bytes(content), digest.hexdigest())
 
 
@@ -76,7 +76,7 @@ class _Inflate:
         try:
             decoded = self._stream.decompress(data, _PIECE)
         except zlib.error as error:
-            raise Failure("page_server_error", f"its encoding is broken: {error}") from None
+            raise Failure("page_server_error", f"its content encoding is corrupt: {error}") from None
         rest = self._stream.unconsumed_tail or self._stream.unused_data
         return decoded, rest, bool(rest) or len(decoded) == _PIECE
 
@@ -87,4 +87,4 @@ def _decoder(encoding: str) -> _Plain | _Inflate:
         return _Plain()
     if name in ("gzip", "x-gzip", "deflate"):
         return _Inflate()
-    raise Failure("page_unsupported", f"encoded as {name[:40]!r}, which was not asked for")
+    raise Failure("page_unsupported", f"content encoding {name[:40]!r} was not requested")

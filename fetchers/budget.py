@@ -8,7 +8,7 @@ __all__ = ["Budget"]
 
 
 class Budget:
-    """So many seconds for a page's requests together; waiting between them is free."""
+    """The seconds that all requests of a page may take together; waiting between them is free."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -26,6 +26,6 @@ class Budget:
         except TimeoutError:
             if not expiry.expired():
                 raise
-            raise TimeoutError(f"not there within {self._seconds:g} s") from None
+            raise TimeoutError(f"not received within {self._seconds:g} s") from None
         finally:
             self._left = max(0.0, self._left - (clock() - started))

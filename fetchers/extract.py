@@ -80,7 +80,7 @@ def _resiliparse(source: str, *, main_content: bool) -> str:
 
 
 def _pdf(body: bytes) -> Extraction:
-    import pypdfium2  # most pages are no PDF
+    import pypdfium2  # most pages are not PDFs
 
     try:
         document = pypdfium2.PdfDocument(io.BytesIO(body))

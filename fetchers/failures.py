@@ -1,6 +1,6 @@
-"""One attempt at a page that came to nothing, and where foreign exceptions get their reason.
+"""A failed attempt at a page, and where foreign exceptions get their reason.
 
-A failure says whether another attempt can help. It never leaves the fetcher: a page is made of it.
+A failure says whether another attempt can help. It never leaves the fetcher, which turns it into a page.
 """
 
 import socket
@@ -16,7 +16,7 @@ __all__ = ["Failure", "boundary", "status_failure"]
 
 
 class Failure(Exception):
-    """Why an attempt came to nothing. `again`: another one may do better."""
+    """Why an attempt failed. `again`: another attempt may succeed."""
 
     def __init__(self, reason: PageReason, detail: str, *, again: bool = False) -> None:
         super().__init__(detail)
@@ -31,13 +31,13 @@ def boundary() -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise Failure("page_timeout", str(error) or "not there in time") from error
+        raise Failure("page_timeout", str(error) or "not received in time") from error
     except aiohttp.ClientSSLError as error:
         raise Failure("page_server_error", f"TLS: {error}") from error
     except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
         raise _connection_failure(error) from error
     except aiohttp.ClientError as error:
-        raise Failure("page_server_error", f"not HTTP as it should be: {error}") from error
+        raise Failure("page_server_error", f"invalid HTTP: {error}") from error
     except UnicodeError as error:
         raise Failure("page_gone", f"no such host name: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Equal work asked for at the same time is done once."""
+"""Equal work requested at the same time is done once."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[K, T]):
-    """Work in flight, by key: whoever asks for the same key shares it. Work that nobody waits for is cancelled."""
+    """Work in flight, by key: all callers with the same key share it. Work that nobody waits for is cancelled."""
 
     def __init__(self) -> None:
         self._tasks: dict[K, tuple[asyncio.Task[T], int]] = {}

@@ -1,8 +1,8 @@
-"""Where a URL out of a report may lead: the public web, and nowhere inside.
+"""Where a URL from a report may lead: to the public web, never into a private network.
 
-Two gates. `Guard.check` sees each URL before it is asked for, redirects included: credentials, port, and the
+Two gates. `Guard.check` sees each URL before it is requested, redirects included: credentials, port, and the
 address if the host is one. `Guard.socket` sees each address at the moment it is connected to, so that a name
-server's second answer counts for nothing. The resolver between them drops addresses that would be refused.
+server's second answer cannot get around it. The resolver between them drops addresses that would be refused.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class Blocked(OSError):
 
 
 def is_public(address: str) -> bool:
-    """Whether a literal IPv4 or IPv6 address belongs to the open internet; False for what is none.
+    """Whether a literal IPv4 or IPv6 address belongs to the open internet; False for any other text.
 
     Addresses that carry an IPv4 address (mapped, NAT64) are judged by it; 6to4 and Teredo are refused.
     """
@@ -147,7 +147,7 @@ class Guard:
         except MalformedURL as error:
             raise ValueError(f"allow: {entry!r} {error}; {expected}") from None
         if parts.userinfo or parts.target != "/":
-            raise ValueError(f"allow: {entry!r} is no address; {expected}")
+            raise ValueError(f"allow: {entry!r} is not an address; {expected}")
         has_port = entry.rpartition("]")[2].count(":") == 1
         return [(parts.host, parts.port)] if has_port else [(parts.host, port) for port in self._ports]
 

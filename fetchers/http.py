@@ -49,8 +49,8 @@ class Fetched(NamedTuple):
 class HttpFetcher(Fetcher):
     """Reads live URLs. Cheap to make; processes and connections begin with the first page.
 
-    `allow` and `ports`: see `Guard`. `contact` (a URL or an address) stands in the user agent, so that a
-    site's owner can complain. `robots` obeys robots.txt. `resolve` replaces the system's resolver.
+    `allow` and `ports`: see `Guard`. `contact` (a URL or an email address) is sent in the user agent, so
+    that a site's owner can complain. `robots` obeys robots.txt. `resolve` replaces the system's resolver.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class HttpFetcher(Fetcher):
     async def _ask_again(
         self, journey: "_Journey", delay: float, held: AsyncExitStack
     ) -> "_Document | NormalURL":
-        """`_ask` until it works or another attempt cannot help."""
+        """`_ask` until it succeeds or another attempt cannot help."""
         for attempt in range(self._limits.retries + 1):
             try:
                 return await self._ask(journey, delay, held)
@@ -235,7 +235,7 @@ class HttpFetcher(Fetcher):
 
 
 class _Journey:
-    """A page on its way: where it has got to, and the time it has left."""
+    """A page being fetched: its current URL, and the time it has left."""
 
     def __init__(self, url: NormalURL, budget: Budget) -> None:
         self.url = url

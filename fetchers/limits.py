@@ -1,4 +1,4 @@
-"""How much a fetcher may take: small values that say their units."""
+"""How much a fetcher may take: small values with their units."""
 
 import os
 from math import inf
@@ -27,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     retry_after: float = 30.0
     """Longest Retry-After that is waited for, in seconds; a site that asks for more fails at once."""
     workers: int | None = None
-    """Extraction processes; None: one a core that this process may use, and for "fast" one more, which fills the
+    """Extraction processes; None: one per core that this process may use, and for "fast" one more, which fills the
     gaps between such short pieces of work."""
 
     def __post_init__(self) -> None:

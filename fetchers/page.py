@@ -1,7 +1,6 @@
 """What a citation points at, read or failed, with the same fields either way.
 
-A URL's failure is data, never an exception. Its reason says whose doing it was (design.md, "Failures are
-rows"):
+A URL's failure is data, never an exception. Its reason says whose doing it was:
 
 =====================  ==============  ==================================================================
 reason                 cause           what happened
@@ -14,13 +13,13 @@ page_server_error      infrastructure  5xx, 401, 403, 429 and any other refusal 
 page_not_in_snapshot   infrastructure  the frozen pages do not hold this URL
 page_unsupported       infrastructure  not a text we read (an image, an archive, an encrypted PDF), larger
                                        than the byte limit, a PDF without text, a page that breaks the
-                                       parser, or one that robots.txt keeps to itself
-page_gone              report          404, 410, or a name that no server has
-page_blocked           report          refused by the guard: where it leads no report may send us
+                                       parser, or one that robots.txt disallows
+page_gone              report          404, 410, or a host name that does not exist
+page_blocked           report          refused by the guard: a report may not send us there
 citation_malformed     report          not a usable http or https URL
 =====================  ==============  ==================================================================
 
-What says nothing about the report is infrastructure: a paywall, a bot check and a server's bad day look alike
+Whatever says nothing about the report is infrastructure: a paywall, a bot check and a server's bad day look alike
 from here, and none of them shows that the citation is wrong.
 """
 
@@ -47,7 +46,7 @@ MAX_DETAIL = 300
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """One URL as it was found. A failed page has the same fields, empty where nothing was learnt."""
+    """One URL as it was found. A failed page has the same fields, empty where nothing is known."""
 
     url: str
     """The URL in its normal form (`fetchers.urls`); as it was given if it has none."""

@@ -34,14 +34,14 @@ class Unextracted(Exception):
 
 
 class PoolError(RuntimeError):
-    """Worker processes do not start: the installation is broken, not a page."""
+    """Worker processes do not start: the installation is at fault, not a page."""
 
 
 class ExtractorPool:
     """At most `workers` processes, started when first needed, each reading one body at a time.
 
     A worker that exceeds `seconds` on one page is killed; one that died or grew beyond 1 GiB is replaced. A page
-    that kills two workers is given up.
+    that kills two workers is abandoned.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ExtractorPool:
 
 
 class _Worker(asyncio.SubprocessProtocol):
-    """A process and the one answer that it owes, if any: no stream and no task of its own, a page is too short."""
+    """A process and the answer it owes, if any. It has no stream and no task: a page is too short to pay for them."""
 
     _transport: asyncio.SubprocessTransport
     _stdin: asyncio.WriteTransport

@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309), for those who want it obeyed."""
+"""robots.txt (RFC 9309), for users who want it obeyed."""
 
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
@@ -26,7 +26,7 @@ class Robots:
         self._flight: SingleFlight[str, Protego] = SingleFlight()
 
     async def delay(self, url: NormalURL) -> float:
-        """Seconds that the site wants between requests. Raises Failure if it keeps `url` to itself."""
+        """Seconds that the site wants between requests. Raises Failure if it disallows `url`."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         rules = self._rules.get(origin)
@@ -36,11 +36,11 @@ class Robots:
                 del self._rules[next(iter(self._rules))]
             self._rules[origin] = rules
         if not rules.can_fetch(url, self._agent):
-            raise Failure("page_unsupported", "robots.txt keeps it from robots")
+            raise Failure("page_unsupported", "robots.txt disallows it")
         return min(rules.crawl_delay(self._agent) or 0.0, _MAX_DELAY)
 
     async def close(self) -> None:
-        """Forget what is being read."""
+        """Cancel what is being read."""
         await self._flight.close()
 
     async def _read(self, address: NormalURL) -> Protego:
@@ -48,7 +48,7 @@ class Robots:
             body = await self._download(address)
         except Failure as failure:
             if failure.again or failure.reason == "page_timeout":
-                raise  # a site that cannot be asked allows nothing (RFC 9309 2.3.1.4)
+                raise  # an unreachable robots.txt disallows everything (RFC 9309 2.3.1.4)
             return _rules("")
         return _rules(body[:_MAX_BYTES].decode("utf-8", "replace"))
 

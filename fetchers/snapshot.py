@@ -1,6 +1,6 @@
 """Frozen pages: a folder read in place of the network, with the same extraction as live pages.
 
-The folder holds `index.jsonl`, one JSON object a line for each page (`Entry`), and the files that it names.
+The folder contains `index.jsonl`, one JSON object per line and page (`Entry`), and the files that it names.
 """
 
 import asyncio
@@ -184,7 +184,7 @@ def _index(folder: Path) -> dict[NormalURL, Entry]:
             url = normalise_url(entry.url)
             _check(entry, root)
             if entries.setdefault(url, entry) != entry:
-                raise SnapshotError(f"{url} is there twice")
+                raise SnapshotError(f"{url} is listed twice")
         except MalformedURL as error:
             raise SnapshotError(f"{path}:{number}: the URL {error}") from None
         except (msgspec.MsgspecError, ValueError) as error:

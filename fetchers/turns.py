@@ -1,4 +1,4 @@
-"""Politeness: who may ask a site, and when."""
+"""Politeness: which request to a site may be sent, and when."""
 
 import asyncio
 import re
@@ -36,7 +36,7 @@ class Turn:
             self._site.line.release()
 
     def come_back(self, seconds: float) -> None:
-        """The site wants no request for so long."""
+        """Send the site no request for `seconds`."""
         until = asyncio.get_running_loop().time() + seconds
         self._site.closed_until = max(self._site.closed_until, until)
 
@@ -50,9 +50,9 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, name: str, delay: float = 0.0) -> AsyncIterator[Turn]:
-        """A turn at the site `name`, which lasts as long as the block. `delay` may lengthen the limit's.
+        """A turn at the site `name` for as long as the block lasts. A longer `delay` overrides the limit's.
 
-        Raises Failure if the site wants to be left alone for longer than `retry_after`.
+        Raises Failure if the site accepts no requests for longer than `retry_after`.
         """
         site = self._site(name)
         site.users += 1
@@ -73,7 +73,9 @@ class Turns:
             while (now := clock()) < (start := max(site.next_at, site.closed_until)):
                 if site.closed_until - now > self._limits.retry_after:
                     wait = site.closed_until - now
-                    raise Failure("page_server_error", f"the site wants to be left alone for {wait:.0f} s")
+                    raise Failure(
+                        "page_server_error", f"the site accepts no requests for {wait:.0f} s (Retry-After)"
+                    )
                 await asyncio.sleep(start - now)
         except BaseException:
             site.line.release()

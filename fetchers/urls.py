@@ -1,6 +1,6 @@
 """One spelling for each URL: what is equal after normalisation is fetched once.
 
-Reads URLs the way browsers do (WHATWG URL Standard), so that the host that is checked is the host that is
+Reads URLs the way browsers do (WHATWG URL Standard), so that the host that is checked is the one that is
 connected to: backslashes are slashes, tabs and newlines vanish, and every way to write an IPv4 address
 (`2130706433`, `0x7f.1`, `0177.0.0.1`, full-width digits) becomes the dotted one.
 """
@@ -111,9 +111,9 @@ def join_url(base: NormalURL, location: str) -> NormalURL:
 
 
 def site_of(url: str) -> str:
-    """The host whose patience `url` draws on. Raises MalformedURL.
+    """The site that `url` belongs to, for limits per site. Raises MalformedURL.
 
-    Without a leading "www.": the two names often redirect to each other and mostly are one server.
+    Without a leading "www.": the two names often redirect to each other and are mostly one server.
     """
     return split_url(url).host.removeprefix("www.")
 

@@ -19,7 +19,7 @@ from adjudge.fetchers.frames import LENGTH, Extractor, Job, Reply
 
 __all__ = ["main"]
 
-# Until a garbage collection: a page makes tens of thousands, of which hardly any are in cycles.
+# Objects before a garbage collection: a page makes tens of thousands, of which hardly any are in cycles.
 _NEW_OBJECTS = 50_000
 # What parsers raise on broken input. Anything else ends the process, which is the outer boundary.
 _PARSER_ERRORS = (
@@ -37,7 +37,7 @@ _PARSER_ERRORS = (
 
 def main(extractor: Extractor, address_space: int) -> None:
     """Answer jobs until stdin ends. `address_space` is a limit in bytes."""
-    # Out of Ctrl-C's reach; a session of its own would be scheduled apart from its parent's. Not every event loop can
+    # Out of Ctrl-C's reach; its own session would be scheduled apart from its parent's. Not every event loop can
     # start a process in a group of its own: uvloop, which Ray takes where it is installed, cannot.
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -55,7 +55,7 @@ def main(extractor: Extractor, address_space: int) -> None:
     _send(sink, b"")
     while header := source.read(LENGTH.size):
         job = decoder.decode(source.read(LENGTH.unpack(header)[0]))
-        # The parent kills a worker that is late; the alarm is for when there is no parent any more.
+        # The parent kills a worker that is late; the alarm is for when the parent has died.
         signal.setitimer(signal.ITIMER_REAL, job.seconds + 1.0)
         reply = _answer(job, extractor)
         signal.setitimer(signal.ITIMER_REAL, 0.0)
@@ -88,7 +88,7 @@ def _send(sink: BinaryIO, payload: bytes) -> None:
 
 
 def _silence() -> None:
-    """Nothing a library prints may end up between two frames."""
+    """Keep anything that a library prints out of the frames."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)

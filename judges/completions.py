@@ -28,11 +28,11 @@ _MAX_TOKENS_COUNTED = 2**30 - 1  # two of them added are still 32 bits
 
 
 class BrokenReply(ValueError):
-    """A reply with status 200 is no chat completion; the message says where."""
+    """A reply with status 200 is not a chat completion; the message says where."""
 
 
 class Form(msgspec.Struct):
-    """What all questions with one answer schema send alike: the schema, encoded once, and its tokens.
+    """What all questions with one answer schema share: the schema, encoded once, and its tokens.
 
     `constrained` turns False for good when the server refuses to constrain this schema.
     """
@@ -148,7 +148,7 @@ _DECODER = msgspec.json.Decoder(_Completion)
 
 
 def completion(body: bytes | None) -> Completion:
-    """The reply in `body` (None: one too large to be read). Raises BrokenReply if it is none."""
+    """The chat completion in `body` (None: too large to be read). Raises BrokenReply for anything else."""
     if body is None:
         raise BrokenReply("too large")
     try:
@@ -183,9 +183,9 @@ _COMPLAINT = msgspec.json.Decoder(_Complaint)
 
 
 def complaint(body: bytes) -> str:
-    """What a reply that is no success says was wrong, at most 2,000 characters.
+    """The error message of a failed reply, at most 2,000 characters.
 
-    Only what the server itself says, if that can be told: the rest of such a body may repeat the request.
+    Only the server's own message where it can be found: the rest of such a body may repeat the request.
     """
     try:
         found = _COMPLAINT.decode(body)

@@ -1,7 +1,7 @@
-"""What stops a run: a failure of the judge as a whole. One question's is a reply with a reason."""
+"""What stops a run: a failure of the judge as a whole. A failure of one question is a reply with a reason."""
 
 __all__ = ["JudgeError"]
 
 
 class JudgeError(RuntimeError):
-    """A judge that cannot be used at all; the message names it and says how to mend it."""
+    """A judge that cannot be used at all; the message names it and says what to do."""

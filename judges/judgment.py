@@ -59,7 +59,9 @@ class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 class Judgment(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     """A reply with its identity; a row of the store.
 
-    `key` and `group` are 16 bytes (design.md, the records); `written_at` is microseconds since the epoch, UTC.
+    `key` is the blake2b-128 of everything that decides the answer (judge, sampling, prompts, schema, context, the
+    question's fields, repeat), `group` that of the context; 16 bytes each. `written_at` is microseconds since the
+    epoch, UTC.
     """
 
     key: bytes
@@ -80,7 +82,7 @@ class Judgment(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """How a question is asked: its key (the seed derives from it), repeat, priority (lower first) and deadline.
 
-    `deadline` is in seconds of the event loop's clock, None for none.
+    `deadline` is in seconds of the event loop's clock; None: no deadline.
     """
 
     key: bytes

@@ -1,8 +1,8 @@
 """The embedded judge: deterministic, model-free, a baseline and not a judge of quality.
 
-It sees words, numbers and names, and nothing of meaning: paraphrase looks unsupported to it, and a fluent
-falsehood made of a page's own words looks supported. It is there so that everything runs at once, without a
-model, and so that every other judge has a floor to be compared with. Each question type that it can answer has
+It sees words, numbers and names, but not meaning: paraphrase looks unsupported to it, and a fluent
+falsehood made of a page's own words looks supported. It exists so that everything runs out of the box, without
+a model, and so that every other judge has a baseline to be compared with. Each question type that it can answer has
 a `lexical()` built from the helpers here.
 """
 
@@ -123,8 +123,8 @@ class Support(msgspec.Struct, frozen=True):
     """How well a text backs a statement.
 
     `overlap` is the share of its terms, weighted by idf, that the best window holds (0..1); `figures` the share of the
-    figures and `names` of the names it states that the text has anywhere (None where it states none). Years are no
-    figures here: statements name the years of their sources.
+    figures and `names` of the names it states that the text has anywhere (None where it states none). Years do not
+    count as figures: statements name the years of their sources.
     """
 
     overlap: float
@@ -133,19 +133,19 @@ class Support(msgspec.Struct, frozen=True):
 
     @property
     def verdict(self) -> Literal["supported", "unsupported"]:
-        """Supported as a whole: at least half of the words stand together, and most of the figures are there; names tip
+        """Supported as a whole: at least half of the words stand together, and most of the figures are there.
 
-        the balance.
+        Names tip the balance.
         """
         named = 0.0 if self.names is None else 0.1 * (self.names - 0.5)
         return "supported" if self._agrees and self.overlap + named >= _WHOLLY else "unsupported"
 
     @property
     def partly(self) -> Literal["supported", "unsupported"]:
-        """Supported at least in part (semantics.md, FACT 4): far fewer of the words will do.
+        """Supported at least in part, which FACT counts as supported: far fewer of the words are enough.
 
-        `_PARTLY` is the middle of the range with the best Cohen's kappa on one real report (82 judged pairs); what it
-        is worth on others is printed by `benchmarks/lexical_agreement.py`.
+        `_PARTLY` is the middle of the range with the best Cohen's kappa on one real report (82 judged pairs); its
+        agreement on other reports is printed by `benchmarks/lexical_agreement.py`.
         """
         return "supported" if self._agrees and self.overlap >= _PARTLY else "unsupported"
 
@@ -217,7 +217,7 @@ def has_content(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def passages(text: str) -> Passages:
-    """`Passages` of `text`, kept for the last 256 texts."""
+    """`Passages` of `text`, cached for the last 256 texts."""
     return Passages(text)
 
 

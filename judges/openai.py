@@ -1,6 +1,6 @@
 """The judge behind any OpenAI-compatible server: vLLM, SGLang, llama.cpp and the hosted ones.
 
-What one question meets becomes a reply with a reason; what every question would meet is a `JudgeError`:
+A failure of one question becomes a reply with a reason; one that every question would meet is a `JudgeError`:
 
 =====================================  ===============================================================
 no connection, 408, 425, 429, 5xx      asked again after a wait; then judge_unavailable
@@ -11,7 +11,7 @@ the caller's deadline                  deadline, wherever the question is by the
 4xx about a content filter             judge_refused
 401, 402, 403, 404, 405, redirections  JudgeError
 any other 4xx                          judge_unsupported, its text what the server said
-200 with no chat completion            judge_unparseable
+200 without a chat completion          judge_unparseable
 cut off at its token limit             asked again as it was; answer_truncated if cut off again
 =====================================  ===============================================================
 """
@@ -57,12 +57,12 @@ _FORMAT = re.compile(
     r"response.?format|json.?schema|structured.?output|guided.?(json|decoding)|grammar", re.IGNORECASE
 )
 _FILTERED = re.compile(r"content.?(filter|policy|management policy)", re.IGNORECASE)
-_MEND = {
+_FIXES = {
     401: "set the environment variable KEY to a key that it accepts",
-    402: "its account has no credit left",
+    402: "add credit to its account",
     403: "the key in the environment variable KEY may not use this model",
-    404: "check the model's name, and that the URL is what /chat/completions follows, mostly ending in /v1",
-    405: "check that the URL is what /chat/completions follows, mostly ending in /v1",
+    404: "check the model's name, and that the URL is the part before /chat/completions, mostly ending in /v1",
+    405: "check that the URL is the part before /chat/completions, mostly ending in /v1",
 }
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     - `url` is the API's base, like `http://127.0.0.1:8000/v1`.
     - `api_key_env` names the environment variable that holds the key; without it, no authorisation is sent.
-    - `revision` and `quantization` tell apart what goes by one model name.
+    - `revision` and `quantization` tell apart models of the same name.
     - `max_in_flight` requests are open at once.
     - `connect_timeout_s` bounds connecting, `timeout_s` a request from sending to the last byte. Waiting for
       a slot counts in neither.
@@ -99,7 +99,7 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Received(msgspec.Struct, frozen=True):
-    """What came of one request: a status and a body (None: too large), or no status and a `failure`."""
+    """The result of one request: a status and a body (None: too large), or no status and a `failure`."""
 
     seconds: float
     status: int = 0
@@ -183,7 +183,7 @@ class OpenAIJudge:
             return Reply(reason="deadline")
 
     async def _answer(self, question: Question[A], seed: int) -> Reply[A]:
-        """One answer; if it was cut off, that of the identical request sent again."""
+        """One answer; if it was cut off, the answer to the identical request sent again."""
         reply = await self._ask(question, seed)
         if reply.reason != "answer_truncated":
             return reply
@@ -204,7 +204,7 @@ class OpenAIJudge:
         return self._reply(question, form, received)
 
     async def _send(self, body: bytes) -> _Received:
-        """What the server says in the end, transient failures asked again after a wait."""
+        """The server's final reply; transient failures are retried after a wait."""
         for attempt in range(self._config.retries):
             received = await self._post(body)
             if not received.is_transient:
@@ -245,7 +245,7 @@ class OpenAIJudge:
     def _reply(self, question: Question[A], form: Form, received: _Received) -> Reply[A]:
         if 200 <= received.status < 300:
             return self._read(question, form, received)
-        if received.status in _MEND or 300 <= received.status < 400:
+        if received.status in _FIXES or 300 <= received.status < 400:
             raise self._fatal(received)
         return Reply(reason=_reason(received), text=received.said, seconds=received.seconds)
 
@@ -262,16 +262,16 @@ class OpenAIJudge:
         )
 
     def _fatal(self, received: _Received) -> JudgeError:
-        known = _MEND.get(received.status, "check that the URL is that of an OpenAI-compatible API")
-        mend = known.replace("KEY", self._config.api_key_env)
+        known = _FIXES.get(received.status, "check that the URL is that of an OpenAI-compatible API")
+        fix = known.replace("KEY", self._config.api_key_env)
         said = " ".join(received.said.split())[:300]
         return JudgeError(
-            f"{self._url}, model {self._config.model}: status {received.status} ({said}); {mend}"
+            f"{self._url}, model {self._config.model}: status {received.status} ({said}); {fix}"
         )
 
 
 def _reason(received: _Received) -> JudgeReason:
-    """Why a question that met no success, and nothing that stops the run, is unscored."""
+    """Why a question that failed without stopping the run is unscored."""
     if received.failure is not None:
         return received.failure
     if received.is_transient:
@@ -299,17 +299,17 @@ def _endpoint(base: str) -> URL:
     except ValueError as error:
         raise JudgeError(f"judge url {base!r}: {error}") from error
     if url.scheme not in ("http", "https") or not url.host:
-        raise JudgeError(f"judge url {base!r}: write it like http://127.0.0.1:8000/v1")
+        raise JudgeError(f"judge url {base!r}: must look like http://127.0.0.1:8000/v1")
     if url.user or url.password:
         raise JudgeError(
-            f"judge url on {url.host}: keep credentials out of it, put the key into the environment"
+            f"judge url on {url.host}: remove the credentials and put the key into the environment"
         )
     return (url / "chat" / "completions").with_query(url.query)
 
 
 def _api_key(variable: str) -> str:
-    """The key in the environment, empty for none."""
+    """The key in the environment; empty if there is none."""
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise JudgeError(f"environment variable {variable}: holds characters that no key has")
+        raise JudgeError(f"environment variable {variable}: contains characters that are invalid in a key")
     return key

@@ -28,7 +28,7 @@ class PanelJudge:
     """Asks all `members` and combines their answers by `combination`.
 
     The reply's text is JSON: each member's answer by its name, and `agreement`, the share of pairs of members that
-    give the same value, over all fields that are no free text. Usage is the sum, seconds the slowest member's.
+    give the same value, over all fields except free text. Usage is the sum, seconds the slowest member's.
     """
 
     def __init__(self, members: Sequence[Judge], combination: Combination = "median") -> None:
@@ -93,7 +93,7 @@ def combined(
 
 
 class _Free:
-    """What is not combined: each member's own."""
+    """A field that is not combined: each member's own value."""
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values

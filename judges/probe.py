@@ -1,4 +1,4 @@
-"""The smallest question: is anybody there, and does it keep to the form?"""
+"""The smallest question: does the judge answer, and in the required form?"""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ class Probe(Question[Ready], frozen=True, kw_only=True):
 
     @classmethod
     def make(cls) -> "Probe":
-        """The one probe there is."""
+        """The only probe."""
         return cls(context=Context.of(note="This is a test of the connection."))
 
     def lexical(self) -> Ready:

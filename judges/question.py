@@ -29,7 +29,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 Choice = Annotated[float, msgspec.Meta(extra_json_schema={"choice": True})]
-"""A number that must be one of the question's own `options`: for answers whose allowed values the data decides."""
+"""A number that must be one of the question's own `options`, where the data decides which values are allowed."""
 
 A = TypeVar("A", bound=Answer)
 
@@ -50,7 +50,7 @@ class Media(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """What a judge must take to be shown it: "image", "audio" or "video"."""
+        """The kind of media that a judge must accept to be shown it: "image", "audio" or "video"."""
         return self.type.partition("/")[0]
 
 
@@ -147,7 +147,7 @@ def numbered(count: int) -> tuple[str, ...]:
 
 
 def _canonical(value: object) -> object:
-    """Text as bytes, so that lone surrogates have a key too."""
+    """Text as bytes, lone surrogates included."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     return [_canonical(item) for item in value] if isinstance(value, tuple) else value
@@ -155,7 +155,7 @@ def _canonical(value: object) -> object:
 
 def _shown(value: object) -> str:
     if isinstance(value, tuple):
-        # Indented, a line of an item is no further item.
+        # Indented, so that a line inside an item does not look like another item.
         items = ("\n    ".join(str(item).splitlines()) for item in value)
         return "\n".join(f"{key}: {item}" for key, item in zip(numbered(len(value)), items, strict=True))
     return str(value)

@@ -1,9 +1,9 @@
-"""Who is sent to a judge next, so that its prefix cache is used: questions about one context go together.
+"""Which question is sent to a judge next, so that its prefix cache is used: questions about one context go together.
 
 What waits is grouped by context. Of a cold context one question, the leader, goes first; its followers wait until the
 leader's prompt is in the cache. A context is begun only when everything about the contexts already begun fits into the
 cache beside it, so that a cache for few contexts is not thrashed. Lower priorities go first, whatever the context. No
-question waits longer than a stated bound: then it goes, and with it all that wait for its context.
+question waits longer than a stated bound: then it is sent, together with all that wait for its context.
 
 Followers get ready (their prompts are made, say) while their leader warms the cache, so that they can go together.
 """
@@ -19,7 +19,7 @@ __all__ = ["ContextQueue", "Turn"]
 
 
 class Turn:
-    """A question that was sent. Whoever sent it says with `warm` that its prompt is in the cache."""
+    """A question that was sent. Its sender calls `warm` once its prompt is in the cache."""
 
     def __init__(self, queue: "ContextQueue", group: "_Group") -> None:
         self._queue = queue
@@ -144,7 +144,7 @@ class ContextQueue:
             await asyncio.shield(self._idle)
 
     def resume(self) -> None:
-        """Send again, what is overdue first."""
+        """Send again, overdue questions first."""
         self._paused = False
         for group in list(self._groups.values()):
             if any(entry.overdue and not entry.go.done() for entry in group.waiting):
@@ -241,7 +241,7 @@ class ContextQueue:
         return cold.group
 
     def _coldest(self) -> _Ranked | None:
-        """The first in rank of the groups not yet begun."""
+        """The first in rank among the groups not yet begun."""
         while self._cold:
             found = self._cold[0]
             entry = found.group.first()

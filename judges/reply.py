@@ -54,7 +54,7 @@ def read_reply(
 
 
 def _without_reasoning(text: str) -> str:
-    """`text` from the end of its reasoning on; reasoning that does not end is all there is, and no answer.
+    """`text` after its reasoning; a reply whose reasoning does not end has no answer.
 
     Templates often open the block in the prompt, so a reply may begin inside it.
     """

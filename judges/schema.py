@@ -1,7 +1,7 @@
 """Answer types as JSON schemas for constrained decoding, and replies back into answers.
 
 A reply is accepted if it is, as a whole, JSON of the answer type; inside a ```json fence; or from the first
-brace on (semantics.md, RACE 6). Nothing else is salvaged: no key is guessed, no number clipped.
+brace on. Nothing else is salvaged: keys are not guessed and numbers are not clipped.
 """
 
 import json
@@ -57,7 +57,7 @@ def json_schema(answer: type[Answer], count: int, analysis: bool, options: tuple
 
 
 class _Rules:
-    """Turns what msgspec says about a type into what a server can constrain, or says why not."""
+    """Turns msgspec's schema of a type into one that a server can constrain, or says why it cannot."""
 
     def __init__(self, definitions: Schema, count: int, analysis: bool, options: tuple[float, ...]) -> None:
         self._definitions = definitions
@@ -177,7 +177,7 @@ def _whole(value: float) -> float:
 
 
 def max_tokens(schema: Schema) -> int:
-    """A bound on the tokens of a valid answer: two a character of free text, one a character of the rest."""
+    """A bound on the tokens of a valid answer: two per character of free text, one per character of the rest."""
     return 16 + _longest(schema)
 
 
@@ -241,7 +241,7 @@ def decode(question: Question[A], text: str) -> A:
 
 
 def _in_fence(text: str) -> str:
-    """What the first fence holds, if it is one of JSON, else nothing."""
+    """The content of the first fence if it is a JSON fence, else nothing."""
     _, _, fenced = text.partition("```")
     kind, _, body = fenced.partition("\n")
     return body.partition("```")[0].strip() if kind.strip().lower() in ("", "json") else ""

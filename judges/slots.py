@@ -1,4 +1,4 @@
-"""How many may be at work at once, and who is next."""
+"""How many calls may run at once, and which is next."""
 
 import asyncio
 import heapq
@@ -8,7 +8,7 @@ __all__ = ["Slots"]
 
 
 class Slots:
-    """`total` slots, handed to who waits: by priority (lower first), then by arrival. One event loop."""
+    """`total` slots, given to callers: by priority (lower first), then by arrival. One event loop."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -17,7 +17,7 @@ class Slots:
         self._arrivals = count()
 
     async def acquire(self, priority: int = 0) -> None:
-        """Take a slot, waiting for one if need be. Whoever is cancelled while waiting holds none."""
+        """Take a slot, waiting for one if need be. A caller that is cancelled while waiting holds none."""
         if self._free > 0:
             self._free -= 1
             return
@@ -31,17 +31,17 @@ class Slots:
             raise
 
     def release(self) -> None:
-        """Give a slot back: to the first of those who still wait, else to whoever comes."""
+        """Give a slot back: to the first caller that still waits, else to the next that comes."""
         self._free += 1
         self._hand_out()
 
     @property
     def in_use(self) -> int:
-        """How many are taken: more than there are, for a while after there were made fewer."""
+        """How many are taken; more than `total` for a while after `total` was lowered."""
         return self.total - self._free
 
     def resize(self, total: int) -> None:
-        """Have `total` slots from now on. Those taken stay taken until they are given back."""
+        """Change the number of slots to `total`. Those taken stay taken until they are given back."""
         self._free += total - self.total
         self.total = total
         self._hand_out()

@@ -1,6 +1,6 @@
 """The judge inside this process: one vLLM engine that we own, answering by constrained decoding.
 
-What one question meets becomes a reply with a reason; what every question would meet is a `JudgeError`:
+A failure of one question becomes a reply with a reason; one that every question would meet is a `JudgeError`:
 
 =====================================  ===============================================================
 prompt and answer beyond the window    context_overflow, by the real tokenizer, before anything is sent
@@ -12,7 +12,7 @@ cut off at its token limit             asked again as it was; answer_truncated i
 vLLM cannot start, or its engine died  JudgeError
 =====================================  ===============================================================
 
-The engine is loaded when the first question comes: a run that is answered from the store needs none.
+The engine is loaded when the first question comes: a run that is answered from the store does not load it.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _KEYED = ("dtype", "hf_overrides", "kv_cache_dtype", "quantization", "tokenizer"
 class VLLMConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One model in one engine.
 
-    - `model` is a folder, or a name that vLLM can find. `revision` pins a name, and spares hashing a folder's weights.
+    - `model` is a folder, or a name that vLLM can find. `revision` pins a name, and avoids hashing a folder's weights.
     - `max_context` is the most tokens that prompt and answer may need, if less than the model's own limit.
     - `max_in_flight` questions are in the engine at once; none waits for its turn longer than `hold_s`.
     - `timeout_s` bounds a request from sending to the last token.
@@ -181,7 +181,7 @@ class VLLMJudge:
             return Reply(reason="judge_timeout", usage=ask.usage)
 
     def _estimate(self, question: Question[A], form: _Form, block: int) -> tuple[int, int]:
-        """About how many tokens of the cache the context takes, and how many the rest of the prompt and the answer."""
+        """Roughly how many tokens of the cache the context takes, and how many the rest of prompt and answer."""
         context = sum(_size(section.text) for section in question.context.sections)
         template = self._book.get(question.prompt, question.language).template
         rest = _size(template) + sum(map(_size, question.fields().values()))
@@ -220,7 +220,7 @@ class _Ask(Generic[A]):
         self._turn = turn
 
     async def sampled(self, temperature: float) -> Reply[A]:
-        """One answer; if it was cut off, that of the identical request sent again."""
+        """One answer; if it was cut off, the answer to the identical request sent again."""
         how = Sampling(
             seed=self._asked.seed,
             temperature=temperature,
@@ -258,5 +258,5 @@ class _Ask(Generic[A]):
 
 
 def _size(text: str) -> int:
-    """In bytes: a token is about as many of them in any language."""
+    """The size in bytes: a token takes about as many in any language."""
     return len(text.encode(errors="replace"))

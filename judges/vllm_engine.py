@@ -41,7 +41,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Generated(msgspec.Struct, frozen=True):
-    """What came back: text, why it ended, tokens spent, and the log probability of each label."""
+    """A reply: text, why it ended, tokens spent, and the log probability of each label."""
 
     text: str
     finish_reason: str
@@ -97,7 +97,7 @@ class VLLMEngine:
             raise JudgeError(f"judge: vLLM cannot load {model}: {said}") from error
 
     def tokens(self, messages: Sequence[Message]) -> list[int]:
-        """The prompt of `messages` by the model's chat template; text that spells a control token is no such token."""
+        """The prompt of `messages` by the model's chat template; spelled-out control tokens stay text."""
         template_error = importlib.import_module("jinja2").TemplateError
         said = [{**message, "content": self._control.sub(_split, message["content"])} for message in messages]
         try:

@@ -1,4 +1,4 @@
-"""Which model it is: a folder's files, hashed, or a name with its revision. Where the folder lies plays no part."""
+"""Which model it is: a folder's files, hashed, or a name with its revision. The folder's location does not matter."""
 
 import hashlib
 import logging
@@ -18,7 +18,7 @@ def identity_of(model: str, revision: str) -> tuple[str, str]:
     """A model's name for people, and its identity for keys.
 
     Of a folder all files that make the model are hashed: weights, configuration, tokenizer, chat template. With a
-    `revision` the weights are taken at its word. Raises JudgeError for a path where there is no folder.
+    `revision` the weights are not hashed. Raises JudgeError for a path where there is no folder.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():
@@ -37,7 +37,7 @@ def identity_of(model: str, revision: str) -> tuple[str, str]:
 def _digest(folder: Path, suffixes: frozenset[str]) -> str:
     files = sorted(path for path in folder.iterdir() if path.suffix in suffixes and path.is_file())
     if not files:
-        raise JudgeError(f"judge: {folder}: holds no model")
+        raise JudgeError(f"judge: {folder}: contains no model")
     digest = hashlib.blake2b(digest_size=16)
     with ThreadPoolExecutor() as threads:
         for path, found in zip(files, threads.map(_file_digest, files), strict=True):

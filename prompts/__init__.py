@@ -1,4 +1,4 @@
-"""The words a judge is shown: one Markdown file a question type and language, loaded and hashed.
+"""The words a judge is shown: one Markdown file per question type and language, loaded and hashed.
 
 A file `NAME.LANGUAGE.md` holds a template with placeholders `{{field}}`. Placeholders are filled in a single
 pass (`Prompt.fill`), so text that itself looks like a placeholder is never interpreted.
@@ -53,9 +53,9 @@ class PromptBook:
         self._overrides = {} if overrides is None else _overrides(overrides)
 
     def get(self, name: str, language: str, folder: Path = SHIPPED) -> Prompt:
-        """The prompt `name` in `language`, or in English where that language has none.
+        """The prompt `name` in `language`, or in English where it does not exist in that language.
 
-        `folder` is where a protocol from outside keeps its own prompts; those are not overridden. Raises PromptError
+        `folder` is where an external protocol keeps its own prompts; those are not overridden. Raises PromptError
         if there is no such file.
         """
         language = language if language in LANGUAGES else _FALLBACK
@@ -96,7 +96,7 @@ def _overrides(folder: Path) -> dict[str, Prompt]:
     for file in sorted(folder.glob("*.md")):
         if not _FILE_NAME.fullmatch(file.name) or not (SHIPPED / file.name).is_file():
             known = ", ".join(sorted(path.name for path in SHIPPED.glob("*.*.md")))
-            raise PromptError(f"{file}: overrides no shipped prompt; shipped are {known}")
+            raise PromptError(f"{file}: does not override a shipped prompt; the shipped ones are {known}")
         prompt, shipped = _load(file), _shipped(SHIPPED / file.name)
         if prompt.placeholders != shipped.placeholders:
             wanted = ", ".join(sorted(shipped.placeholders)) or "none"

@@ -1,4 +1,4 @@
-"""How a report becomes a score: one package a paper over shared parts; `kernels` for the numbers.
+"""How a report becomes a score: one package per paper over shared parts; `kernels` for the numbers.
 
 What a protocol of your own needs is here: `ScoringProtocol` says what it must have, `score(case, tools)` asks a
 `Question` through `Tools` and returns a `Scorecard`.

@@ -394,7 +394,7 @@ def test_invalid_urls_are_refused(url: str) -> None:
 def test_credentials_in_a_url_are_refused_without_showing_them() -> None:
     with pytest.raises(JudgeError, match="judge url on example") as raised:
         judge_of("http://user:pass@example.org/v1")
-    assert "pass" not in str(raised.value).replace("keep credentials", "")
+    assert "pass" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

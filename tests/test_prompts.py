@@ -87,7 +87,7 @@ def test_override_replaces_one_file_and_its_digest(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["prob.en.md", "probe.fr.md", "probe.md", "PROBE.en.md", "README.md"])
 def test_override_of_an_unknown_prompt_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("Say yes.", encoding="utf-8")
-    with pytest.raises(PromptError, match="overrides no shipped prompt") as raised:
+    with pytest.raises(PromptError, match="does not override a shipped prompt") as raised:
         PromptBook(tmp_path)
     assert str(tmp_path / name) in str(raised.value)
     assert "probe.en.md" in str(raised.value)

@@ -59,5 +59,5 @@ def test_missing_model_folder_is_a_judge_error(path: str) -> None:
 
 
 def test_folder_without_a_model_is_a_judge_error(tmp_path: Path) -> None:
-    with pytest.raises(JudgeError, match="holds no model"):
+    with pytest.raises(JudgeError, match="contains no model"):
         identity_of(str(tmp_path), "")

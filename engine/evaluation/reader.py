@@ -10,9 +10,11 @@ __all__ = ["Reader"]
 
 
 class Reader(PageSource):
-    """Pages from `store`, else from `fetcher`, kept. Without a fetcher what is not stored is page_not_in_snapshot.
+    """Reads pages from `store`, else from `fetcher`, and stores them.
 
-    `source` is the store's; `from_store` and `from_fetcher` count the pages, `metrics` in detail. One event loop.
+    Without a fetcher, a page that is not stored is page_not_in_snapshot.
+
+    `source` is the store's. `from_store` and `from_fetcher` count the pages, `metrics` in detail. One event loop.
     """
 
     def __init__(self, store: PageStore, fetcher: Fetcher | None, metrics: Metrics | None = None) -> None:

@@ -22,8 +22,8 @@ MAX_ITEMS = 20
 class Answered(msgspec.Struct, Generic[T], frozen=True):
     """An item that was asked about: its value, or why there is none, and the worst and best it could have had.
 
-    `reason` is also set where the report's own doing (`scoring.reasons`) cost it the worst value. `judgment` is the hex
-    key of what was asked, "" if the value was known without asking.
+    `reason` is also set where the report's own doing (`scoring.contract.reasons`) cost it the worst value. `judgment`
+    is the hex key of what was asked, "" if the value was known without asking.
     """
 
     item: T
@@ -50,7 +50,7 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
         return Answered(item, self.value, self.worst, self.best, self.reason, self.judgment)
 
     def evidence(self, what: str, outcome: Callable[[float], str]) -> Evidence:
-        """A line of evidence: what was asked about, and what came of it."""
+        """A line of evidence: what was asked about, and the outcome."""
         shown = "" if isinstance(self.value, Missing) else outcome(self.value)
         return Evidence(what=what, outcome=shown, judgment=self.judgment, reason=self.reason or "")
 

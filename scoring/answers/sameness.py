@@ -37,7 +37,7 @@ class SameAs(Question[Sameness], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One item a reference."""
+        """One item per reference."""
         return len(self.references)
 
     def lexical(self) -> Sameness:
@@ -51,7 +51,7 @@ class SameAs(Question[Sameness], frozen=True, kw_only=True):
 
 
 def same_text(one: str, other: str) -> bool:
-    """Equal after lower case and strip; an empty text equals nothing (semantics.md, LiveDRBench, SciFacts)."""
+    """Equal after lower case and strip; an empty text equals nothing (the rule of LiveDRBench's SciFacts)."""
     return bool(one.strip()) and one.strip().lower() == other.strip().lower()
 
 

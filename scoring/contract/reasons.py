@@ -1,4 +1,4 @@
-"""Why something is unscored, and whose doing it was: the one closed list of reasons and causes."""
+"""Why something is unscored, and whose doing it was: the closed list of reasons and causes."""
 
 from typing import Literal
 

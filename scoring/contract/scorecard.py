@@ -1,4 +1,4 @@
-"""What comes out for one report under one protocol: a value or a reason for every metric, and the evidence."""
+"""The result for one report under one protocol: a value or a reason for every metric, and the evidence."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -33,7 +33,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """In place of a value: why there is none."""
+    """The reason a value is missing, in its place."""
 
     reason: Reason
 
@@ -46,7 +46,7 @@ Value = float | Missing
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of evidence: what was looked at (a criterion, a statement), what came of it, and from where.
+    """A line of evidence: what was judged (a criterion, a statement), the outcome, and its source.
 
     `judgment` is the hex key of a judgment, `url` a page's URL, `reason` why there is no outcome; each may be empty.
     """

@@ -11,9 +11,9 @@ unsupported or unknown -> arithmetic. Paper and code count differently, so both 
 
 A pair is one statement and one URL. If its page fails through the report's own fault it has no valid content for the
 published rules, and counts as `unreachable`; if the page or the judge fails otherwise, every metric that needs the
-pair is unscored. The code judges the scraper's error text as if it were the page (BUG, not copied).
+pair is unscored. The code judges the scraper's error text as if it were the page, a bug that is not copied.
 
-The arithmetic below needs no judge (semantics.md, FACT 2 and 5).
+The arithmetic below needs no judge.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class PaperScores(msgspec.Struct, frozen=True):
 class CodeScores(msgspec.Struct, frozen=True):
     """The reference code's figures over the tasks that cite anything.
 
-    `c_acc` (0..1) is pooled, `e_cit` are supported pairs and `citations` supported and unsupported pairs a task.
+    `c_acc` (0..1) is pooled, `e_cit` is supported pairs and `citations` supported and unsupported pairs, both per task.
     """
 
     c_acc: float
@@ -91,7 +91,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 def citation_accuracy(tally: Tally) -> float:
-    """Acc_t = N_s / N_u over all unique pairs of a task, 0 if there are none (semantics.md, FACT 5, paper)."""
+    """Acc_t = N_s / N_u over all unique pairs of a task, 0 if there are none (the paper's rule)."""
     return tally.supported / tally.pairs if tally.pairs else 0.0
 
 
@@ -102,7 +102,7 @@ def known_accuracy(tally: Tally) -> float:
 
 
 def paper_scores(tallies: Iterable[Tally]) -> PaperScores:
-    """A system's scores over all tasks, those without citations included (semantics.md, FACT 5, paper)."""
+    """A system's scores over all tasks, those without citations included (the paper's equations 3 and 4)."""
     every = list(tallies)
     tasks = len(every) or 1
     accuracy = sum(citation_accuracy(tally) for tally in every) / tasks
@@ -110,7 +110,7 @@ def paper_scores(tallies: Iterable[Tally]) -> PaperScores:
 
 
 def code_scores(tallies: Iterable[Tally | None]) -> CodeScores:
-    """A system's scores as the reference code counts; None is a task without triplets (semantics.md, FACT 5, code)."""
+    """A system's scores as the reference code counts; None is a task without triplets."""
     cited = [tally for tally in tallies if tally is not None]
     supported = sum(tally.supported for tally in cited)
     judged = supported + sum(tally.unsupported for tally in cited)
@@ -119,7 +119,7 @@ def code_scores(tallies: Iterable[Tally | None]) -> CodeScores:
 
 
 def group_by_url(triplets: Iterable[Triplet]) -> list[Group]:
-    """Triplets by URL, in order of first use; URLs with the same normal form are one (semantics.md, FACT 2)."""
+    """Triplets by URL, in order of first use; URLs with the same normal form are one."""
     facts: dict[str, list[str]] = {}
     urls: dict[str, str] = {}
     for triplet in triplets:
@@ -130,16 +130,16 @@ def group_by_url(triplets: Iterable[Triplet]) -> list[Group]:
 
 
 def kept_statements(statements: Sequence[str], kept: Sequence[int]) -> tuple[str, ...]:
-    """The statements that a deduplicating judge keeps, from its 1-based indices (semantics.md, FACT 2).
+    """The statements that a deduplicating judge keeps, from its 1-based indices.
 
-    All of them if the indices are none, hold one that does not exist, or are more than there are statements.
+    All of them if there are no indices, one does not exist, or there are more indices than statements.
     """
     usable = 0 < len(kept) <= len(statements) and all(1 <= index <= len(statements) for index in kept)
     return tuple(statements[index - 1] for index in kept) if usable else tuple(statements)
 
 
 class _Pair(msgspec.Struct, frozen=True):
-    """A unique pair: its verdict, or why there is none. `judgment` is a hex key."""
+    """A unique pair: its verdict, or the reason it has none. `judgment` is a hex key."""
 
     fact: str
     url: str
@@ -150,7 +150,7 @@ class _Pair(msgspec.Struct, frozen=True):
 
     @property
     def own_doing(self) -> bool:
-        """Whether the report itself is why there is no verdict."""
+        """Whether the report itself is the reason for the missing verdict."""
         return self.reason is not None and CAUSES[self.reason] == "report"
 
 
@@ -158,8 +158,8 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Score a report's citations; needs no gold.
 
     `extraction`: the judge reads the report's statements and their sources, or its marks are parsed without a judge
-    (`scoring.citations`). Metrics: see the module; beside them the counts they are made of. `cited` is 1 for a report
-    with triplets, `unscored` how many pairs the infrastructure failed.
+    (`scoring.text.citations`). Metrics: see the module; beside them the counts they are made of. `cited` is 1 for a
+    report with triplets, `unscored` how many pairs the infrastructure failed.
     """
 
     name: ClassVar[str] = "fact"

@@ -1,4 +1,4 @@
-"""FACT's first question: what a report's sentences state, and which of its sources they cite (semantics.md, FACT 1).
+"""FACT's first question: what a report's sentences state, and which of its sources they cite.
 
 The judge is shown a report (a long one in sections cut at line ends, each with the reference list), its sources
 under numbers, and at most eight of its sentences; it says for each what it states and the numbers of the sources it
@@ -61,7 +61,7 @@ class CitedBy(Question[Citings], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One item a sentence."""
+        """One item per sentence."""
         return len(self.sentences)
 
     def lexical(self) -> Citings:
@@ -146,7 +146,7 @@ def _sections(case: Case, whole: Citations) -> Iterator[str]:
 
 
 def _in_line(url: str) -> str:
-    """`url` without white space: a line more in the list would be a source more."""
+    """`url` without white space: another line in the list would be another source."""
     return "".join(url.split())
 
 

@@ -38,7 +38,7 @@ class Repeats(Question[Repeated], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One item a statement."""
+        """One item per statement."""
         return len(self.statements)
 
     @classmethod
@@ -85,7 +85,7 @@ class Backed(Question[Verdicts], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One item a statement."""
+        """One item per statement."""
         return len(self.statements)
 
     def lexical(self) -> Verdicts:

@@ -9,12 +9,12 @@ Variants, as in the paper's ablation: `full`; `vanilla` (one mark from 0 to 10);
 How the questions differ from the published call, which shows the target, then the reference, then all criteria:
 - The reference stands first, as article A, and the target last, so that all systems of a task share the longest
   possible prefix. `reversed_positions` puts the target first, and `both_orders` averages the marks of the two orders.
-- At most 20 criteria a question, in even runs in the order of the criteria.
+- At most 20 criteria per question, in even runs in the order of the criteria.
 - Marks come back under the criteria's numbers, not their texts; `match_weight` is for published replies.
 - The articles are A and B, with nothing said of where they come from. Marks go by halves.
 - Reports (and references) are cleaned of citation marks by rules; by the judge only with `cleaning="judge"`.
 
-The arithmetic below needs no judge (semantics.md, RACE 3 to 5).
+The arithmetic below needs no judge.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ WITHOUT_REFERENCE = ("vanilla", "pointwise")
 
 
 def match_weight(scored: str, criteria: Sequence[Criterion]) -> float:
-    """The weight of an item that a judge scored under the text `scored` (semantics.md, RACE 3).
+    """The weight of an item that a judge scored under the text `scored`.
 
     The criterion of equal text, stripped; else equal without regard to case; else the first, in criteria order, of
     which one text holds the other; else the mean weight of the dimension. 0 without criteria.
@@ -90,7 +90,7 @@ def match_weight(scored: str, criteria: Sequence[Criterion]) -> float:
 
 
 def weighted_mean(items: Iterable[tuple[float, float]]) -> float:
-    """The mean of (score, weight) pairs, over the weight that is there; 0 if there is none (semantics.md, RACE 4)."""
+    """The mean of (score, weight) pairs, over the weight that is there; 0 if there is none."""
     taken = list(items)
     weight = sum(weight for _, weight in taken)
     return sum(score * weight for score, weight in taken) / weight if weight else 0.0
@@ -99,18 +99,18 @@ def weighted_mean(items: Iterable[tuple[float, float]]) -> float:
 def dimension_score(scored: Iterable[tuple[str, float]], criteria: Sequence[Criterion]) -> float:
     """A dimension's score from (criterion text, score) items: omitted ones renormalise, repeated ones count twice.
 
-    semantics.md, RACE 3 and 4. Nothing is clipped.
+    Nothing is clipped.
     """
     return weighted_mean((score, match_weight(text, criteria)) for text, score in scored)
 
 
 def total(dimensions: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    """Sum of W_d * dim_d over `dimensions`; the weights are not renormalised (semantics.md, RACE 5)."""
+    """Sum of W_d * dim_d over `dimensions`; the weights are not renormalised."""
     return sum(weights.get(name, 0.0) * score for name, score in dimensions.items())
 
 
 def relative(target: float, reference: float) -> float:
-    """target / (target + reference), 0 if the sum is 0 (semantics.md, RACE 5)."""
+    """target / (target + reference), 0 if the sum is 0."""
     return target / (target + reference) if target + reference else 0.0
 
 
@@ -120,7 +120,7 @@ def pointwise(score: float) -> float:
 
 
 def system_scores(rows: Iterable[Mapping[str, float | None]]) -> dict[str, float]:
-    """A system's score for each metric: the mean over the tasks that are scored for it (semantics.md, RACE 5).
+    """A system's score for each metric: the mean over the tasks that are scored for it.
 
     `rows` are its tasks' scores; None is unscored and out of the mean. Reported x 100.
     """

@@ -49,7 +49,7 @@ class PairMarks(Question[MarkedPair], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One item a criterion."""
+        """One item per criterion."""
         return len(self.criteria)
 
     def lexical(self) -> MarkedPair:
@@ -81,7 +81,7 @@ class ArticleMarks(Question[MarkedArticle], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One item a criterion."""
+        """One item per criterion."""
         return len(self.criteria)
 
     def lexical(self) -> MarkedArticle:

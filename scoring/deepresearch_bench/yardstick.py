@@ -1,7 +1,7 @@
 """What a task's reports are measured by in RACE: dimension weights and weighted criteria, given or made by the judge.
 
-Made once a task: they are asked with nothing but the task in view, so every system's report gets the same answer
-from the store (semantics.md, RACE, gold).
+Made once per task: they are asked with nothing but the task in view, so every system's report gets the same answer
+from the store.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class RaceGold(msgspec.Struct, frozen=True):
-    """A task's gold as DeepResearch Bench publishes it; what is not there is made by the judge, save the reference."""
+    """A task's gold as DeepResearch Bench publishes it; the judge makes what is missing, except the reference."""
 
     dimension_weight: dict[str, float] | None = None
     criterions: dict[str, tuple[Criterion, ...]] | None = None
@@ -148,7 +148,7 @@ class DimensionCriteria(Question[CriteriaDraft], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """Five criteria a dimension: twenty in all, which fit one scoring question."""
+        """Five criteria per dimension: twenty in all, which fit one scoring question."""
         return CRITERIA_A_DIMENSION
 
     def lexical(self) -> CriteriaDraft:
@@ -170,7 +170,7 @@ def static_criteria(language: str) -> dict[str, tuple[Criterion, ...]]:
 def average_weights(draws: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Dimension weights from several draws: averaged, normalised, rounded to 2 decimals, the remainder to readability.
 
-    semantics.md, RACE, gold. Raises ValueError if there is no draw or all weights are 0.
+    Raises ValueError if there is no draw or all weights are 0.
     """
     taken = list(draws)
     sums = {name: sum(draw[name] for draw in taken) for name in DIMENSIONS}

@@ -58,7 +58,7 @@ class ChecklistMet(Question[Met], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One verdict a requirement."""
+        """One verdict per requirement."""
         return len(self.requirements)
 
     def lexical(self) -> Met:
@@ -81,7 +81,7 @@ async def find_checklist(case: Case, tools: Tools) -> list[str] | Missing:
 async def check_report(
     requirements: Sequence[str] | Missing, case: Case, tools: Tools
 ) -> list[Answered[str]]:
-    """Whether the report meets each requirement, 1 or 0, up to 20 a question."""
+    """Whether the report meets each requirement, 1 or 0, up to 20 per question."""
     if isinstance(requirements, Missing):
         return [Answered("requirements of the task", requirements, 0.0, 1.0, requirements.reason)]
     report, language = Context.of(report=case.report.text), case.task.language

@@ -38,7 +38,7 @@ __all__ = [
 SIZES = ("32k", "64k", "128k", "256k", "512k")
 
 
-# The arithmetic (semantics.md, DR3-Eval).
+# The arithmetic, as the paper and its code have it.
 
 
 def information_recall(scores: Sequence[float]) -> float | None:
@@ -57,9 +57,9 @@ def pair_accuracy(verdicts: Sequence[bool]) -> float:
 
 
 def claim_accuracy(claims: Sequence[Sequence[bool]]) -> float | None:
-    """Factual accuracy of the code: claims whose every citation supports them, over all claims; one without a citation
+    """The code's factual accuracy: claims whose every citation supports them, over all claims.
 
-    is unsupported. None without a claim.
+    A claim without a citation is unsupported. None without a claim.
     """
     return sum(bool(verdicts) and all(verdicts) for verdicts in claims) / len(claims) if claims else None
 
@@ -84,11 +84,11 @@ def average(components: Mapping[str, float | None]) -> tuple[float | None, tuple
     return (sum(known) / len(known) if known else None), left_out
 
 
-# The gold, and the question that is asked of the report as a whole.
+# The gold, and the question about the report as a whole.
 
 
 class GoldInsights(msgspec.Struct, frozen=True):
-    """What a good report brings out, by where it stands; None for what the judge shall find."""
+    """What a good report brings out, by where it stands; None for what the judge is to find."""
 
     user_files: tuple[str, ...] | None = None
     corpus: tuple[str, ...] | None = None
@@ -145,10 +145,11 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The protocol. `average` is the mean of the paper's six metrics, less those that a task has no sources for;
+    """Score a report by DR3-Eval.
 
-    `average_code` the code's five. Beside them, `cc_lenient` matches citations as permissively as the code, `fa_claims`
-    counts claims where `fa` counts pairs, and what ends in a role or a size is the same for a part.
+    `average` is the mean of the paper's six metrics without those that a task has no sources for, `average_code` that
+    of the code's five. Beside them, `cc_lenient` matches citations as permissively as the code, `fa_claims` counts
+    claims where `fa` counts pairs, and what ends in a role or a size is the same for a part.
 
     Sources of more than `long_source` characters are judged by their five best chunks of 500 characters.
     """

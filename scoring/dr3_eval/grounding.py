@@ -43,9 +43,9 @@ POOLED = (
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A claim (by its place among the report's cited sentences, and its words) and one source that it cites, None for
+    """A claim (its place among the report's cited sentences, and its words) and one source that it cites.
 
-    one that is not in the sandbox.
+    `source` is None for a source that is not in the sandbox.
     """
 
     claim: int
@@ -70,7 +70,7 @@ class Grounded(Question[Verdicts], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One verdict a claim."""
+        """One verdict per claim."""
         return len(self.claims)
 
     def lexical(self) -> Verdicts | None:
@@ -98,7 +98,7 @@ class WhichClaim(Question[Kinds], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One kind a sentence."""
+        """One kind per sentence."""
         return len(self.sentences)
 
     def lexical(self) -> Kinds:
@@ -112,7 +112,7 @@ class WhichClaim(Question[Kinds], frozen=True, kw_only=True):
 async def ground_claims(
     cited: Cited, sandbox: Sandbox, case: Case, tools: Tools, long_source: int
 ) -> list[Answered[Pair]]:
-    """Whether its source backs each (claim, source) pair, 1 or 0; up to 20 claims of one source a question.
+    """Whether its source backs each (claim, source) pair, 1 or 0; up to 20 claims of one source per question.
 
     A source that does not exist backs nothing. One of more than `long_source` characters, or one that does not fit the
     judge's window, is shown to each claim alone, as the five chunks of 500 characters that fit the claim best.
@@ -166,7 +166,7 @@ async def _ground(
 
 
 async def find_claims(cited: Cited, case: Case, tools: Tools) -> list[Answered[str]]:
-    """Whether each sentence without a citation is a claim (1) or something else (0), up to 20 a question."""
+    """Whether each sentence without a citation is a claim (1) or something else (0), up to 20 per question."""
     report, language = Context.of(report=case.report.text), case.task.language
 
     def question(batch: tuple[str, ...]) -> WhichClaim:

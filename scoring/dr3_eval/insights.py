@@ -67,7 +67,7 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One value an insight."""
+        """One value per insight."""
         return len(self.insights)
 
     def lexical(self) -> Recalled:
@@ -81,7 +81,7 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
 
 
 async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> list[str | Missing]:
-    """The insights of `sources`, asked for one by one; equal for every system. `Missing` where there is no answer."""
+    """The insights of `sources`, requested one by one; equal for every system. `Missing` where there is no answer."""
     questions = (
         InsightsOf(
             context=source.context(MAX_SOURCE_CHARS), language=case.task.language, task=case.task.prompt
@@ -99,7 +99,7 @@ async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> 
 
 
 async def recall_insights(insights: Sequence[str | Missing], case: Case, tools: Tools) -> list[Answered[str]]:
-    """How far the report brings out each insight: 1, 0.5 or 0, ten a question."""
+    """How far the report brings out each insight: 1, 0.5 or 0, ten per question."""
     report, language = Context.of(report=case.report.text), case.task.language
 
     def question(batch: tuple[str, ...]) -> Recall:

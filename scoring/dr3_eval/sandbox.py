@@ -1,8 +1,8 @@
 """A closed world of sources: the files a user handed over, the pages of a corpus, and how a report cites them.
 
-Reports cite them by URL, by file name or by title, in all the forms of `scoring.citations` and in brackets:
+Reports cite them by URL, by file name or by title, in all the forms of `scoring.text.citations` and in brackets:
 `[Doc: plan.pdf, Page 2]`, `[Image: chart.png]`, `[long_context: "A title", chunk 1]`, `[RAG-2]` with a citation of
-that marker handed over. Every source gets an address of its own, brackets become addresses, and the citation parser
+that marker handed over. Every source gets its own address, brackets become addresses, and the citation parser
 does the rest.
 """
 
@@ -67,9 +67,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cited(msgspec.Struct, frozen=True):
-    """What a report cites: `claims` are its cited sentences with the places of their sources (None: none such),
+    """What a report cites.
 
-    `uncited` its other sentences, `sources` the places of all that it cites anywhere, `names` what it calls them.
+    `claims` are its cited sentences with the places of their sources (None: not in the sandbox), `uncited` its other
+    sentences, `sources` the places of all that it cites anywhere, `names` what it calls them.
     """
 
     claims: tuple[tuple[str, tuple[int | None, ...]], ...]

@@ -1,4 +1,4 @@
-"""Dr.Mi-Bench: planning, retrieval and reasoning of scientific research agents (semantics.md, Dr.Mi-Bench).
+"""Dr.Mi-Bench: planning, retrieval and reasoning of scientific research agents.
 
 Planning compares the subtasks that an agent laid out with an expert's, retrieval the works that it found with those
 that a paper rests on, and reasoning asks what its report says of 15 to 20 statements of which some are wrong. The
@@ -114,7 +114,7 @@ class LabelStatements(Question[Labels], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One item a statement."""
+        """One item per statement."""
         return len(self.statements)
 
     def lexical(self) -> Labels:
@@ -183,7 +183,7 @@ def _macro(labels: Sequence[Overlap]) -> Overlap:
 class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The protocol. `modules` are those to be scored: a report that lacks what one of them looks at scores 0 there.
 
-    Leave `planning` out for agents that hand over no plan, and for reports written from the gold plan.
+    Leave `planning` out for agents without a plan, and for reports written from the gold plan.
     """
 
     name: ClassVar[str] = "drmi"
@@ -301,7 +301,7 @@ async def _retrieval(case: Case, gold: Gold, tools: Tools) -> Scored:
 
 
 async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
-    """The report's labels of the statements, at most 20 a question."""
+    """The report's labels of the statements, at most 20 per question."""
     if not gold.statements:
         return Scored(Missing("gold_missing"))
     context = Context.of(report=case.report.text)

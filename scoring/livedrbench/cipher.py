@@ -1,8 +1,8 @@
-"""Ground truth that is published encrypted so that it is not learnt by heart (LiveDRBench; semantics.md, LiveDRBench).
+"""Ground truth that is published encrypted so that models do not memorise it (LiveDRBench).
 
 A row's text is UTF-8, combined by XOR with a key stream, then base64. The key stream is the 32-byte SHA-256 digest of
 the row's canary (UTF-8), repeated end to end to the text's length: nothing is hashed twice, there is no salt. This
-hides the text from crawlers and from nobody else.
+hides the text from crawlers only.
 """
 
 import base64
@@ -19,7 +19,7 @@ class CanaryError(ValueError):
 def decrypt(ciphertext: str, canary: str) -> str:
     """The text behind a base64 `ciphertext`.
 
-    Raises CanaryError if it is no base64, or no UTF-8 text once decrypted (most wrong canaries show themselves so).
+    Raises CanaryError if it is not base64, or not UTF-8 text once decrypted (which reveals most wrong canaries).
     """
     try:
         return _combined(base64.b64decode(ciphertext, validate=True), canary).decode()

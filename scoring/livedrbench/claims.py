@@ -1,4 +1,4 @@
-"""Claims: lists of what a system found, matched against gold one by one (LiveDRBench; semantics.md, LiveDRBench).
+"""Claims: lists of what a system found, matched against gold one by one (LiveDRBench).
 
 A list is matched in order: each predicted claim is put beside the gold claims that are still unmatched, and the first
 that is the same is taken. That is sequential by the rule; different lists run side by side.

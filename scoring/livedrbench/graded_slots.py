@@ -1,4 +1,4 @@
-"""LiveDRBench's NovelDS and Flights: answers in slots, each an object or a list of rows (semantics.md, LiveDRBench).
+"""LiveDRBench's NovelDS and Flights: answers in slots, each an object or a list of rows.
 
 An object is graded field by field, 0..3. In a list every predicted row in order is matched to a gold row by the
 primary keys, that gold row is taken away, and the pair is graded. A field is right from 2 on. A main claim graded 0
@@ -94,7 +94,7 @@ class GradeFields(Question[FieldGrades], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One item a field."""
+        """One item per field."""
         return len(self.reference)
 
     def lexical(self) -> FieldGrades:
@@ -104,7 +104,7 @@ class GradeFields(Question[FieldGrades], frozen=True, kw_only=True):
 
 
 def slot_points(items: Sequence[Graded], gold_fields: int, rules: Rules) -> Points:
-    """Points of a question (semantics.md, LiveDRBench, NovelDS and Flights).
+    """The points of a question (LiveDRBench's NovelDS and Flights).
 
     `gold_fields` counts gold's fields that are not ignored. A gate looks at the grades that are there: a published
     reply that leaves a main claim out does not close it.

@@ -1,4 +1,4 @@
-"""LiveDRBench: deep research as the discovery of claims (semantics.md, LiveDRBench).
+"""LiveDRBench: deep research as the discovery of claims.
 
 A system's answer is structured: slots of objects, rows or names, by the question's category. Each category has its
 own rule for precision, recall and F1 (`precision`, `recall`, `f1`: what the published tables hold). Beside it stands
@@ -108,7 +108,7 @@ _LAYOUTS: dict[Category, Any] = {
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a question came to: by its category's rule, by Eq. 1, and by Eq. 1 strict."""
+    """A question's result: by its category's rule, by Eq. 1, and by Eq. 1 strict."""
 
     category: Overlap
     mean: Overlap
@@ -252,7 +252,7 @@ class Averages(msgspec.Struct, frozen=True):
 
 
 def averages(questions: Iterable[tuple[str, float | None]]) -> Averages:
-    """Averages of one metric over (category, value) of each question (semantics.md, LiveDRBench, Overall).
+    """Averages of one metric over (category, value) of each question.
 
     A question that a system did not answer has the value 0; None is for one that could not be judged.
     """

@@ -1,6 +1,6 @@
 """Structured answers as they come from a report: JSON of any shape, read without trusting any of it.
 
-A prediction is a list of slots. Whatever does not have the shape that gold has is no prediction; nothing is repaired.
+A prediction is a list of slots. Anything without gold's shape does not count as a prediction; nothing is repaired.
 """
 
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ class ReadAnswer(Question[Structured], frozen=True, kw_only=True):
     task: str
 
     def typed(self, answer: Answer) -> Structured:
-        """Raises UnparseableReply if the text in the answer is no JSON: the judge's failure, not the report's."""
+        """Raises UnparseableReply if the text in the answer is not JSON: the judge's failure, not the report's."""
         found = super().typed(answer)
         if found.answer.strip() and decoded(msgspec.Raw(found.answer.encode()), object) is None:
             raise UnparseableReply("answer: not the text of a JSON value")
@@ -119,17 +119,17 @@ def slots(answer: msgspec.Raw, gold: list[type]) -> list[msgspec.Raw]:
 
 
 def rows(raw: msgspec.Raw) -> Rows | None:
-    """The elements of a JSON list, not looked into; None if it is no list."""
+    """The elements of a JSON list, not looked into; None if it is not a list."""
     return decoded(raw, list[msgspec.Raw])
 
 
 def fields(raw: msgspec.Raw) -> Fields | None:
-    """The fields of a JSON object, not looked into; None if it is no object."""
+    """The fields of a JSON object, not looked into; None if it is not an object."""
     return decoded(raw, dict[str, msgspec.Raw])
 
 
 def decoded(raw: msgspec.Raw, kind: type[T]) -> T | None:
-    """`raw` as a `kind`; None if it is no such thing, no JSON, or nested deeper than can be read (about 300 levels)."""
+    """`raw` as a `kind`; None if it is something else, not JSON, or nested too deep to read (about 300 levels)."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.MsgspecError, RecursionError):

@@ -1,4 +1,4 @@
-"""LiveDRBench's SciFacts: rows of papers, or of materials and papers, against alias sets (semantics.md, LiveDRBench).
+"""LiveDRBench's SciFacts: rows of papers, or of materials and papers, against alias sets.
 
 A predicted value is a gold entry's if it equals one of its aliases after lower case and strip, or else the judge says
 so. Duplicates count, and an empty value is wrong.

@@ -46,7 +46,7 @@ class LabelSteps(Question[StepLabels], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One item a step."""
+        """One item per step."""
         return len(self.steps)
 
 

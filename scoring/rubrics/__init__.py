@@ -1,1 +1,1 @@
-"""Rubrics of one's own, and Rigorous Bench, which is built on rubrics."""
+"""Your own rubrics, and Rigorous Bench, which is built on rubrics."""

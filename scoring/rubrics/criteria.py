@@ -108,7 +108,7 @@ def _load(path: Path, modified: int, size: int) -> tuple[Criterion, ...]:
     except (UnicodeDecodeError, msgspec.MsgspecError, yaml.YAMLError, RecursionError) as error:
         raise CriteriaError(f"{path}: neither JSON Lines nor a list: {error}") from error
     if not rows:
-        raise CriteriaError(f"{path}: holds no criterion")
+        raise CriteriaError(f"{path}: contains no criteria")
     return tuple(_criterion(path, number, row) for number, row in rows)
 
 

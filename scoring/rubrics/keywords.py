@@ -45,7 +45,7 @@ def _folded(text: str) -> str:
 
 
 class Keyword(msgspec.Struct, frozen=True):
-    """A keyword that a focused report uses (`wanted`) or avoids, and how often the report in hand uses it."""
+    """A keyword that a focused report uses (`wanted`) or avoids, and how often this report uses it."""
 
     word: str
     wanted: bool
@@ -69,7 +69,7 @@ class KeywordRelevance(Question[Relevances], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """One relevance a keyword."""
+        """One relevance per keyword."""
         return len(self.keywords)
 
     def lexical(self) -> Relevances:

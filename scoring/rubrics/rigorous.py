@@ -43,7 +43,7 @@ __all__ = [
 DIMENSIONS = ("structure", "clarity", "coverage", "citation", "originality", "data", "format")
 
 
-# The formulas (semantics.md, Rigorous Bench).
+# The formulas, as the paper and its code have them.
 
 
 def quality(
@@ -137,9 +137,10 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`integrated` is the headline; `quality` has the parts `qsr` and `grr` and a `dimension:NAME` each, `drift` the
+    """Score a report by Rigorous Bench.
 
-    parts `fak_drift` and `fdk_drift`. What ends in `_alg1` follows Algorithm 1 where it differs from formula 4.3.
+    `integrated` is the headline; `quality` has the parts `qsr`, `grr` and one `dimension:NAME` per dimension, `drift`
+    the parts `fak_drift` and `fdk_drift`. What ends in `_alg1` follows Algorithm 1 where it differs from formula 4.3.
     `contribution_per_token` and `retrieval_index` are there for reports that say what they took.
 
     The paper leaves open what its code sets: `eps_plus` and `eps_minus` are the code's; it takes keywords as

@@ -172,7 +172,7 @@ class Rubrics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return criteria
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """One question a criterion; one score, and one a tag."""
+        """One question per criterion; one score in all, and one per tag."""
         criteria = self.criteria(case)
         answers, evidence = await give_points(criteria, case, tools)
 

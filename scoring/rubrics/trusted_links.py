@@ -13,9 +13,10 @@ __all__ = ["LinkMatch", "cited_urls", "match_links"]
 
 
 class LinkMatch(msgspec.Struct, frozen=True):
-    """Counts of different addresses: trusted ones (S), cited ones (T), cited ones that are trusted (`full`), and cited
+    """Counts of different addresses.
 
-    ones on a host that a trusted one is on (`host`, those of `full` included).
+    Trusted ones (S), cited ones (T), cited ones that are trusted (`full`), and cited ones on a host that a trusted one
+    is on (`host`, those of `full` included).
     """
 
     trusted: int
@@ -27,10 +28,9 @@ class LinkMatch(msgspec.Struct, frozen=True):
 def match_links(
     cited: Iterable[str], trusted: Iterable[str], keep_www: bool = False, keep_slash: bool = False
 ) -> LinkMatch:
-    """Compare addresses without query and fragment (semantics.md, Rigorous Bench).
-
-    A leading "www." and a trailing slash make no difference unless kept. What is no URL counts as an address that
-    matches nothing.
+    """Compare addresses without query and fragment (Rigorous Bench).
+    A leading "www." and a trailing slash make no difference unless kept. A text that is not a URL counts as an address
+    that matches nothing.
     """
     wanted = {_address(url, keep_www, keep_slash) for url in trusted}
     found = {_address(url, keep_www, keep_slash) for url in cited}

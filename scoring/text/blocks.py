@@ -13,7 +13,7 @@ __all__ = ["Entry", "Line", "entry", "lines", "unquoted"]
 Kind = Literal["blank", "heading", "item", "row", "ruler", "prose", "code", "reference"]
 
 MAX_TITLE = 120
-_LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which is no heading but opens a list
+_LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which opens a list without being a heading
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|(?=[^#\s]))(.*)")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)[ \t]*([\w+-]*)")

@@ -1,10 +1,10 @@
-"""What a Markdown report cites: (fact, ref_idx, url) triplets, read off its marks (semantics.md, FACT 1).
+"""What a Markdown report cites: (fact, ref_idx, url) triplets, read from its marks (FACT's extraction step).
 
 Forms: `text 15`, `text[15]`, `text[15†L10][5L23]`, `[title](url)`; beside the published ones bare URLs, `【15】`,
 superscripts, footnotes and ranges. A fact is the sentence that carries the mark, without its marks, links shown as
 `[title]`; a table cell brings the names of its row and column along, and a short list item its heading. A mark that
 stands alone ("(Source: [3])") belongs to the sentence before it. A sentence with two sources is two triplets; a
-reference list is none. A mark without a URL behind it is none either: there is nothing that could be read.
+reference list has none, and neither has a mark without a URL: there is nothing that could be read.
 
 Deterministic, and linear in the text.
 """
@@ -25,7 +25,7 @@ from adjudge.scoring.text.sentences import MARKS, Marked, marked
 
 __all__ = ["Citations", "Passage", "Reference", "Triplet", "parse", "references_in", "url_key"]
 
-_SHORT = 60  # columns below which a list item is no sentence of its own; a Chinese character takes two
+_SHORT = 60  # columns below which a list item is not a sentence by itself; a Chinese character takes two
 
 _WWW = re.compile(r"(?<![\w/.])www\.[\w-]{1,63}\.[^\s<>\"]{1,2000}", re.IGNORECASE)
 _SOURCE_COLUMN = re.compile(

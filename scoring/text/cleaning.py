@@ -1,4 +1,4 @@
-"""Reports without their citation marks and reference lists, by rule or by the judge (semantics.md, RACE 1)."""
+"""Reports without their citation marks and reference lists, by rule or by the judge."""
 
 import asyncio
 import re
@@ -95,7 +95,7 @@ class Clean(Question[CleanText], frozen=True, kw_only=True):
 
 
 async def judge_clean(text: str, language: str, tools: Tools) -> str | Missing:
-    """`text` cleaned by the judge, piece by piece; reference lists go by rule (semantics.md, RACE 1).
+    """`text` cleaned by the judge, piece by piece; reference lists go by rule.
 
     A cleaned piece of at least 100 characters is valid; else its two halves, cut at a sentence end, are asked once
     more. A piece that is short in itself is valid at half of what the rules leave.

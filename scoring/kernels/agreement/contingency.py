@@ -39,7 +39,7 @@ def _twice_centred_midranks(counts: Integers, n: int, ranks: Floats) -> None:
 
 @compiled
 def _tau(table: Integers, rows: Integers, columns: Integers, n: int) -> float:
-    """Kendall's tau-b: concordant less discordant pairs, over the geometric mean of the untied."""
+    """Kendall's tau-b: concordant minus discordant pairs, over the geometric mean of the untied."""
     agreement = 0
     above = np.zeros(columns.size, dtype=np.int64)  # of rows with a smaller value
     for a in range(rows.size):

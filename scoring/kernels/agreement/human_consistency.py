@@ -1,4 +1,4 @@
-"""Agreement of judges with people and with each other (semantics.md, human consistency).
+"""Agreement of judges with people and with each other.
 
 Scores are `[S, T]` (systems, tasks); NaN is missing. Equal means equal as float64. A coefficient that the
 data do not define (one system, constant scores) is NaN, and every result says what it was made of.

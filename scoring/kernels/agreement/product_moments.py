@@ -9,7 +9,7 @@ _CANCELLED = 1e-6  # a variance so small against the sum of squares is computed 
 
 
 def centred(scores: Floats) -> Floats:
-    """Each row of `scores[R, N]` less its mean, over its largest distance from it; NaN stays."""
+    """Each row of `scores[R, N]` minus its mean, over its largest distance from it; NaN stays."""
     n = np.maximum(np.count_nonzero(~np.isnan(scores), axis=1, keepdims=True), 1)
     values = scores - np.nansum(scores, axis=1, keepdims=True) / n
     largest = np.fmax.reduce(np.abs(values), axis=1, keepdims=True, initial=0.0)

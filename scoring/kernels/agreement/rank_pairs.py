@@ -64,7 +64,7 @@ def _count_below(codes: Codes, below: Integers) -> int:
 
 @compiled
 def _rho(xs: Codes, ys: Codes, tied_x: int, below: Integers, ranks: Integers) -> float:
-    """Spearman's rho: Pearson's r of the midranks, taken twice and less n + 1, so whole and of sum 0.
+    """Spearman's rho: Pearson's r of the midranks, doubled and minus n + 1, so whole and of sum 0.
 
     `xs` is sorted; `below` belongs to `ys`; `ranks` is scratch.
     """
@@ -120,13 +120,13 @@ def _discordant(positions: Codes, bits: Words, in_chapter: Codes, before: Codes)
 
 @compiled
 def _agreement(ys: Codes, below: Integers, tied: int, scratch: tuple[Codes, Words, Codes, Codes]) -> int:
-    """Concordant less discordant pairs, by Knight's method; `tied` counts the pairs tied in either.
+    """Concordant minus discordant pairs, by Knight's method; `tied` counts the pairs tied in either.
 
     `ys` come in the first rater's order, sorted where that has ties. Uses `below` up.
     """
     positions, bits, in_chapter, before = scratch
     n = ys.size
-    for k in range(n):  # equal ys get rising positions: a tie is no discordance
+    for k in range(n):  # equal ys get rising positions: a tie is not a discordance
         positions[k] = below[ys[k]]
         below[ys[k]] += 1
     chapters = (n + 1023) >> 10

@@ -24,7 +24,7 @@ def as_scores(values: ArrayLike, dimensions: int, name: str = "scores") -> Float
     """`values` as a float64 array of so many dimensions; NaN marks a missing score.
 
     Raises:
-        KernelError: another number of dimensions, values that are no numbers, or one that is infinite.
+        KernelError: another number of dimensions, values that are not numbers, or one that is infinite.
     """
     try:
         array = np.ascontiguousarray(values, dtype=np.float64)
@@ -62,7 +62,7 @@ def as_share(value: float, name: str) -> float:
 
 
 def spans(count: int, work: int) -> list[tuple[int, int]]:
-    """`range(count)` cut for threads: at most four spans a thread, none of less than about 500,000 steps.
+    """`range(count)` cut for threads: at most four spans per thread, each of about 500,000 steps or more.
 
     Args:
         count: how many items, each with a result of its own, so that the cuts do not matter.

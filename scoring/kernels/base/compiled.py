@@ -47,7 +47,7 @@ def available_threads() -> int:
 
 
 def in_threads(work: Callable[[Item], object], items: Iterable[Item], threads: int | None = None) -> None:
-    """Calls `work` on every item, `threads` at a time (None: one a core). The first exception is raised.
+    """Calls `work` on every item, `threads` at a time (None: one per core). The first exception is raised.
 
     `work` must put its result where no other item writes; then the outcome does not depend on `threads`.
     """

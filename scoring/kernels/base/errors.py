@@ -1,5 +1,5 @@
-"""What a kernel raises: `KernelError`, for input that no statistic can be made of."""
+"""What a kernel raises: `KernelError`, for input that statistics cannot be computed from."""
 
 
 class KernelError(ValueError):
-    """Input of a wrong shape or type, or an infinite score. A missing score is no error: it is absent."""
+    """Input of a wrong shape or type, or an infinite score. A missing score is not an error: it is absent."""

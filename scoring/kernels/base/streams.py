@@ -27,7 +27,7 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _TAILS = 12  # a Poisson count of mean 1 exceeds 12 with probability 6e-11, less than a 32-bit word resolves
 _UNIFORM = np.uint32(0x80000000)  # the purpose of a counter: below it, attempts at Poisson counts
-_BATCH = 16  # counters a call when single numbers are wanted
+_BATCH = 16  # counters per call when single numbers are wanted
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Score against what it cost, and scores of the best of several samples (Dr.Mi-Bench; semantics.md, Dr.Mi-Bench)."""
+"""Score against what it cost, and scores of the best of several samples (Dr.Mi-Bench)."""
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ class PassAtK(msgspec.Struct, frozen=True):
 
 
 def pareto_frontier(scores: ArrayLike, costs: ArrayLike) -> Flags:
-    """Which points no other point beats: none scores as much for less, or more for as little.
+    """Which points no other point beats: none scores as much at a lower cost, or more at the same cost.
 
     Args:
         scores: `[N]`, higher is better; NaN for missing.

@@ -52,7 +52,7 @@ class Student(msgspec.Struct, frozen=True):
 
 
 class PairedT(msgspec.Struct, frozen=True):
-    """Paired t tests, one element a pair.
+    """Paired t tests, one element per pair.
 
     Where a pair has fewer than two common tasks, or all its differences are 0, t, p and Cohen's d are NaN;
     where all are equal and not 0, t and d are infinite and p is 0.
@@ -74,7 +74,7 @@ class PairedT(msgspec.Struct, frozen=True):
 
 
 class SignedRank(msgspec.Struct, frozen=True):
-    """Wilcoxon's signed-rank tests, one element a pair.
+    """Wilcoxon's signed-rank tests, one element per pair.
 
     Differences are ranked by magnitude; equal magnitudes (equal as float64) share their mean rank and enter
     the variance of the normal approximation through sum(g^3 - g).
@@ -98,7 +98,7 @@ class SignedRank(msgspec.Struct, frozen=True):
 
 
 class SignFlip(msgspec.Struct, frozen=True):
-    """Sign-flip permutation tests of the mean difference, one element a pair."""
+    """Sign-flip permutation tests of the mean difference, one element per pair."""
 
     first: Integers
     second: Integers
@@ -199,7 +199,7 @@ def wilcoxon(
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Holm's step-down adjustment of a family of p values, in their own order; NaN is no member of it.
+    """Holm's step-down adjustment of a family of p values, in their own order; NaN is not a member of it.
 
     Raises:
         KernelError: p values outside 0 to 1.

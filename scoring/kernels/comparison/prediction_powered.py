@@ -24,11 +24,11 @@ from adjudge.scoring.kernels.base.errors import KernelError
 __all__ = ["PredictionPowered", "powered_differences", "powered_means"]
 
 LEAST_TUNED = 3  # labels from which a power can be tuned and its error known
-_CELLS = 4_000_000  # differences of pairs a step
+_CELLS = 4_000_000  # differences of pairs per step
 
 
 class PredictionPowered(msgspec.Struct, frozen=True):
-    """Estimates of means, one element a system or pair; NaN where the labels do not define one."""
+    """Estimates of means, one element per system or pair; NaN where the labels do not define one."""
 
     estimate: Floats
     """NaN without a label"""
@@ -66,7 +66,7 @@ def powered_means(
 def powered_differences(
     judge: ArrayLike, human: ArrayLike, *, level: float = 0.95, power: float | None = None
 ) -> PredictionPowered:
-    """The mean paired difference of every pair of rows, first less second, on the tasks that both have.
+    """The mean paired difference of every pair of rows, first minus second, on the tasks that both have.
 
     Pairs are in the order of `numpy.triu_indices(S, 1)`. A task is labelled where both have a label and a judge's
     score. Arguments and errors are those of `powered_means`.
@@ -143,7 +143,7 @@ def _estimated(judge: Floats, human: Floats, level: float, power: float | None) 
 
 
 def _centred(values: Floats, chosen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[Floats, ...]:
-    """The chosen values of each row less their mean (0 elsewhere), the means, and the sums of squares about them."""
+    """The chosen values of each row minus their mean (0 elsewhere), the means, and the sums of squares about them."""
     first = np.take_along_axis(values, chosen.argmax(axis=1)[:, None], axis=1) if values.shape[1] else values
     shifted = np.where(chosen, values - first.sum(axis=1, keepdims=True), 0.0)  # equal values: exactly 0
     shift = shifted.sum(axis=1) / chosen.sum(axis=1)

@@ -62,10 +62,11 @@ class ScoreRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreferenceAccuracy(msgspec.Struct, frozen=True, kw_only=True):
-    """Over the sets that have all their scores: `best_of`, the mean credit of a set, and `pairwise`, the share of
+    """The accuracy over the sets that have all their scores.
 
-    (chosen, rejected) pairs in the right order, a tie counting half. Both are None without such a set. `tied` counts
-    the sets in which a rejected report shares the highest score.
+    `best_of` is the mean credit of a set, `pairwise` the share of (chosen, rejected) pairs in the right order, a tie
+    counting half. Both are None without such a set. `tied` counts the sets in which a rejected report shares the
+    highest score.
     """
 
     best_of: float | None
@@ -81,7 +82,7 @@ class TiesScore(msgspec.Struct, frozen=True, kw_only=True):
 
     `ref` and `tied` are the shares of sets whose every chosen report beats every rejected one. Over pairs: `preferred`
     is the share where the gap between right and wrong exceeds the spread among the right ones, `preferred_hard` the
-    same with the smaller gap of the two sets, `margin` the mean tanh of that ratio less one.
+    same with the smaller gap of the two sets, `margin` the mean tanh of that ratio minus one.
     """
 
     overall: float | None

@@ -29,7 +29,7 @@ TOP = np.uint64(63)
 
 
 class SignedRanks(NamedTuple):
-    """One element a pair; `exact_p` is NaN where `exact` is false."""
+    """One element per pair; `exact_p` is NaN where `exact` is false."""
 
     n_used: Integers
     n_zero: Integers
@@ -171,7 +171,7 @@ def _scatter_keys(differences: Floats, buckets: Buckets, keys: Keys, ends: Bucke
 def _compare_neighbours(keys: Keys, largest_bucket: int) -> tuple[int, int]:
     """Rank sum of the negatives, and how many magnitudes are equal; right only if none are.
 
-    Out of order are only keys of one bucket, less than its size apart. Each such pair takes a rank from the one
+    Only keys of one bucket, closer together than its size, are out of order. Each such pair takes a rank from the one
     key and gives it to the other.
     """
     negative, equal = 0, 0

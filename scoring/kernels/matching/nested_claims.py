@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of nested claims: LiveDRBench, Eq. 1 (semantics.md, LiveDRBench)."""
+"""Precision, recall and F1 of nested claims: LiveDRBench, Eq. 1."""
 
 from collections.abc import Sequence
 

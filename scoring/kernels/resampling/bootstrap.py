@@ -66,7 +66,7 @@ class Bootstrap(msgspec.Struct, frozen=True):
     n_tasks: tasks resampled, those with a score of any system. n_used[S]: those with the system's own.
     resamples: how many. defined[S]: in how many of them the system has a mean.
     estimate[S], standard_error[S]; percentile[S, 2], bca[S, 2]: intervals at `level`.
-    difference[S, S]: estimate of the row less that of the column; difference_interval[S, S, 2]: percentile,
+    difference[S, S]: estimate of the row minus that of the column; difference_interval[S, S, 2]: percentile,
     each mean over its own tasks (restrict the scores to common tasks for a strictly paired difference).
     rank[S]: midranks. rank_counts[S, 2S - 1]: in how many resamples the rank was 1, 1.5, ..., S.
     rank_interval[S, 2]: the smallest ranks reached by (1 - level) / 2 and (1 + level) / 2 of these.

@@ -1,8 +1,8 @@
 """How far a ranking hangs on single tasks.
 
 Systems are ranked by the mean of their scores, missing ones left out (DeepResearch Bench, appendix K). Means that
-differ by less than 1e-12 of the largest score's size are tied: less is rounding. A tied pair counts in Kendall's
-tau-b as a tie.
+differ by less than 1e-12 of the largest score's size are tied: a smaller difference is rounding. A tied pair counts in
+Kendall's tau-b as a tie.
 """
 
 import msgspec
@@ -34,7 +34,7 @@ class LeaveOneOut(msgspec.Struct, frozen=True):
     kept: Flags
     """tasks whose absence leaves every pair of systems as it was, ties included, `[T]`"""
     best_rank: Integers
-    """1 + systems strictly better, at its best with all tasks or without one, `[S]`; 0 for one not ranked"""
+    """1 + systems strictly better, at its best with all tasks or without one, `[S]`; 0 for an unranked system"""
     worst_rank: Integers
 
 

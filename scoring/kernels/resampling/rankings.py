@@ -94,8 +94,8 @@ def _rank_one(
 ) -> tuple[float, float]:
     """Tau-b and rho of one resample; `values` come in the full ranking's order. Adds its ranks to `counts`.
 
-    Knight's method: within a group tied in the full ranking, sorting is no disagreement; afterwards each
-    exchange is one discordant pair. `full` has twice the full midranks less (S + 1).
+    Knight's method: within a group tied in the full ranking, sorting is not a disagreement; afterwards each
+    exchange is one discordant pair. `full` has twice the full midranks minus (S + 1).
     """
     n = values.size
     tied_in_full = 0
