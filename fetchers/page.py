@@ -30,7 +30,7 @@ import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, printable
 
-__all__ = ["MAX_DETAIL", "Fetcher", "Page", "PageReason", "PageSource", "failed"]
+__all__ = ["MAX_DETAIL", "Fetcher", "Page", "PageReason", "PageSource", "address_of", "failed"]
 
 PageReason = Literal[
     "page_timeout",
@@ -96,16 +96,21 @@ def failed(
     )
 
 
+def address_of(url: str) -> NormalURL | Page:
+    """The normal form of `url`, or a failed page, citation_malformed, if it is not a usable URL."""
+    try:
+        return normalise_url(url)
+    except MalformedURL as error:
+        return failed(printable(url), "citation_malformed", str(error))
+
+
 class PageSource(Protocol):
     """Where pages come from: `read` takes any text for a URL and normalises it once, `page` takes normal URLs only."""
 
     async def read(self, url: str) -> Page:
-        """The page behind `url`, or the reason it cannot be read: citation_malformed if `url` is not a usable URL."""
-        try:
-            address = normalise_url(url)
-        except MalformedURL as error:
-            return failed(printable(url), "citation_malformed", str(error))
-        return await self.page(address)
+        """The page behind `url`, or the reason it cannot be read."""
+        address = address_of(url)
+        return address if isinstance(address, Page) else await self.page(address)
 
     @abstractmethod
     async def page(self, address: NormalURL) -> Page:

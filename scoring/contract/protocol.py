@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from adjudge.fetchers.page import Page
+from adjudge.fetchers.page import PageSource
 from adjudge.judges import Answer, Judgment, Question
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.reasons import Reason
@@ -27,8 +27,11 @@ MAX_REPORT_CHARS = 500_000
 ENTRY_POINTS = "adjudge.protocols"
 
 
-class Tools(Protocol):
-    """All that a protocol can do to the world. Neither raises for one row's failure."""
+class Tools(PageSource, Protocol):
+    """All that a protocol can do to the world: ask a judge and read pages. None of it raises for one row's failure.
+
+    What was asked or read before comes from the store.
+    """
 
     async def ask(self, question: Question[A]) -> Judgment[A]:
         """The judge's answer to `question`, from the store if it was asked before."""
@@ -36,10 +39,6 @@ class Tools(Protocol):
 
     async def ask_all(self, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
         """The answers to `questions`, asked all at once, in their order."""
-        ...
-
-    async def read(self, url: str) -> Page:
-        """The page behind `url`, from the store if it was read before."""
         ...
 
 

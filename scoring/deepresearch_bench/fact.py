@@ -23,7 +23,8 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from adjudge.fetchers.page import Page
+from adjudge.fetchers.page import Page, address_of
+from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import numbered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools, minimum
@@ -31,7 +32,8 @@ from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 from adjudge.scoring.deepresearch_bench.fact_extraction import extract
 from adjudge.scoring.deepresearch_bench.fact_support import Repeats, Verdict, back, same_words
-from adjudge.scoring.text.citations import Triplet, parse, url_key
+from adjudge.scoring.text.citation_marks import clean_url
+from adjudge.scoring.text.citations import Triplet, parse
 
 __all__ = [
     "CodeScores",
@@ -83,11 +85,11 @@ class CodeScores(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """All facts of one URL in their order: the `key` they are grouped by (see `url_key`), `url` as first written."""
+    """All facts of one URL in their order; `url` as it was first written, `address` a page if it is malformed."""
 
-    key: str
     url: str
     facts: tuple[str, ...]
+    address: NormalURL | Page
 
 
 def citation_accuracy(tally: Tally) -> float:
@@ -121,12 +123,14 @@ def code_scores(tallies: Iterable[Tally | None]) -> CodeScores:
 def group_by_url(triplets: Iterable[Triplet]) -> list[Group]:
     """Triplets by URL, in order of first use; URLs with the same normal form are one."""
     facts: dict[str, list[str]] = {}
-    urls: dict[str, str] = {}
+    urls: dict[str, tuple[str, NormalURL | Page]] = {}
     for triplet in triplets:
-        key = url_key(triplet.url)
-        urls.setdefault(key, triplet.url)
+        cleaned = clean_url(triplet.url)
+        address = address_of(cleaned)
+        key = cleaned if isinstance(address, Page) else address
+        urls.setdefault(key, (triplet.url, address))
         facts.setdefault(key, []).append(triplet.fact)
-    return [Group(key, urls[key], tuple(found)) for key, found in facts.items()]
+    return [Group(url, tuple(facts[key]), address) for key, (url, address) in urls.items()]
 
 
 def kept_statements(statements: Sequence[str], kept: Sequence[int]) -> tuple[str, ...]:
@@ -233,7 +237,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 async def _check(group: Group, language: str, tools: Tools) -> tuple[_Pair, ...] | Missing:
     """The unique pairs of one URL with their verdicts; Missing if it is not known which statements are unique."""
-    statements, page = await asyncio.gather(_unique(group, language, tools), _read(group.key, tools))
+    statements, page = await asyncio.gather(_unique(group, language, tools), _read(group.address, tools))
     if isinstance(statements, Missing):
         return statements
     if isinstance(page, Missing):
@@ -272,8 +276,8 @@ async def _unique(group: Group, language: str, tools: Tools) -> tuple[str, ...] 
     return kept_statements(statements, kept)
 
 
-async def _read(url: str, tools: Tools) -> Page | Missing:
-    page = await tools.read(url)
+async def _read(address: NormalURL | Page, tools: Tools) -> Page | Missing:
+    page = address if isinstance(address, Page) else await tools.page(address)
     return page if page.reason is None else Missing(page.reason)
 
 
