@@ -1,4 +1,4 @@
-"""Expected scores: an answer of one enumerated value, read off the probabilities of its labels instead of sampled.
+"""Expected scores: an answer of one enumerated value, read from the probabilities of its labels instead of sampled.
 
 The probability of a label is that of its tokens under constrained decoding: at every token where the allowed labels
 part, the probabilities of what may follow, normalised. Labels that differ in their first token cost one request of one
@@ -20,7 +20,7 @@ __all__ = ["Labels", "distribution", "expected_answer", "labels_of"]
 A = TypeVar("A", bound=Answer)
 
 NextToken = Callable[[tuple[int, ...], tuple[int, ...]], Awaitable[Mapping[int, float]]]
-"""Of tokens already given (after the prompt) and tokens that may follow: the log probability of each of the latter."""
+"""Takes the tokens so far (after the prompt) and those that may follow; gives the log probability of each."""
 
 
 class Labels(msgspec.Struct, frozen=True):

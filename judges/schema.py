@@ -89,7 +89,7 @@ class _Rules:
             if "maxLength" not in node:
                 raise AnswerTypeError(f"{where}: a string needs a maximum length")
         elif kind not in ("boolean", "null"):
-            raise AnswerTypeError(f"{where}: a type that cannot be constrained")
+            raise AnswerTypeError(f"{where}: a type that a server cannot constrain")
         return {key: value for key, value in node.items() if key not in _STRIP}
 
     def _object(self, node: Schema, where: str, top: bool, inside: tuple[str, ...]) -> Schema:
@@ -112,7 +112,7 @@ class _Rules:
 
     def _numbered(self, items: Schema, where: str, inside: tuple[str, ...]) -> Schema:
         if self._count == 0:
-            raise AnswerTypeError(f"{where}: numbered items in a question that counts none")
+            raise AnswerTypeError(f"{where}: numbered items in a question without a count")
         item = self.plain(items, f"{where}.*", inside=inside)
         return _closed(dict.fromkeys(numbered(self._count), item))
 

@@ -53,7 +53,7 @@ class VLLMConfig(msgspec.Struct, frozen=True, kw_only=True):
     - `max_context` is the most tokens that prompt and answer may need, if less than the model's own limit.
     - `max_in_flight` questions are in the engine at once; none waits for its turn longer than `hold_s`.
     - `timeout_s` bounds a request from sending to the last token.
-    - `scoring` expected reads answers of one enumerated value off their probabilities (adjudge.judges.expected).
+    - `scoring` expected derives answers of one enumerated value from their probabilities (adjudge.judges.expected).
     - `engine` are further arguments of vLLM's own AsyncEngineArgs, by their names there.
     """
 

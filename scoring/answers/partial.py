@@ -1,4 +1,4 @@
-"""Metrics over many answers of which some are missing: none by default, partial with bounds for those who ask.
+"""Metrics over many answers, some of them missing: no value by default, partial values with bounds on request.
 
 A metric that misses an answer it needs has no value. With `min_answered` below 1 it still has none, but three more
 metrics stand beside it: `NAME.partial` over the answers there are, and `NAME.partial_low` and `NAME.partial_high` with
@@ -18,7 +18,7 @@ __all__ = ["Measure", "MinAnswered", "measured", "with_partials"]
 T = TypeVar("T")
 
 MinAnswered = Annotated[float, msgspec.Meta(gt=0, le=1)]
-"""The share of its answers from which on a metric also has its `.partial` form; 1 for never."""
+"""The share of its answers from which a metric also has its `.partial` form; 1: never."""
 
 Measure = Callable[[Sequence[tuple[T, float]]], float | None]
 """A metric's arithmetic over (item, value) pairs; None where it is not defined for so few of them."""

@@ -1,7 +1,7 @@
 """Protocols under a judge that scores by expectation: the same rules, under metric names of their own.
 
-An expected score comes without reasoning and is a mean over labels; it is another measurement than a sampled one, and
-the two are never to stand in one column.
+An expected score comes without reasoning and is a mean over labels; it is a different measurement from a sampled one,
+and the two must never share a column.
 """
 
 import msgspec

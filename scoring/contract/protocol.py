@@ -67,7 +67,7 @@ class ScoringProtocol(Protocol):
 class CaseMetrics(Protocol):
     """A protocol that needs gold, or whose metrics or their bounds differ from case to case (tags, say, or points).
 
-    A name that only a case gives has a colon.
+    The name of a metric that depends on the case contains a colon.
     """
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:

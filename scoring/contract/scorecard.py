@@ -17,8 +17,8 @@ A = TypeVar("A", bound=Answer)
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """A metric of a protocol.
 
-    `worst` and `best` bound it (None: unbounded); an empty or oversized report takes `worst`. `scale` is what people
-    are shown it times. `ratio` names the two metrics whose sums over tasks it is pooled from: such a metric has no
+    `worst` and `best` bound it (None: unbounded); an empty or oversized report takes `worst`. `scale` is the factor
+    for display. `ratio` names the two metrics whose sums over tasks it is pooled from: such a metric has no
     value of its own for one report. The `headline` metric is what a leaderboard ranks by; `shown` ones stand beside it.
     """
 
@@ -38,7 +38,7 @@ class Missing(msgspec.Struct, frozen=True):
     reason: Reason
 
     def blameless(self) -> "Missing":
-        """The same where no report was shown: what would be one's own doing is more than this judge can take."""
+        """The same where no report was shown: a reason that would blame a report becomes judge_unsupported."""
         return Missing("judge_unsupported") if CAUSES[self.reason] == "report" else self
 
 

@@ -11,7 +11,7 @@ How the questions differ from the published call, which shows the target, then t
   possible prefix. `reversed_positions` puts the target first, and `both_orders` averages the marks of the two orders.
 - At most 20 criteria per question, in even runs in the order of the criteria.
 - Marks come back under the criteria's numbers, not their texts; `match_weight` is for published replies.
-- The articles are A and B, with nothing said of where they come from. Marks go by halves.
+- The articles are called A and B; nothing says where they come from. Marks come in halves.
 - Reports (and references) are cleaned of citation marks by rules; by the judge only with `cleaning="judge"`.
 
 The arithmetic below needs no judge.

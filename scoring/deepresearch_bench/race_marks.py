@@ -110,7 +110,7 @@ class OverallMark(Question[Overall], frozen=True, kw_only=True):
 
 
 def chunks(criteria: Sequence[str]) -> list[tuple[str, ...]]:
-    """`criteria` in as few runs of at most 20 as will do, of even length, in their order."""
+    """`criteria` in their order, in as few runs of at most 20 as possible, of even length."""
     runs = math.ceil(len(criteria) / MAX_CRITERIA)
     edges = [len(criteria) * run // runs for run in range(runs + 1)] if runs else [0]
     return [tuple(criteria[start:end]) for start, end in pairwise(edges)]

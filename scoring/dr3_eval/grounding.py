@@ -74,7 +74,7 @@ class Grounded(Question[Verdicts], frozen=True, kw_only=True):
         return len(self.claims)
 
     def lexical(self) -> Verdicts | None:
-        """By words, figures and names; a picture says nothing to the embedded judge."""
+        """By words, figures and names; the embedded judge cannot read a picture."""
         if self.context.media:
             return None
         source = passages(self.context["source"])

@@ -52,7 +52,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """What it is called before people and judges."""
+        """The name shown to people and judges."""
         return self.name or self.title or self.url
 
     @property

@@ -225,7 +225,7 @@ def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
 
 
 class Scored(msgspec.Struct, frozen=True):
-    """A module's figures in the order of its names, or why there are none; `blame` if the report cost itself them."""
+    """A module's figures in the order of its names, or why they are missing; `blame` if the report is the reason."""
 
     figures: tuple[float, ...] | Missing
     evidence: list[Evidence] = []

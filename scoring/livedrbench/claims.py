@@ -37,7 +37,7 @@ class Forest(msgspec.Struct, frozen=True):
     """Predicted claims of one question, parents before children, as matched against `gold` main claims.
 
     For each claim: the index of its parent (-1 at the root), its weight, its score (0 where it matches nothing),
-    and how many subclaims its gold claim has. Flat, so that no depth is too deep.
+    and how many subclaims its gold claim has. Flat, so that any depth works.
     """
 
     gold: int
@@ -162,7 +162,7 @@ async def match_nested(
     """Matches nested claims level by level: the subclaims of a match against the subclaims of its gold claim.
 
     A predicted claim is a string or an object with `claim` and, if it has subclaims, `claims`. The subclaims of a
-    claim that matches nothing are not looked at: it counts nothing whatever they say.
+    claim that matches nothing are ignored: it counts nothing whatever they say.
     """
     forest, evidence = Forest(len(gold)), list[Evidence]()
     level = [_Siblings(-1, predicted, gold)]

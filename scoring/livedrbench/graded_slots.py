@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 RIGHT = 2
-"""The grade from which on a field is right."""
+"""The lowest grade at which a field is right."""
 
 Slot = Fields | list[Fields]
 

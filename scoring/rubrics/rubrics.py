@@ -1,6 +1,6 @@
 """Weighted rubrics: a user's own criteria, each asked alone over the one shared context of the report.
 
-The score is the sum of the points given over the sum of the positive points there are. Other protocols whose judge
+The score is the sum of the points given over the sum of all positive points. Other protocols whose judge
 gives points for criteria build on `give_points`.
 """
 
@@ -39,7 +39,7 @@ _OF_RUBRICS = re.compile(
 
 
 def rubric_score(given: Iterable[tuple[Criterion, float]]) -> float | None:
-    """Points given over positive points there are: at most 1, below 0 where penalties prevail; None without any."""
+    """Points given over all positive points: at most 1, below 0 where penalties prevail; None without any."""
     pairs = list(given)
     full = sum(criterion.full for criterion, _ in pairs)
     return sum(points for _, points in pairs) / full if full else None

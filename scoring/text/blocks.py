@@ -1,6 +1,6 @@
 """A Markdown report as lines of known kinds, with its reference lists told apart from its prose.
 
-A line scanner, not a Markdown parser: it asks each line what it is and never looks back further than one line, so
+A line scanner, not a Markdown parser: it classifies each line and never looks back further than one line, so
 its time is linear in the text, whatever the text holds.
 """
 
@@ -140,7 +140,7 @@ def _code_lines(raws: list[str]) -> set[int]:
 
 
 class _ReferenceLists:
-    """Where a line-by-line reader is with respect to reference lists."""
+    """The state of a line-by-line reader with respect to reference lists."""
 
     def __init__(self) -> None:
         self._level = 0  # of the heading whose list is being read; 0 outside

@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     r"|(?P<url>https?://[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]+))",
     re.IGNORECASE,
 )
-# A text without any of these holds no token: most lines do not, and to see that takes a tenth of the time.
+# A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
 _SIGN = re.compile(f"[{_SIGNS}]")
 _NAMES = ("http", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
@@ -122,7 +122,7 @@ def pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:
 
 
 def _spans(text: str, known: Collection[str]) -> Iterator[_Span]:
-    """All marks in order, none inside another; a link goes before what stands in it."""
+    """All marks in order, none inside another; a link takes precedence over what is inside it."""
     position = 0
     links = _links(text)
     for link in [*links, _Span(len(text), len(text), Mark())]:
@@ -134,7 +134,7 @@ def _spans(text: str, known: Collection[str]) -> Iterator[_Span]:
 
 
 def _links(text: str) -> list[_Span]:
-    """Markdown links to somewhere else, outermost first; images and links within the report are none."""
+    """Markdown links to somewhere else, outermost first; images and links within the report are left out."""
     if "](" not in text:
         return []
     closing = _closing_parentheses(text)
@@ -182,7 +182,7 @@ def _target(text: str, start: int, end: int) -> str:
 
 
 def _linked(title: str, target: str) -> Mark | None:
-    """A link as a mark: one whose title is only a number is a numbered mark; one that leaves the report not is none."""
+    """A link as a mark, numbered if its title is only a number; a link within the report is left out."""
     inner = title.strip("[]【】^\\ ")
     labels = (label(inner),) if inner.isdecimal() and len(inner) <= 4 else ()
     if target.startswith("#"):
@@ -235,7 +235,7 @@ def _mark(match: re.Match[str], known: Collection[str]) -> Mark | None:
 
 
 def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
-    """`1, 3-5` as labels; empty for what is rather an interval, a year or a list of values."""
+    """`1, 3-5` as labels; empty for what looks like an interval, a year or a list of values."""
     found: list[int] = []
     span = False
     for part in re.split(
@@ -256,7 +256,7 @@ def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
 
 
 def _plain_numbers(text: str, start: int, end: int, known: Collection[str]) -> Iterator[_Span]:
-    """Numbers that only their place at the end of a sentence shows to be marks; one before a mark is a value."""
+    """Numbers that are marks only because they end a sentence; one before a mark is a value."""
     if not known or start >= end:
         return
     for match in _PLAIN.finditer(text, start, end):

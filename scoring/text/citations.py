@@ -78,7 +78,7 @@ class Citations(msgspec.Struct, frozen=True):
 def parse(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
     """The citations of the Markdown report `text`.
 
-    `handed` are citations that came apart from the text; they define the labels that the text itself does not. Lone
+    `handed` are citations that came separately from the text; they define the labels that the text does not. Lone
     surrogates, which neither a store nor a server takes, become question marks.
     """
     found = list(lines(text.encode("utf-8", "replace").decode().translate(MARKS)))
@@ -136,7 +136,7 @@ def _address(text: str) -> tuple[str, str]:
 
 
 class _Sources:
-    """What a mark at some line points to. Lists may restart their numbers: the next definition below a mark counts."""
+    """What a mark on a given line points to. Lists may restart their numbers: the next definition below counts."""
 
     def __init__(self, references: Sequence[Reference], handed: Sequence[Citation]) -> None:
         self._defined: defaultdict[str, list[Reference]] = defaultdict(list)

@@ -15,7 +15,7 @@ _BETWEEN = "\n[...]\n"
 def relevant_chunks(text: str, query: str, count: int = 5, size: int = 500) -> str:
     """The `count` chunks of `size` characters that fit `query` best, in the order of the text (DR3-Eval: 5 of 500).
 
-    A text of no more chunks than that is returned whole; among equals the earlier chunk goes first.
+    A text of at most `count` chunks is returned whole; of equally good chunks the earlier comes first.
     """
     index = _index(text, size)
     if len(index.chunks) <= count:

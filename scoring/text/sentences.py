@@ -11,7 +11,7 @@ __all__ = ["LABEL_ONLY", "LEFT_OVER", "MARKS", "MAX_FACT", "Marked", "marked", "
 MAX_FACT = 1_000
 _MAX_CELLS = 100
 
-# Two characters of no meaning stand for marks while sentences are told apart; they are removed from reports.
+# Two meaningless characters stand for marks while sentences are split; they are removed from reports.
 _MARK, _LINK = "\ue000", "\ue001"
 MARKS = {ord(_MARK): None, ord(_LINK): None}
 

@@ -31,7 +31,7 @@ def as_scores(values: ArrayLike, dimensions: int, name: str = "scores") -> Float
     except (TypeError, ValueError) as error:
         raise KernelError(f"{name}: not an array of numbers ({error})") from error
     if np.ndim(values) != dimensions:
-        raise KernelError(f"{name}: {np.ndim(values)} dimensions where {dimensions} are needed")
+        raise KernelError(f"{name}: {np.ndim(values)} dimensions, expected {dimensions}")
     if not _within(array.reshape(-1).view(np.uint64)):
         raise KernelError(f"{name}: an infinite score, or one beyond {LARGEST:g}; a missing score is NaN")
     return array

@@ -121,7 +121,7 @@ def overlap(predicted: ArrayLike, gold: ArrayLike, common: ArrayLike) -> Overlap
         raise KernelError("predicted, gold and common: different numbers of problems")
     a, b, both = sizes
     if ((both < 0) | (both > np.minimum(a, b))).any():
-        raise KernelError("common: less than 0, or more than predicted or gold")
+        raise KernelError("common: must lie between 0 and the smaller of predicted and gold")
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.where(b > 0, np.where(a > 0, both / a, 0.0), np.nan)
         recall = np.where(b > 0, both / b, np.nan)
@@ -157,7 +157,7 @@ def _validated(pairs: ClaimPairs) -> ClaimPairs:
         )
     )
     if not sound:
-        raise KernelError("pairs: offsets that do not fit")
+        raise KernelError("pairs: the offsets do not match")
     if not _edges_fit(rows, pairs.gold_counts, edges, pairs.golds):
         raise KernelError("pairs: a gold claim that does not exist")
     return pairs

@@ -30,7 +30,7 @@ class Claim(msgspec.Struct, frozen=True):
     """A predicted claim as it was judged."""
 
     score: float | None
-    """s of Eq. 1: how far the gold claim it is matched with bears it out; 0: not, or none is; None: unscored"""
+    """s of Eq. 1: how far its matched gold claim confirms it; 0: not at all, or unmatched; None: unscored"""
     weight: float = 1.0
     subclaims: tuple["Claim", ...] = ()
     gold_subclaims: int = 0
@@ -83,7 +83,7 @@ def _flatten(questions: Sequence[tuple[Sequence[Claim], int]]) -> tuple[Integers
             claims.append(claim)
     score = np.array([np.nan if claim.score is None else claim.score for claim in claims], dtype=np.float64)
     if any(claim.score is not None and claim.score != claim.score for claim in claims):
-        raise KernelError("claims: a score that is NaN; an unscored claim's is None")
+        raise KernelError("claims: a score is NaN; write None for an unscored claim")
     weight = np.array([claim.weight for claim in claims], dtype=np.float64)
     golds = np.array([claim.gold_subclaims for claim in claims], dtype=np.int64)
     return np.array(parents, dtype=np.int64), score, weight, golds
@@ -93,7 +93,7 @@ def _check_claims(
     parent: Integers, score: Floats, weight: Floats, golds: Integers, gold_counts: Integers
 ) -> None:
     if not ((weight >= 0) & (weight < np.inf)).all() or ((score < 0) | (score == np.inf)).any():
-        raise KernelError("claims: weights and scores are finite and not negative")
+        raise KernelError("claims: weights and scores must be finite and not negative")
     if (golds < 0).any() or (gold_counts < 0).any():
         raise KernelError("claims: a negative number of gold claims")
     hits = score > 0
