@@ -17,11 +17,11 @@ from adjudge.engine import RunConfig
 from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.leaderboard.board import Leaderboard
+from adjudge.engine.rendering.cells import number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest, said_at
 from adjudge.engine.viewer.data.query import ReportQuery, address
 from adjudge.engine.viewer.pages import search
-from adjudge.engine.viewer.pages.frame import number
 from adjudge.scoring.contract.case import Report
 from tests.mock_openai import MockOpenAI
 from tests.viewing import HUGE, QUICKSTART, Reader, hostile, links, quickstart, viewing

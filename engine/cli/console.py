@@ -19,8 +19,8 @@ from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan
 from adjudge.engine.commands.preferences import MetricPreference
 from adjudge.engine.commands.show import CardEvidence
 from adjudge.engine.formats import Rejected
-from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard, Standing
-from adjudge.engine.leaderboard.correction import Corrected
+from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
+from adjudge.engine.rendering.standings import ranked_metrics, standings
 from adjudge.engine.store.upkeep import Rewritten, TableContent
 from adjudge.engine.telemetry.logs import event, is_json
 
@@ -45,6 +45,7 @@ _log = logging.getLogger(__name__)
 
 _SHOWN_REJECTED = 20
 _PIPE_WIDTH = 200
+_JOINED = ("rank interval", "interval", "corrected interval")
 _MAX_METRICS = 7  # of a protocol; the page and the files hold all
 
 
@@ -96,8 +97,8 @@ def fetched(summary: FetchSummary) -> None:
 def leaderboard(board: Leaderboard, page: Path) -> None:
     """A table for each protocol, notes, and where the page is."""
     console = _out()
-    for protocol in dict.fromkeys(metric.protocol for metric in board.metrics):
-        console.print(_table(protocol, [metric for metric in board.metrics if metric.protocol == protocol]))
+    for head, others in ranked_metrics(board):
+        console.print(_table(head, others))
     for metric in board.metrics:
         if metric.corrected_differences:
             console.print(_differences(metric))
@@ -109,44 +110,37 @@ def leaderboard(board: Leaderboard, page: Path) -> None:
     console.print(f"page: {page}", markup=False, soft_wrap=True)
 
 
-def _table(protocol: str, metrics: list[MetricBoard]) -> Table:
-    head = next((metric for metric in metrics if metric.headline), metrics[0])
-    shown = [head, *(metric for metric in metrics if metric.shown and metric is not head)][:_MAX_METRICS]
-    title = f"{protocol} (judge: {head.judge}; ranked on {head.ranked_on})"
-    table = Table(title=escape(title), title_justify="left", title_style="bold")
-    table.add_column("rank", justify="right")
-    table.add_column("system")
-    for metric in shown:
-        table.add_column(escape(metric.metric), justify="right")
-    rated = any(row.corrected is not None for row in head.standings)
-    if rated:
-        table.add_column("corrected by people", justify="right")
-    if head.published:
-        table.add_column("published", justify="right")
-    table.add_column("scored", justify="right")
-    table.add_column("unscored")
-    standings = {metric.metric: {row.system: row for row in metric.standings} for metric in shown}
-    for row in head.standings:
-        cells = [_value(standings[metric.metric].get(row.system), metric, metric is head) for metric in shown]
-        reasons = ", ".join(f"{count} {reason}" for reason, count in row.unscored.items())
-        scored = f"{row.n_scored}/{row.n_total}" + (" *" if row.flagged else "")
-        others = [_corrected(row.corrected, head.scale)] if rated else []
-        if head.published:
-            theirs = head.published.get(row.system)
-            others.append("-" if theirs is None else f"{theirs:.2f}")
-        table.add_row(_rank(row), escape(row.system), *cells, *others, scored, escape(reasons))
-    return table
-
-
-def _corrected(found: Corrected | None, scale: float) -> str:
-    if found is None or found.value is None:
-        return "-"
-    span = (
-        ""
-        if found.low is None or found.high is None
-        else f" [{found.low * scale:.2f}, {found.high * scale:.2f}]"
+def _table(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
+    """The standings; an interval stands behind its value, in the same column."""
+    shown = [metric for metric in others if metric.shown][: _MAX_METRICS - 1]
+    found = standings(head, shown).only(
+        "rank",
+        "rank interval",
+        "system",
+        "value",
+        "interval",
+        "beside",
+        "corrected",
+        "corrected interval",
+        "published",
+        "scored",
+        "unscored",
     )
-    return escape(f"{found.value * scale:.2f}{span}")
+    title = f"{head.protocol} (judge: {head.judge}; ranked on {head.ranked_on})"
+    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    for column in found.columns:
+        if column.kind not in _JOINED:
+            table.add_column(escape(column.name), justify="right" if column.numeric else "left")
+    for row in found.rows:
+        cells: list[str] = []
+        for column, cell in zip(found.columns, row, strict=True):
+            text = cell.text if cell.short is None else cell.short
+            if column.kind in _JOINED:
+                cells[-1] = f"{cells[-1]} {text}".rstrip()
+            else:
+                cells.append(text)
+        table.add_row(*map(escape, cells))
+    return table
 
 
 def _differences(metric: MetricBoard) -> Table:
@@ -175,22 +169,6 @@ def _differences(metric: MetricBoard) -> Table:
         )
         table.add_row(escape(row.a), escape(row.b), *cells, str(found.n_labelled))
     return table
-
-
-def _rank(row: Standing) -> str:
-    if row.rank is None:
-        return "-"
-    span = "" if row.rank_low == row.rank_high else f" ({row.rank_low:g}-{row.rank_high:g})"
-    return f"{row.rank:g}{span}"
-
-
-def _value(row: Standing | None, metric: MetricBoard, interval: bool) -> str:
-    if row is None or row.value is None:
-        return "-"
-    text = f"{row.value * metric.scale:.2f}"
-    if interval and row.low is not None and row.high is not None:
-        text += f" [{row.low * metric.scale:.2f}, {row.high * metric.scale:.2f}]"
-    return escape(text)
 
 
 def table(found: Table) -> None:

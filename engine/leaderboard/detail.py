@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.leaderboard.best_of import BestOf
-from adjudge.engine.records.matrices import ScoreMatrix
+from adjudge.engine.records.matrices import ScoreMatrix, figure
 from adjudge.engine.records.record import TaskRecord
 from adjudge.engine.records.spending import Spent
 from adjudge.scoring.kernels.agreement.variance import variance_components
@@ -210,11 +210,11 @@ def _pairs(
                 Pair(
                     a=matrix.systems[a],
                     b=matrix.systems[b],
-                    difference=_known(sign * paired.difference[a, b]),
-                    low=_known(bounds[0]),
-                    high=_known(bounds[1]),
-                    p=_known(p[test]),
-                    holm=_known(corrected[test]),
+                    difference=figure(sign * paired.difference[a, b]),
+                    low=figure(bounds[0]),
+                    high=figure(bounds[1]),
+                    p=figure(p[test]),
+                    holm=figure(corrected[test]),
                     n_used=int(tests.n_used[test]),
                 )
             )
@@ -279,7 +279,7 @@ def _group_means(matrix: ScoreMatrix, chosen: npt.NDArray[np.bool_]) -> list[Gro
             interval = student(mean, error, n)
             low, high = float(interval.low), float(interval.high)
         found.append(
-            GroupMean(system=system, value=_known(mean), low=_known(low), high=_known(high), n_scored=n)
+            GroupMean(system=system, value=figure(mean), low=figure(low), high=figure(high), n_scored=n)
         )
     return found
 
@@ -314,7 +314,3 @@ def _frontiers(matrix: ScoreMatrix, sign: float, spent: Mapping[str, Spent]) -> 
             )
         )
     return found
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value) + 0.0

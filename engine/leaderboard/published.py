@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.records.matrices import figure
 from adjudge.scoring.kernels.agreement.correlations import correlations
 
 __all__ = ["Published", "PublishedAgreement", "agreement_with", "read_published"]
@@ -96,9 +97,9 @@ def agreement_with(own: dict[str, float], published: dict[str, float]) -> Publis
     found = correlations(values)
     return PublishedAgreement(
         n=len(both),
-        tau=_known(found.kendall),
-        rho=_known(found.spearman),
-        pearson=_known(found.pearson),
+        tau=_coefficient(found.kendall),
+        rho=_coefficient(found.spearman),
+        pearson=_coefficient(found.pearson),
         mean_difference=float((values[0] - values[1]).mean()),
     )
 
@@ -111,5 +112,5 @@ def _number(text: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _known(values: npt.NDArray[np.float64] | None) -> float | None:
-    return None if values is None or np.isnan(values[0, 1]) else float(values[0, 1])
+def _coefficient(values: npt.NDArray[np.float64] | None) -> float | None:
+    return None if values is None else figure(values[0, 1])

@@ -1,4 +1,4 @@
-"""Cells and tables of text, the same for a page and for Markdown."""
+"""Cells and tables of text, the same wherever they are drawn."""
 
 from typing import Literal
 
@@ -26,11 +26,15 @@ Kind = Literal[
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """Text, what it is sorted by where that is a number, and the metric whose value it is, if it is one."""
+    """Text, the number it is sorted by, if any, and the metric whose value it is, if it is one.
+
+    `short` is what a terminal shows instead of `text`, where that differs; an interval's follows its value.
+    """
 
     text: str
     sort: float | None = None
     metric: str = ""
+    short: str | None = None
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,8 +55,9 @@ def number(value: float | None, scale: float = 1.0) -> str:
 def span(low: float | None, high: float | None, scale: float = 1.0) -> Cell:
     """An interval, sorted by its lower end."""
     if low is None or high is None:
-        return Cell("-")
-    return Cell(f"{number(low, scale)} to {number(high, scale)}", low)
+        return Cell("-", short="")
+    least, most = number(low, scale), number(high, scale)
+    return Cell(f"{least} to {most}", low, short=f"[{least}, {most}]")
 
 
 def score(row: Standing | None, metric: MetricBoard) -> Cell:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard, Standing
+from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
 from adjudge.engine.leaderboard.correction import Corrected
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.rendering.cells import Cell, Table, number, score, span
 from adjudge.engine.rendering.detail_tables import detail_tables
+from adjudge.engine.rendering.standings import published, ranked_metrics, standings
 
 __all__ = ["Section", "sections_of"]
 
@@ -25,101 +26,47 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 def sections_of(board: Leaderboard) -> list[Section]:
     """A section for each protocol."""
     found = []
-    for protocol in dict.fromkeys(metric.protocol for metric in board.metrics):
-        metrics = [metric for metric in board.metrics if metric.protocol == protocol]
-        head = next((metric for metric in metrics if metric.headline), metrics[0])
+    for head, others in ranked_metrics(board):
+        metrics = [head, *others]
         lead = (
             f"Judge {head.judge}. Ranked by {head.metric}"
             f"{', lower is better,' if head.lower_is_better else ''} on {head.ranked_on}. "
             f"Intervals at {board.confidence:.0%} from {board.resamples:,} resamples of tasks."
         )
-        others = [metric for metric in metrics if metric is not head]
         rated = [metric for metric in metrics if metric.corrected_differences]
-        tables = [_standings(head, others)]
+        tables = [_ranking(head, others)]
         tables += [
             table for metric in rated for table in (_corrected_means(metric), _corrected_differences(metric))
         ]
-        tables += [_resolved(one, metrics) for one in board.stopped if one.protocol == protocol]
+        tables += [_resolved(one, metrics) for one in board.stopped if one.protocol == head.protocol]
         tables += [*detail_tables(head, board), *map(_metric, others)]
         tables += [_published(metric) for metric in metrics if metric.published]
-        found.append(Section(protocol=protocol, head=head, lead=lead, tables=tuple(tables)))
+        found.append(Section(protocol=head.protocol, head=head, lead=lead, tables=tuple(tables)))
     return found
 
 
-def _standings(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
-    shown = [metric for metric in others if metric.shown]
-    by_system = {metric.metric: {row.system: row for row in metric.standings} for metric in shown}
-    published = ("published",) if head.published else ()
-    corrected = ("corrected by people", "corrected interval") if head.corrected_differences else ()
-    rows = []
-    for row in head.standings:
-        figures = [score(by_system[metric.metric].get(row.system), metric) for metric in shown]
-        others_figure = [_published_cell(head, row.system)] if published else []
-        people = _corrected(row.corrected, head.scale)[:2] if corrected else ()
-        rows.append(
-            (
-                *_ranked(row),
-                score(row, head),
-                span(row.low, row.high, head.scale),
-                *people,
-                Cell(str(row.tier or "-"), row.tier),
-                *others_figure,
-                *figures,
-                *_coverage(row),
-            )
-        )
-    names = [metric.metric for metric in shown]
+def _ranking(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
+    found = standings(head, others)
     return Table(
         kind="standings",
         title=f"Ranking by {head.metric}",
         note="",
-        columns=(
-            *_RANKED,
-            head.metric,
-            "interval",
-            *corrected,
-            "tier",
-            *published,
-            *names,
-            "scored",
-            "unscored",
-        ),
-        rows=tuple(rows),
+        columns=tuple(column.name for column in found.columns),
+        rows=found.rows,
     )
-
-
-_RANKED = ("rank", "rank interval", "system")
-
-
-def _ranked(row: Standing) -> tuple[Cell, Cell, Cell]:
-    places = "-" if row.rank_low is None else f"{row.rank_low:g} to {row.rank_high:g}"
-    rank = "-" if row.rank is None else f"{row.rank:g}"
-    return Cell(rank, row.rank), Cell(places, row.rank_low), Cell(row.system)
-
-
-def _coverage(row: Standing) -> tuple[Cell, Cell]:
-    reasons = ", ".join(f"{count} {reason}" for reason, count in row.unscored.items())
-    flag = " (under 95 %)" if row.flagged else ""
-    return Cell(f"{row.n_scored}/{row.n_total}{flag}", row.coverage), Cell(reasons or "-")
 
 
 def _metric(metric: MetricBoard) -> Table:
     direction = "Lower is better. " if metric.lower_is_better else ""
+    found = standings(metric).only(
+        "rank", "rank interval", "system", "value", "interval", "tier", "scored", "unscored"
+    )
     return Table(
         kind="metric",
         title=metric.metric,
         note=f"{direction}Ranked on {metric.n_common} of {metric.n_tasks} tasks.",
-        columns=(*_RANKED, metric.metric, "interval", "tier", "scored", "unscored"),
-        rows=tuple(
-            (
-                *_ranked(row),
-                score(row, metric),
-                span(row.low, row.high, metric.scale),
-                Cell(str(row.tier or "-"), row.tier),
-                *_coverage(row),
-            )
-            for row in metric.standings
-        ),
+        columns=tuple(column.name for column in found.columns),
+        rows=found.rows,
     )
 
 
@@ -220,7 +167,7 @@ def _published(metric: MetricBoard) -> Table:
             (
                 Cell(name),
                 Cell("-") if row is None else score(row, metric),
-                _published_cell(metric, name),
+                published(metric, name),
                 Cell(number(difference), difference),
             )
         )
@@ -231,8 +178,3 @@ def _published(metric: MetricBoard) -> Table:
         columns=("system", "here", "published", "difference"),
         rows=tuple(rows),
     )
-
-
-def _published_cell(metric: MetricBoard, system: str) -> Cell:
-    value = metric.published.get(system)
-    return Cell(number(value), value)

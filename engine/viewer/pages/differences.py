@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.rendering.cells import number
 from adjudge.engine.rendering.markup import Markup, join, tag
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import DifferencesQuery, NotThere, ReportQuery, address
@@ -18,7 +19,6 @@ from adjudge.engine.viewer.pages.frame import (
     choice,
     facts,
     listing,
-    number,
     pager,
     submit,
 )

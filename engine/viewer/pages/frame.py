@@ -18,7 +18,6 @@ __all__ = [
     "facts",
     "link_out",
     "listing",
-    "number",
     "pager",
     "part_of",
     "parts",
@@ -207,11 +206,6 @@ def facts(pairs: Iterable[tuple[str, str | None]], kind: str | None = None) -> M
     """A list of names and values, `kind` its class; those without a value are left out."""
     made = (tag("div", tag("dt", name), tag("dd", value, dir="auto")) for name, value in pairs if value)
     return tag("dl", *made, class_=kind)
-
-
-def number(value: float | None, scale: float = 1.0) -> str:
-    """A value as people are shown it."""
-    return "-" if value is None else f"{value * scale:.2f}"
 
 
 def verdict_of(outcome: str, reason: str) -> tuple[str, str]:

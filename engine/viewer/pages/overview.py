@@ -1,12 +1,15 @@
 """The pages above a report: the run and its systems, its tasks, one system, one task."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard, Standing
+from adjudge.engine.leaderboard.board import MetricBoard
 from adjudge.engine.records.provenance import Provenance
+from adjudge.engine.rendering.cells import Cell, number
 from adjudge.engine.rendering.markup import Markup, tag
+from adjudge.engine.rendering.standings import Kind, ranked_metrics, standings
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery, NotThere, ReportQuery, SystemQuery, TaskQuery, address
 from adjudge.engine.viewer.data.score_rows import pooled
@@ -18,7 +21,6 @@ from adjudge.engine.viewer.pages.frame import (
     choice,
     facts,
     listing,
-    number,
     pager,
     sorted_by,
     submit,
@@ -34,8 +36,8 @@ async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
         board = await asyncio.to_thread(run.leaderboard)
         standings = [
             part
-            for name in dict.fromkeys(metric.protocol for metric in board.metrics)
-            for part in _standings(board, name, set(run.record.systems), query)
+            for head, others in ranked_metrics(board)
+            for part in _standings(head, others, set(run.record.systems), query)
         ]
     except NotThere as error:
         standings = [tag("p", str(error), class_="note"), _names(run)]
@@ -67,52 +69,34 @@ def _names(run: OpenRun) -> Markup:
     )
 
 
-def _standings(board: Leaderboard, protocol: str, known: set[str], query: ListQuery) -> list[Markup]:
-    metrics = [metric for metric in board.metrics if metric.protocol == protocol]
-    head = next((metric for metric in metrics if metric.headline), metrics[0])
-    shown = [head, *(metric for metric in metrics if metric.shown and metric is not head)]
-    by_metric = {metric.metric: {row.system: row for row in metric.standings} for metric in shown}
+def _standings(
+    head: MetricBoard, others: Sequence[MetricBoard], known: set[str], query: ListQuery
+) -> list[Markup]:
+    found = standings(head, others).only("system", "rank", "value", "beside", "scored", "unscored")
     rows = [
         [
-            _system_link(row.system, protocol, head.metric, known),
-            "-" if row.rank is None else f"{row.rank:g}",
-            *(_figure(metric, by_metric[metric.metric].get(row.system), known) for metric in shown),
-            f"{row.n_scored:,}/{row.n_total:,}",
-            _reasons(row, protocol, head.metric, known),
+            _cell(column.kind, cell, head, row[0].text, known)
+            for column, cell in zip(found.columns, row, strict=True)
         ]
-        for row in head.standings
-        if query.filter.lower() in row.system.lower()
+        for row in found.rows
+        if query.filter.lower() in row[0].text.lower()
     ]
-    columns = [
-        Column("system"),
-        Column("rank", number=True),
-        *(Column(metric.metric, number=True) for metric in shown),
-        Column("scored", number=True),
-        Column("unscored"),
-    ]
-    return [tag("h2", protocol), listing(f"Systems by {protocol}", columns, rows)]
+    columns = [Column(column.name, number=column.numeric) for column in found.columns]
+    return [tag("h2", head.protocol), listing(f"Systems by {head.protocol}", columns, rows)]
 
 
-def _system_link(system: str, protocol: str, metric: str, known: set[str]) -> str:
-    if system not in known:
-        return system
-    query = SystemQuery(system=system, protocol=protocol, metric=metric)
-    return tag("a", system, href=address("system", query))
-
-
-def _figure(metric: MetricBoard, row: Standing | None, known: set[str]) -> str:
-    if row is None or row.value is None or row.system not in known:
-        return number(None if row is None else row.value, metric.scale)
-    query = SystemQuery(system=row.system, protocol=metric.protocol, metric=metric.metric)
-    return tag("a", number(row.value, metric.scale), href=address("system", query))
-
-
-def _reasons(row: Standing, protocol: str, metric: str, known: set[str]) -> str:
-    said = ", ".join(f"{count:,} {reason}" for reason, count in row.unscored.items())
-    if not said or row.system not in known:
-        return said or "-"
-    query = SystemQuery(system=row.system, protocol=protocol, metric=metric, reason="any")
-    return tag("a", said, href=address("system", query))
+def _cell(kind: Kind, cell: Cell, head: MetricBoard, system: str, known: set[str]) -> str:
+    """Names, values and reasons lead to the reports of a system that this run holds."""
+    leads = kind == "system" or cell.metric or (kind == "unscored" and cell.text != "-")
+    if system not in known or not leads:
+        return cell.text
+    query = SystemQuery(
+        system=system,
+        protocol=head.protocol,
+        metric=cell.metric or head.metric,
+        reason="any" if kind == "unscored" else "",
+    )
+    return tag("a", cell.text, href=address("system", query))
 
 
 def _filter(label: str, words: str) -> Markup:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from adjudge.engine.rendering.cells import number
 from adjudge.engine.rendering.markup import Markup, join, tag
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest, said_at
@@ -14,7 +15,6 @@ from adjudge.engine.viewer.pages.frame import (
     Frame,
     facts,
     link_out,
-    number,
     part_of,
     parts,
     verdict_of,

@@ -1,0 +1,101 @@
+"""The standings: one layout, drawn by the terminal, the page, Markdown and the viewer."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.leaderboard.published import Published
+from adjudge.engine.records.record import RunRecord
+from adjudge.engine.rendering.leaderboard_page import leaderboard_page
+from adjudge.engine.rendering.standings import ranked_metrics, standings
+from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.query import ListQuery
+from adjudge.engine.viewer.pages.frame import Frame
+from adjudge.engine.viewer.pages.overview import home
+from tests.test_cli import run as command
+from tests.test_published import tables
+
+OLD = Path(__file__).parent / "old_run" / "run"
+Rows = list[list[str]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run of four systems, one of them without a missing score."""
+    return Path(shutil.copytree(OLD, tmp_path / "run"))
+
+
+def chosen(columns: list[str], rows: Rows, names: list[str]) -> Rows:
+    places = [columns.index(name) for name in names]
+    return [[row[place] for place in places] for row in rows]
+
+
+def cells(html: str) -> Iterator[tuple[list[str], Rows]]:
+    for table in LexborHTMLParser(html).css("table"):
+        columns = [cell.text() for cell in table.css("thead th")]
+        yield columns, [[cell.text() for cell in row.css("th, td")] for row in table.css("tbody tr")]
+
+
+async def test_page_markdown_viewer_and_terminal_show_the_same(folder, capsys):
+    head, others = ranked_metrics(board := build_leaderboard([folder]))[0]
+    names = [
+        "system",
+        "rank",
+        head.metric,
+        *(one.metric for one in others if one.shown),
+        "scored",
+        "unscored",
+    ]
+    page = chosen(*next(cells(leaderboard_page(board))), names)
+    assert len(page) == 4 and page[0] == [
+        "borealis",
+        "1",
+        "95.07",
+        "95.07",
+        "13.50",
+        "95.29",
+        "95.29",
+        "13.50",
+        "6/6",
+        "-",
+    ]
+
+    columns, _, *rows = tables(command(capsys, "leaderboard", folder, "--markdown")[1])[0]
+    columns, *rows = ([cell.replace("\\", "") for cell in row] for row in (columns, *rows))
+    assert chosen(columns, rows, names) == page
+
+    opened = OpenRun(str(folder))
+    html = await home(opened, Frame("run", "judge"), ListQuery())
+    await opened.close()
+    assert chosen(*next(cells(html)), names) == page
+
+    out = command(capsys, "leaderboard", folder)[1]
+    lines = [
+        [cell.strip() for cell in line.strip("│").split("│")] for line in out.splitlines() if "│" in line
+    ]
+    for line, row in zip(lines[:4], page, strict=True):
+        rank, system, value, *rest, scored, unscored = line
+        assert [system, rank.split()[0], value.split()[0], *rest] == row[:-2]
+        assert scored.replace("*", "(under 95 %)") == row[-2] and (unscored or "-") == row[-1]
+    assert re.search(r"│ 1 \(1-2\) │ borealis │ +95\.07 \[90\.63, 98\.81\] │", out)
+
+
+def test_columns_appear_only_where_they_hold_something(folder, tmp_path):
+    plain = standings(ranked_metrics(build_leaderboard([folder]))[0][0])
+    kinds = [column.kind for column in plain.columns]
+    assert kinds == ["rank", "rank interval", "system", "value", "interval", "tier", "scored", "unscored"]
+    rated = tmp_path / "human.csv"
+    ratings = [f"{task},atlas,r,c_acc,0.{n}" for n, task in enumerate(RunRecord.read(folder).tasks)]
+    rated.write_text("task_id,system,rater,metric,value\n" + "\n".join(ratings))
+    board = build_leaderboard([folder], published=[Published("atlas", "c_acc", 60.0)], human=rated)
+    found = standings(ranked_metrics(board)[0][0])
+    assert [column.kind for column in found.columns if column.kind not in kinds] == [
+        "corrected", "corrected interval", "published",
+    ]  # fmt: skip
+    shown = {row[2].text: [cell.text for cell in row[5:7]] for row in found.rows}
+    assert shown.pop("atlas") != ["-", "-"] and set(map(tuple, shown.values())) == {("-", "-")}
