@@ -6,10 +6,9 @@ only then is the judge asked. When a client disconnects, its questions are cance
 
 import asyncio
 import logging
-import signal
-import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from math import ceil
 
 import msgspec
@@ -17,7 +16,6 @@ from aiohttp import web
 
 from adjudge.engine.config.access import Access
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.flags import FLAGS
 from adjudge.engine.rewards.reward import Reward
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
@@ -27,6 +25,7 @@ from adjudge.engine.serving.metrics import RewardMetrics
 from adjudge.engine.serving.openapi import Failure, openapi
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.families import CONTENT_TYPE, page
+from adjudge.engine.telemetry.listener import listen, serve_until_signal
 from adjudge.engine.telemetry.logs import event
 
 __all__ = ["RewardServer", "serve"]
@@ -45,20 +44,19 @@ def serve(config: RunConfig, host: str, port: int, json: bool = False) -> None:
 
     Raises UsageError for an address that everybody can reach without a token, or that cannot be bound.
     """
-    asyncio.run(_serve(config, host, port, Access.from_environment("serve", host), json))
+    access = Access.from_environment("serve", host)
+    asyncio.run(serve_until_signal(_served(config, host, port, access), json))
 
 
-async def _serve(config: RunConfig, host: str, port: int, access: Access, json: bool) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+@asynccontextmanager
+async def _served(config: RunConfig, host: str, port: int, access: Access) -> AsyncIterator[str]:
     async with open_rewards(config) as scorer:
         server = RewardServer(scorer, access)
         url = await server.start(host, port)
-        sys.stdout.write(f"{msgspec.json.encode({'url': url}).decode() if json else url}\n")
-        sys.stdout.flush()
-        await stop.wait()
-        await server.stop()
+        try:
+            yield url
+        finally:
+            await server.stop()
 
 
 class RewardServer:
@@ -94,14 +92,7 @@ class RewardServer:
 
     async def start(self, host: str, port: int) -> str:
         """Listen; the server's URL. Raises UsageError if the address cannot be bound."""
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, host, port, backlog=1024).start()
-        except OSError as error:
-            await self._runner.cleanup()
-            raise UsageError(f"serve: {host} port {port} cannot be bound: {error.strerror}") from error
-        bound = self._runner.addresses[0][1]
-        return f"http://{f'[{host}]' if ':' in host else host}:{bound}"
+        return await listen(self._runner, "serve", host, port, backlog=1024)
 
     async def stop(self) -> None:
         """Refuse what is new, finish what was admitted, and close."""

@@ -13,6 +13,7 @@ from aiohttp import web
 from adjudge.engine.config.access import Access
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.telemetry.families import CONTENT_TYPE, Family, page
+from adjudge.engine.telemetry.listener import listen
 
 __all__ = ["ADDRESS", "metrics_served"]
 
@@ -25,15 +26,15 @@ class _Measured(Protocol):
 
 @asynccontextmanager
 async def metrics_served(measured: _Measured) -> AsyncIterator[None]:
-    """Serve /metrics inside the block if ADJUDGE_METRICS is set. Raises ConfigError for an unusable address."""
+    """Serve /metrics inside the block if ADJUDGE_METRICS is set. Raises UsageError for an unusable address."""
     address = os.environ.get(ADDRESS, "").strip()
     if not address:
         yield
         return
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
-    if not host or not port.isdecimal():
-        raise ConfigError(f"{ADDRESS}: {address!r} is no address; write HOST:PORT, like 127.0.0.1:9400")
+    if not host or not port.isdecimal() or int(port) > 65_535:
+        raise ConfigError(f"{ADDRESS}: {address!r} is not an address; write HOST:PORT, like 127.0.0.1:9400")
     access = Access.from_environment(ADDRESS, host)
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
@@ -44,16 +45,8 @@ async def metrics_served(measured: _Measured) -> AsyncIterator[None]:
         return web.Response(body=page(measured.measured()), headers={"Content-Type": CONTENT_TYPE})
 
     runner = web.ServerRunner(web.Server(answer, access_log=None), shutdown_timeout=1.0)
-    await runner.setup()
+    await listen(runner, ADDRESS, host, int(port))
     try:
-        await _bound(runner, host, int(port))
         yield
     finally:
         await runner.cleanup()
-
-
-async def _bound(runner: web.ServerRunner, host: str, port: int) -> None:
-    try:
-        await web.TCPSite(runner, host, port).start()
-    except (OSError, OverflowError) as error:
-        raise ConfigError(f"{ADDRESS}: {host} port {port} cannot be bound: {error}") from error

@@ -7,10 +7,9 @@ read a run by having its own name resolve to here. Nothing is ever written.
 
 import asyncio
 import logging
-import signal
-import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import msgspec
@@ -21,6 +20,7 @@ from yarl import URL
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rendering.leaderboard_page import asset, page_policy
 from adjudge.engine.rendering.markup import tag
+from adjudge.engine.telemetry.listener import listen, serve_until_signal
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
     BadQuery,
@@ -83,15 +83,15 @@ async def _view(run: str, other: str | None, port: int, json: bool) -> None:
     pa.set_memory_pool(pa.system_memory_pool())
     pa.set_io_thread_count(THREADS)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await serve_until_signal(_served(run, other, port), json)
+
+
+@asynccontextmanager
+async def _served(run: str, other: str | None, port: int) -> AsyncIterator[str]:
     viewer = Viewer(OpenRun(run), None if other is None else OpenRun(other))
     url = await viewer.start(port)
-    sys.stdout.write(f"{msgspec.json.encode({'url': url}).decode() if json else url}\n")
-    sys.stdout.flush()
     try:
-        await stop.wait()
+        yield url
     finally:
         await viewer.stop()
 
@@ -117,15 +117,10 @@ class Viewer:
 
     async def start(self, port: int) -> str:
         """Listen on loopback; the viewer's URL. Raises UsageError if the port cannot be bound."""
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, HOST, port).start()
-        except OSError as error:
-            await self._runner.cleanup()
-            raise UsageError(f"view: {HOST} port {port} cannot be bound: {error.strerror}") from error
+        url = await listen(self._runner, "view", HOST, port)
         for run in self._runs:
             run.begin()
-        return f"http://{HOST}:{self._runner.addresses[0][1]}/"
+        return f"{url}/"
 
     async def stop(self) -> None:
         """Close."""

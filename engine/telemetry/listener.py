@@ -1,0 +1,41 @@
+"""An HTTP server of this process: bound to an address, and served until a signal ends it."""
+
+import asyncio
+import signal
+import sys
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+from aiohttp import web
+
+from adjudge.engine.errors import UsageError
+
+__all__ = ["listen", "serve_until_signal"]
+
+
+async def listen(runner: web.BaseRunner, key: str, host: str, port: int, backlog: int = 128) -> str:
+    """Bind `runner` to an address, port 0 to any free port; the URL, without a path.
+
+    Raises UsageError, which begins with `key`, if the address cannot be bound; `runner` is cleaned up then.
+    """
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, backlog=backlog).start()
+    except OSError as error:
+        await runner.cleanup()
+        raise UsageError(f"{key}: {host} port {port} cannot be bound: {error.strerror}") from error
+    return f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
+
+
+async def serve_until_signal(server: AbstractAsyncContextManager[str], json: bool) -> None:
+    """Open `server`, print its URL, and close it at SIGTERM or SIGINT.
+
+    The URL is printed as it is, or as a JSON document {"url": ...} if `json`.
+    """
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with server as url:
+        sys.stdout.write(f"{msgspec.json.encode({'url': url}).decode() if json else url}\n")
+        sys.stdout.flush()
+        await stop.wait()
