@@ -124,5 +124,5 @@ def test_attack_file_allows_line_separators_not_deep_nesting(tmp_path):
 
 
 def test_empty_attack_file_is_an_error(tmp_path):
-    with pytest.raises(UsageError, match="none"):
+    with pytest.raises(UsageError, match="no attacks"):
         load_attacks(lines(tmp_path / "empty.jsonl", []))

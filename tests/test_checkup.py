@@ -26,7 +26,7 @@ GOOD = checkup.Node(
 def bad(nodes: list[object], **settings: object) -> dict[str, str]:
     config = RunConfig.of({"tasks": "t", **settings})
     found = checkup.findings_of(nodes, config)
-    assert all(finding.mend for finding in found)
+    assert all(finding.fix for finding in found)
     return {finding.what: finding.found for finding in found if not finding.good}
 
 

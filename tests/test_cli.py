@@ -193,7 +193,7 @@ def test_usage_errors_exit_with_2(capsys):
 def test_invalid_port_is_a_usage_error(tmp_path, capsys, port):
     for command in (["view", tmp_path], ["serve", world(tmp_path)]):
         code, _, error = run(capsys, *command, "--port", port)
-        assert code == 2 and f"'{port}' is no port" in error
+        assert code == 2 and f"'{port}' is not a port" in error
 
 
 def test_bad_lines_are_named_and_the_rest_is_evaluated(tmp_path, capsys):

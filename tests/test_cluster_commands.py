@@ -34,7 +34,7 @@ async def test_stopped_run_has_stored_everything_and_resumes(tmp_path, signum):
         else:
             os.killpg(process.pid, signum)  # as a terminal does
         errors = await done(process)
-        assert process.returncode == 130 and "goes on from there" in errors
+        assert process.returncode == 130 and "continues from there" in errors
         asked = mock.calls
         again = await evaluate(path, "--cluster", "none")
         errors = await done(again)

@@ -118,7 +118,7 @@ def test_ratings_of_one_task_give_no_interval(rated, tmp_path, capsys):
     ("content", "named"),
     [
         ("{", "cannot be read"),
-        ("", "holds no rating"),
+        ("", "no ratings"),
         ('{"task_id": "task1"}', "rating 1"),
         (
             '{"task_id": "task1", "system": "low", "rater": "a", "metric": "beauty", "value": 1}',
@@ -126,7 +126,7 @@ def test_ratings_of_one_task_give_no_interval(rated, tmp_path, capsys):
         ),
         (
             '{"task_id": "task1", "system": "nobody", "rater": "a", "metric": "score", "value": 1}',
-            "none of the ratings",
+            "no rating of",
         ),
     ],
 )
@@ -140,6 +140,8 @@ def test_ratings_of_missing_reports_are_named(rated, tmp_path, capsys):
     stray = {"task_id": "task1", "system": "Middle", "rater": "first", "metric": "score", "value": 1}
     rated.write_text(f"{rated.read_text()}{json.dumps(stray)}\n")
     code, out, error = run(capsys, "leaderboard", tmp_path / "run", "--human", rated)
-    assert code == 0 and "people rated what is not in these runs: 'Middle' on task 'task1'" in out, error
+    assert code == 0 and "people rated reports that are not in these runs: 'Middle' on task 'task1'" in out, (
+        error
+    )
     code, out, error = run(capsys, "agreement", tmp_path / "run", "--human", rated)
     assert code == 0 and "'Middle' on task 'task1'" in " ".join(out.split()), error

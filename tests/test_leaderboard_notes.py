@@ -89,8 +89,8 @@ def test_reports_given_the_minimum_are_counted(tmp_path: Path) -> None:
         reason = pc.if_else(short, "answer_truncated", pa.scalar(None, pa.string()))
         return rows.set_column(rows.column_names.index("reason"), "reason", reason)
 
-    assert "took the worst" not in notes(run)
-    assert "race: 3 reports took the worst for answer_truncated" in notes(rewritten(run, blamed))
+    assert "got the minimum" not in notes(run)
+    assert "race: 3 reports got the minimum because of answer_truncated" in notes(rewritten(run, blamed))
 
 
 def test_pooled_metric_counts_tasks_with_both_parts(tmp_path: Path) -> None:

@@ -75,10 +75,10 @@ def test_line_per_figure_and_line_per_system_are_equal(tmp_path, text):
     [
         ("name,overall\nA,1\n", "no column is called system or model"),
         ("", "no column is called system or model"),
-        ("system,overall\nA,-\n", "holds no figure"),
-        ("system,metric,value\nA,overall,much\n", ":2: overall: 'much' is no number"),
-        ("system,metric,value\nA,overall,inf\n", ":2: overall: 'inf' is no number"),
-        ("system,overall,link\nA,50,x\nB,49.0*,y\n", ":3: overall: '49.0*' is no number"),
+        ("system,overall\nA,-\n", "no figures"),
+        ("system,metric,value\nA,overall,much\n", ":2: overall: 'much' is not a number"),
+        ("system,metric,value\nA,overall,inf\n", ":2: overall: 'inf' is not a number"),
+        ("system,overall,link\nA,50,x\nB,49.0*,y\n", ":3: overall: '49.0*' is not a number"),
         ("system,overall\nA,1\nA,2\n", "'A' has several values of overall"),
     ],
 )
@@ -158,7 +158,7 @@ def test_comparison_and_agreement_markdown_match_json(board, tmp_path, capsys):
     compared = json.loads(run(capsys, "compare", board, "high", PIPED, "--json")[1])["metrics"]
     code, out, _ = run(capsys, "compare", board, "high", PIPED, "--markdown")
     (table,) = tables(out)
-    assert code == 0 and out.startswith("### high less low \\| \\*cost\\* \\[1\\]\n\n|")
+    assert code == 0 and out.startswith("### high minus low \\| \\*cost\\* \\[1\\]\n\n|")
     assert [row[0] for row in table[2:]] == [f"{one['protocol']}.{one['metric']}" for one in compared]
     assert [row[8] for row in table[2:]] == [str(one["n_used"]) for one in compared]
     ratings = [

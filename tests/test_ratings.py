@@ -32,7 +32,7 @@ def written(folder: Path, ratings: list[HumanRating], suffix: str) -> Path:
 def test_duplicate_rating_counts_once_and_must_not_differ(tmp_path, suffix):
     assert set(read_ratings(written(tmp_path, [FIRST, *OTHERS, FIRST], suffix))) == {FIRST, *OTHERS}
     file = written(tmp_path, [FIRST, *OTHERS, msgspec.structs.replace(FIRST, value=3.5)], suffix)
-    with pytest.raises(UsageError, match=r"ratings 1 and 6 differ .*'ann'.* score .*'a', task '1'"):
+    with pytest.raises(UsageError, match=r"ratings 1 and 6: 'ann' rated score .*'a', task '1'"):
         list(read_ratings(file))
 
 

@@ -108,7 +108,7 @@ async def test_page_without_a_time_is_not_old(tmp_path, capsys):
 def test_pruning_requires_a_positive_number_of_days(tmp_path, capsys, days):
     run(capsys, "evaluate", world(tmp_path))
     code, _, error = run(capsys, "store", "prune", tmp_path / "store", "--days", days)
-    assert code == 2 and f"--days: '{days}' is no number above 0" in error
+    assert code == 2 and f"--days: '{days}' is not a number above 0" in error
     _, out, _ = run(capsys, "store", "ls", tmp_path / "store", "--json")
     assert json.loads(out)[0]["rows"] == 200
 

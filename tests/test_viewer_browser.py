@@ -155,7 +155,7 @@ async def test_hostile_text_runs_nothing(browser: "Browser", tmp_path: Path) -> 
         await page.locator("dialog h1").wait_for()
         assert await page.locator("dialog script, dialog img, main img").count() == 0
         await page.keyboard.press("Escape")
-        await page.get_by_role("link", name="What was asked (").click()
+        await page.get_by_role("link", name="Questions (").click()
         await page.locator("tbody a").first.click()
         await page.get_by_role("heading", name="Prompt").wait_for()
         assert await overflow(page) == 0

@@ -1,4 +1,4 @@
-"""What each command does with its options: one call, its result printed, an exit code."""
+"""What each command does with its options: one call, print the result, return an exit code."""
 
 import argparse
 import asyncio

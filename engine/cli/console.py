@@ -60,7 +60,7 @@ def _out() -> Console:
 
 
 def rejected(lines: Sequence[Rejected]) -> None:
-    """Lines that were left out, on stderr."""
+    """Print the lines that were left out, on stderr."""
     if is_json():
         for line in lines[:_SHOWN_REJECTED]:
             event(_log, "line left out", logging.WARNING, why=str(line))
@@ -73,7 +73,7 @@ def rejected(lines: Sequence[Rejected]) -> None:
 
 
 def result(run: RunResult) -> None:
-    """A finished run: its leaderboard, and what it took."""
+    """Print a finished run: its leaderboard, and the work it took."""
     leaderboard(run.leaderboard, Path(run.out) / "leaderboard.html")
     console = _out()
     asked = " (all answered from the store)" if run.from_store and not run.from_judge else ""
@@ -87,7 +87,7 @@ def result(run: RunResult) -> None:
 
 
 def fetched(summary: FetchSummary) -> None:
-    """What a fetch came to, on stderr."""
+    """Print what a fetch read, on stderr."""
     Console(stderr=True, highlight=False).print(
         f"{summary.read} read, {summary.failed} failed; {summary.from_store} from the store, "
         f"{summary.from_network} from the network"
@@ -95,7 +95,7 @@ def fetched(summary: FetchSummary) -> None:
 
 
 def leaderboard(board: Leaderboard, page: Path) -> None:
-    """A table for each protocol, notes, and where the page is."""
+    """Print one table per protocol, notes, and the path of the page."""
     console = _out()
     for head, others in ranked_metrics(board):
         console.print(_table(head, others))
@@ -149,8 +149,8 @@ def _differences(metric: MetricBoard) -> Table:
         title_justify="left",
         title_style="bold",
     )
-    for name in ("system", "less", "judge", "corrected", "people alone", "labelled"):
-        table.add_column(name, justify="left" if name in ("system", "less") else "right")
+    for name in ("system", "minus", "judge", "corrected", "people alone", "labelled"):
+        table.add_column(name, justify="left" if name in ("system", "minus") else "right")
     for row in metric.corrected_differences:
         found = row.corrected
         figures = (
@@ -172,13 +172,15 @@ def _differences(metric: MetricBoard) -> Table:
 
 
 def table(found: Table) -> None:
-    """A table."""
+    """Print a table."""
     _out().print(found)
 
 
 def comparison(found: Comparison) -> Table:
-    """Paired tests, a line a metric."""
-    table = Table(title=f"{escape(found.a)} less {escape(found.b)}", title_justify="left", title_style="bold")
+    """Paired tests, one line per metric."""
+    table = Table(
+        title=f"{escape(found.a)} minus {escape(found.b)}", title_justify="left", title_style="bold"
+    )
     for name in ("metric", "difference", "95 %", "t p", "Holm p", "Wilcoxon p", "sign-flip p", "d", "tasks"):
         table.add_column(name, justify="left" if name == "metric" else "right")
     for row in found.metrics:
@@ -196,7 +198,7 @@ def comparison(found: Comparison) -> Table:
 
 
 def agreement(found: Iterable[MetricAgreement]) -> Table:
-    """Agreement, a line a metric."""
+    """Agreement, one line per metric."""
     table = Table()
     names = ("par", "par_dr3", "opc", "fap", "fas", "icc_1_1", "icc_2_k", "alpha", "kappa", "kappa_quadratic")
     for name in ("metric", *names, "systems", "reports"):
@@ -205,12 +207,14 @@ def agreement(found: Iterable[MetricAgreement]) -> Table:
         figures = (_with_interval(getattr(row, name), row.intervals.get(name)) for name in names)
         table.add_row(escape(f"{row.protocol}.{row.metric}"), *figures, str(row.n_systems), str(row.n_cases))
         if row.left_out:
-            table.caption = escape(f"left out, for the run has not what was rated: {row.left_out}")
+            table.caption = escape(
+                f"left out, because the run does not have these rated reports: {row.left_out}"
+            )
     return table
 
 
 def preferences(found: Iterable[MetricPreference]) -> Table:
-    """Agreement with what people preferred, a line a metric and subset."""
+    """Agreement with people's preferences, one line per metric and subset."""
     table = Table()
     for name in ("metric", "subset", "best of set", "by chance", "of pairs", "ties test", "sets", "unscored"):
         table.add_column(name, justify="left" if name in ("metric", "subset") else "right")
@@ -240,7 +244,7 @@ def _number(value: float | None, scale: float) -> str:
 
 
 def plan(found: Plan) -> None:
-    """What a run would take."""
+    """Print what a run would ask, read and cost."""
     console = _out()
     asked = sum(found.questions.values()) - found.stored
     table = Table(
@@ -268,14 +272,14 @@ def plan(found: Plan) -> None:
     )
     if found.seconds is None or found.cost is None:
         console.print(
-            f"time and cost: not known; add prices: {{{escape(found.judge)}: ...}} to the configuration"
+            f"time and cost: unknown; add prices: {{{escape(found.judge)}: ...}} to the configuration"
         )
     else:
         console.print(f"time: about {found.seconds:,.0f} s; cost: about {found.cost:,.2f}")
 
 
 def evidence(found: Iterable[CardEvidence]) -> None:
-    """Scores, then every line of evidence, question and page."""
+    """Print scores, then every line of evidence, page and question."""
     console = _out()
     for item in found:
         card = item.card
@@ -304,7 +308,7 @@ def evidence(found: Iterable[CardEvidence]) -> None:
 
 
 def contents(found: Iterable[TableContent]) -> None:
-    """What a store holds, a line a table and a line a kind."""
+    """Print what a store holds, one line per table and one per kind of row."""
     table = Table()
     for name in ("table", "rows", "parts", "MB", "oldest", "newest"):
         table.add_column(name, justify="left" if name == "table" else "right")
@@ -329,10 +333,10 @@ def _when(seconds: float | None) -> str:
 
 
 def rewritten(found: Iterable[Rewritten]) -> None:
-    """What housekeeping did."""
+    """Print what compacting or pruning a store did."""
     for row in found:
         _out().print(
-            f"{row.table}: {row.parts_before} parts -> {row.parts_after}, {row.rows_before:,} rows looked at, "
+            f"{row.table}: {row.parts_before} parts -> {row.parts_after}, {row.rows_before:,} rows read, "
             f"{row.rows_before - row.rows_after:,} left out, {row.deleted} old files deleted",
             markup=False,
             soft_wrap=True,
@@ -340,7 +344,7 @@ def rewritten(found: Iterable[Rewritten]) -> None:
 
 
 def attacked(found: AttackReport) -> Table:
-    """A judge's flip rate, a line a kind."""
+    """A judge's flip rate, one line per kind of attack."""
     table = Table(
         title=f"{found.attacks} attacks on {escape(found.judge)}",
         title_justify="left",
@@ -361,15 +365,13 @@ def attacked(found: AttackReport) -> Table:
 
 
 def findings(found: Iterable[Finding]) -> None:
-    """What the doctor saw."""
+    """Print the doctor's findings."""
     console = _out()
     for finding in found:
         mark = "[green]ok[/]" if finding.good else "[red]no[/]"
-        mend = (
-            f"  -> {finding.mend}"
-            if finding.mend and (not finding.good or finding.found == "not installed")
+        fix = (
+            f"  -> {finding.fix}"
+            if finding.fix and (not finding.good or finding.found == "not installed")
             else ""
         )
-        console.print(
-            f"{mark}  {escape(finding.what)}: {escape(finding.found)}{escape(mend)}", soft_wrap=True
-        )
+        console.print(f"{mark}  {escape(finding.what)}: {escape(finding.found)}{escape(fix)}", soft_wrap=True)

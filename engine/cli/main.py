@@ -1,4 +1,4 @@
-"""The command line: arguments in, one call, results on stdout, everything else on stderr, and an exit code."""
+"""The command line: one call per command, results on stdout, everything else on stderr, and an exit code."""
 
 import logging
 import os
@@ -30,9 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (StoreError, PoolError, ClusterError) as error:
         code = _ended(FAILED, str(error), "red")
     except KeyboardInterrupt:
-        said = "interrupted; what was answered is stored, the same command goes on from there"
+        said = "interrupted; answers so far are stored, and the same command continues from there"
         code = _ended(INTERRUPTED, said, "")
-    except BrokenPipeError:  # nobody reads on, nor what is still in the buffer
+    except BrokenPipeError:  # the reader has gone, so what is still in the buffer has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     sys.exit(code)

@@ -1,6 +1,6 @@
-"""Options of the command line: kinds of values, and the configuration under what was given.
+"""Options of the command line: their types, and the configuration with the given options applied.
 
-What is no value of its kind is a usage error that says what is expected.
+An invalid value is a usage error that says what is expected.
 """
 
 import math
@@ -12,9 +12,9 @@ __all__ = ["cluster_section", "port", "positive", "run_config"]
 
 
 def port(text: str) -> int:
-    """A TCP port, 0 for any that is free."""
+    """A TCP port, 0 for any free one."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65_535):
-        raise ArgumentTypeError(f"{text!r} is no port, 0 to 65535")
+        raise ArgumentTypeError(f"{text!r} is not a port, 0 to 65535")
     return int(text)
 
 
@@ -25,12 +25,12 @@ def positive(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number < math.inf:
-        raise ArgumentTypeError(f"{text!r} is no number above 0")
+        raise ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
 
 
 def run_config(options: Namespace) -> RunConfig:
-    """The configuration of `evaluate` and `plan`. Raises UsageError."""
+    """The configuration for `evaluate` and `plan`. Raises UsageError."""
     return RunConfig.load(
         options.config,
         out=options.out,

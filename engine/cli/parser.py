@@ -1,4 +1,4 @@
-"""The commands and their options, one function a command."""
+"""The commands and their options, one function per command."""
 
 import argparse
 from importlib.metadata import version
@@ -15,7 +15,7 @@ JUDGES = "lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands; each sets `run`, the function that the command calls."""
+    """The parser of all commands; each sets `run` to the function to call."""
     top = argparse.ArgumentParser(
         prog="adjudge", description="Evaluate deep-research reports on judges you host yourself."
     )
@@ -82,7 +82,7 @@ def _view(commands: Commands) -> None:
     summary = "show a run in a local web page, down to every question and page"
     command = _add(commands, "view", actions.on_view, summary)
     _add_run(command)
-    command.add_argument("--other", metavar="RUN", help="another run or judge, to see where they differ")
+    command.add_argument("--other", metavar="RUN", help="another run, to see where the two differ")
     command.add_argument("--port", type=port, default=8301, metavar="N", help="0 for any free port")
 
 
@@ -90,14 +90,14 @@ def _fetch(commands: Commands) -> None:
     command = _add(
         commands, "fetch", actions.on_fetch, "read a file of URLs into a store, one JSON line each"
     )
-    command.add_argument("file", metavar="FILE", help="one URL a line")
+    command.add_argument("file", metavar="FILE", help="one URL per line")
     command.add_argument("--store", default=".adjudge/store", metavar="URI", help="where pages are kept")
     command.add_argument(
         "--allow",
         action="append",
         default=[],
         metavar="HOST:PORT",
-        help="an address to read although the guard refuses it; without a port, 80 and 443",
+        help="an address to read although the guard blocks it; without a port, 80 and 443",
     )
     command.add_argument("--extractor", choices=["trafilatura", "fast"], default="trafilatura")
     command.add_argument("--timeout", type=positive, metavar="SECONDS", help="for a whole page")
@@ -156,10 +156,10 @@ def _store(commands: Commands) -> None:
 
 
 def _attack(commands: Commands) -> None:
-    summary = "try to talk a judge round, and count how often that works"
+    summary = "try injected text on a judge, and count how often it changes the verdict"
     command = _add(commands, "attack", actions.on_attack, summary, tables=True)
     command.add_argument("--judge", default="lexical", metavar="SPEC", help=JUDGES)
-    command.add_argument("--file", metavar="ATTACKS.jsonl", help="attacks of your own: id, kind, where, text")
+    command.add_argument("--file", metavar="ATTACKS.jsonl", help="your own attacks: id, kind, where, text")
 
 
 def _doctor(commands: Commands) -> None:
@@ -196,8 +196,8 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--protocol", nargs="+", metavar="NAME", help="only these protocols")
     command.add_argument("--fetch", choices=["live", "snapshot", "off"], help="where pages come from")
     command.add_argument("--cluster", metavar="WHERE", help="none, local, or the address of a Ray head")
-    command.add_argument("--repeats", type=int, metavar="N", help="how often the judge repeats everything")
+    command.add_argument("--repeats", type=int, metavar="N", help="how often the judge answers everything")
     command.add_argument(
-        "--retry-unscored", action="store_true", help="also ask again what was left unscored for good"
+        "--retry-unscored", action="store_true", help="also ask again what was permanently unscored"
     )
     command.add_argument("--serial", action="store_true", help="one case at a time, for debugging")

@@ -1,4 +1,4 @@
-"""Progress on stderr: how far, how fast, what failed, and how long still."""
+"""Progress on stderr: how far, how fast, what failed, and the time left."""
 
 import time
 from collections import Counter
@@ -25,7 +25,7 @@ OnStart = Callable[[int], Step]
 
 @contextmanager
 def progress_on(console: Console) -> Iterator[OnStart]:
-    """A function for `evaluate`'s `on_start` that draws a bar on `console`, for as long as the context is open."""
+    """A function for `evaluate`'s `on_start` that draws a bar on `console` while the context is open."""
     columns = (
         TextColumn("judging"),
         BarColumn(),

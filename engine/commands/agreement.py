@@ -1,4 +1,4 @@
-"""A run's judge against people, or against another run's judge."""
+"""Agreement of a run's judge with people, or with another run's judge."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,13 +29,14 @@ Figures = dict[str, float | None]
 
 
 class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How far two sets of scores of one metric agree; None where the data do not define a figure.
+    """How far two sets of scores of one metric agree; a figure is None where the data do not define it.
 
-    `par`, `par_dr3`, `opc`, `fap`, `fas`: semantics.md, human consistency. `icc_1_1`, `icc_2_k` and `alpha`
-    (Krippendorff's, interval) are the raters' own agreement where people are compared with, else that of the two
-    judges; `kappa` (Cohen's) and `kappa_quadratic` are of the two judges. Counts say what the figures are made of.
-    `intervals` holds the percentile interval at 95 % of each figure, from RESAMPLES resamples of the tasks; a figure
-    that fewer than half of them define has none. `left_out` are the reports that people rated and the run has not.
+    `par`, `par_dr3`, `opc`, `fap` and `fas` are the measures of DeepResearch Bench and DR3-Eval, as defined in
+    `scoring/kernels/agreement/human_consistency.py`. `icc_1_1`, `icc_2_k` and `alpha` (Krippendorff's,
+    interval) are the raters' agreement with each other if people are compared with, else that of the two judges;
+    `kappa` (Cohen's) and `kappa_quadratic` compare two judges. Counts say how much data is behind the figures.
+    `intervals` holds each figure's percentile interval at 95 %, from RESAMPLES resamples of the tasks; a figure
+    that fewer than half of the resamples define has none. `left_out` are rated reports that the run does not have.
     """
 
     protocol: str
@@ -60,9 +61,9 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
-    """The run's judge against the ratings in `file` (CSV or JSON Lines), for every metric that was rated.
+    """Agreement of the run's judge with the ratings in `file` (CSV or JSON Lines), for every metric that was rated.
 
-    Raises UsageError for a file that cannot be read, a bad line, or a metric that the run does not have.
+    Raises UsageError for a file that cannot be read, an invalid line, or a metric that the run does not have.
     """
     matrices = read_matrices(read_scores([Path(run)]))
     seed = RunRecord.read(Path(run)).config.seed
@@ -97,7 +98,7 @@ def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
 
 
 def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
-    """The judges of two runs over the same reports, for every metric that both have. Raises UsageError."""
+    """Agreement of the judges of two runs on the same reports, for every metric of both. Raises UsageError."""
     seed = RunRecord.read(Path(run)).config.seed
     mine, theirs = (read_matrices(read_scores([Path(folder)])) for folder in (run, other))
     others = {(matrix.protocol, matrix.metric): matrix for matrix in theirs}
@@ -127,12 +128,14 @@ def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
             )
         )
     if not found:
-        raise UsageError(f"{run} and {other} have no metric in common")
+        raise UsageError(
+            f"other: {run} and {other} have no metric in common; name runs with a common protocol"
+        )
     return found
 
 
 def _of_humans(humans: Floats, judge: Floats) -> Figures:
-    """The figures of `judge[S, T]` against `humans[S, T, R]`."""
+    """The figures for `judge[S, T]` against `humans[S, T, R]`."""
     consistency = human_consistency(humans, judge)
     by_report = humans.reshape(-1, humans.shape[2])
     rated = by_report[~np.isnan(by_report).all(axis=1)]
@@ -149,7 +152,7 @@ def _of_humans(humans: Floats, judge: Floats) -> Figures:
 
 
 def _of_judges(first: Floats, second: Floats) -> Figures:
-    """The figures of two judges' scores `[S, T]`."""
+    """The figures for two judges' scores `[S, T]`."""
     agreement = judge_agreement(first, second)
     return {
         "par": figure(agreement.par),
@@ -168,7 +171,7 @@ def _of_judges(first: Floats, second: Floats) -> Figures:
 def _intervals(
     redrawn: Callable[[Tasks], Figures], tasks: Tasks, seed: int
 ) -> dict[str, tuple[float, float]]:
-    """Percentile intervals of the figures when `tasks` are drawn anew, with replacement; none from fewer than two."""
+    """Percentile intervals of the figures, `tasks` resampled with replacement; none from fewer than two tasks."""
     if tasks.size < 2:
         return {}
     rng = np.random.default_rng(seed)
@@ -183,10 +186,9 @@ def _intervals(
 
 
 def _aligned(first: ScoreMatrix, second: ScoreMatrix) -> tuple[Floats, Floats]:
-    """Both on the systems and tasks that both have."""
+    """Both judges' scores `[S, T]` on the systems and tasks that both have."""
     systems = [name for name in first.systems if name in second.systems]
     tasks = [name for name in first.tasks if name in second.tasks]
-
     return values_of(first, systems, tasks), values_of(second, systems, tasks)
 
 

@@ -1,8 +1,8 @@
-"""How easily a judge is talked round: the same questions with and without text that argues for a better answer.
+"""How easily a judge is manipulated: the same questions with and without text that argues for a better answer.
 
 Each attack is appended to a few reports that do not meet their criterion, or to pages that do not support their
-statement. It flips the judge if the answer is better with it than without. Text between our marks is data and the
-judge is told so; how far it keeps to that is what this measures.
+statement. It flips the judge if the answer is better with it than without. Prompts say that the text between the fence
+marks is data; this measures how far the judge obeys that.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _PAGES = (
 
 
 class Attack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A text that argues with the judge, appended to a report or to a page."""
+    """A text that tries to influence the judge, appended to a report or to a page."""
 
     id: str
     kind: str
@@ -58,10 +58,10 @@ class Attack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class KindResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of attack: `tried` pairs of questions of which `flipped` came out better; 95 % Wilson interval.
+    """One kind of attack: of `tried` pairs of questions `flipped` got a better answer; 95 % Wilson interval.
 
-    `unscored` pairs had no answer with or without the attack, `settled` ones were at their best before it: neither
-    is tried. `rate`, `low` and `high` are None where nothing was tried.
+    `unscored` pairs had no answer with or without the attack, `settled` ones had the best answer without it: neither
+    count as tried. `rate`, `low` and `high` are None if no pair was tried.
     """
 
     kind: str
@@ -75,7 +75,7 @@ class KindResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttackReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's flip rate, by kind and in all, the ids of the attacks that flipped it, and unscored pairs by reason."""
+    """A judge's flip rate by kind and overall, the ids of the attacks that flipped it, and unscored pairs by reason."""
 
     judge: str
     attacks: int
@@ -107,12 +107,12 @@ def load_attacks(file: str | Path | None = None) -> list[Attack]:
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise UsageError(f"attacks: {source}:{number}: {error}") from error
     if not found:
-        raise UsageError(f"attacks: {source} holds none")
+        raise UsageError(f"attacks: {source}: no attacks; add lines with id, kind, where and text")
     return found
 
 
 async def attack(judge: Judge, attacks: Sequence[Attack]) -> AttackReport:
-    """Ask `judge` every question with and without every attack. Raises what the judge raises for itself."""
+    """Ask `judge` every question with and without every attack. Raises JudgeError if the judge cannot be used."""
     plain = {
         "report": await asyncio.gather(*(_ask(judge, _rubric(*case, "")) for case in _REPORTS)),
         "page": await asyncio.gather(*(_ask(judge, _support(*case, "")) for case in _PAGES)),
@@ -170,7 +170,7 @@ def _support(language: str, page: str, statement: str, appended: str) -> Backed:
 
 
 async def _ask(judge: Judge, question: RubricPoints | Backed) -> float | str:
-    """The answer as a number where more is better for the attacker, or the reason why there is none."""
+    """The answer as a number, higher being better for the attacker, or the reason why it is missing."""
     asked = Asked(key=hashlib.blake2b(question.context.digest + question.identity(), digest_size=16).digest())
     if isinstance(question, RubricPoints):
         points = await judge.answer(question, asked)

@@ -1,4 +1,4 @@
-"""Two systems side by side: paired tests on the tasks that are scored for both, every metric."""
+"""Two systems side by side: paired tests of every metric on the tasks that are scored for both."""
 
 from pathlib import Path
 
@@ -14,11 +14,11 @@ __all__ = ["Comparison", "PairedMetric", "compare"]
 
 
 class PairedMetric(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric, `a` less `b`, over the `n_used` tasks scored for both; None where undefined.
+    """One metric, `a` minus `b`, over the `n_used` tasks scored for both; None where undefined.
 
     `t_p`, `wilcoxon_p` (zeros dropped, ties share ranks) and `sign_flip_p` are two-sided; `holm_p` is `t_p` corrected
     for the number of metrics compared here. `low` and `high` bound the difference at 95 % by Student's t; `cohens_d` =
-    t / sqrt(n). `n_only_a` and `n_only_b` count tasks scored for one of the two only.
+    t / sqrt(n). `n_only_a` and `n_only_b` count tasks scored for only one of the two.
     """
 
     protocol: str
@@ -50,12 +50,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(run: str | Path, a: str, b: str) -> Comparison:
-    """Compare systems `a` and `b` of the run folder `run`. Raises UsageError for a run or system that is not there."""
+    """Compare systems `a` and `b` of the run folder `run`. Raises UsageError for a missing run or system."""
     record = RunRecord.read(Path(run))
     for system in (a, b):
         if system not in record.systems:
             raise UsageError(
-                f"system: {system!r} is not in this run; there are {', '.join(record.systems[:20])}"
+                f"system: {system!r} is not in this run; use one of {', '.join(record.systems[:20])}"
             )
     if a == b:
         raise UsageError(f"system: {a!r} is named twice; name two systems")

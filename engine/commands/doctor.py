@@ -1,4 +1,4 @@
-"""What is installed, reachable and missing, and how to mend it."""
+"""What is installed, reachable and missing, and how to fix it."""
 
 import asyncio
 import os
@@ -27,11 +27,11 @@ _NEEDED = ("aiohttp", "msgspec", "numba", "numpy", "pyarrow", "trafilatura")
 _OPTIONAL = {"ray": "cluster", "vllm": "vllm"}
 _ANSWER_S = 30.0
 _LOADING_S = 900.0  # a large model, from a network disk
-_MENDS = {
+_FIXES = {
     "openai": "start the server, or correct judge: url and model, and the key in OPENAI_API_KEY",
-    "vllm": "correct judge: model and engine; what vLLM itself says is on stderr",
+    "vllm": "correct judge: model and engine; vLLM's own messages are on stderr",
 }
-_MENDS_OF_REPLIES = {
+_FIXES_BY_REASON = {
     "answer_truncated": "set judge: thinking: true if its model thinks before it answers",
     "judge_unparseable": "correct judge: url, or have the server keep to a JSON schema (response_format)",
     "judge_unsupported": "the server is there but refuses the question; its log says why",
@@ -40,7 +40,7 @@ _MENDS_OF_REPLIES = {
 
 
 def examine(config: RunConfig | None = None) -> list[Finding]:
-    """Look at the installation, and at `config`'s store and judge when there is one."""
+    """Check the installation and, if `config` is given, its store, judge, output folder and cluster."""
     findings = [
         _python(),
         *map(_package, _NEEDED),
@@ -59,7 +59,7 @@ def _python() -> Finding:
         what="Python",
         good=tuple(map(int, platform.python_version_tuple()[:2])) >= (3, 11),
         found=found,
-        mend="use 3.11 or newer",
+        fix="use 3.11 or newer",
     )
 
 
@@ -67,7 +67,7 @@ def _package(name: str) -> Finding:
     try:
         return Finding(what=name, good=True, found=version(name))
     except PackageNotFoundError:
-        return Finding(what=name, good=False, found="not installed", mend="pip install adjudge")
+        return Finding(what=name, good=False, found="not installed", fix="pip install adjudge")
 
 
 def _extra(name: str, extra: str) -> Finding:
@@ -76,12 +76,12 @@ def _extra(name: str, extra: str) -> Finding:
     if found is not None:
         return Finding(what=what, good=True, found=found)
     return Finding(
-        what=what, good=True, found="not installed", mend=f"pip install 'adjudge[{extra}]' if you want it"
+        what=what, good=True, found="not installed", fix=f"pip install 'adjudge[{extra}]' if you want it"
     )
 
 
 def _version_of(module: str) -> str | None:
-    """The version of the distribution that brings `module`, None if none does; vLLM's go by several names."""
+    """The version of the installed distribution with `module`, or None; vLLM has distributions of several names."""
     try:
         return version(module)
     except PackageNotFoundError:
@@ -91,9 +91,7 @@ def _version_of(module: str) -> str | None:
 def _temporary() -> Finding:
     folder = tempfile.gettempdir()
     good = os.access(folder, os.W_OK)
-    return Finding(
-        what="temporary folder", good=good, found=folder, mend="set TMPDIR to a folder you can write"
-    )
+    return Finding(what="temporary folder", good=good, found=folder, fix="set TMPDIR to a writable folder")
 
 
 async def _configured(config: RunConfig) -> list[Finding]:
@@ -107,15 +105,15 @@ def _on_cluster(config: RunConfig) -> list[Finding]:
     try:
         from adjudge.engine.commands.doctor_cluster import check_up
     except ImportError as error:
-        return [Finding(what="cluster", good=False, found=str(error), mend="pip install 'adjudge[cluster]'")]
+        return [Finding(what="cluster", good=False, found=str(error), fix="pip install 'adjudge[cluster]'")]
     try:
         return check_up(config, ask_judge)
     except UsageError as error:
-        return [Finding(what="cluster", good=False, found=str(error), mend="start it, or correct cluster:")]
+        return [Finding(what="cluster", good=False, found=str(error), fix="start it, or correct cluster:")]
 
 
 def ask_judge(config: RunConfig) -> list[Finding]:
-    """Ask the judge of `config` something, each member and server of it, from this process."""
+    """Ask the judge of `config` a probe question, each of its members and servers, from this process."""
     return asyncio.run(_judges(config))
 
 
@@ -128,7 +126,7 @@ async def _store(config: RunConfig) -> Finding:
             what="store",
             good=False,
             found=str(error),
-            mend="set store: to a folder or URI that you can read and write",
+            fix="set store: to a folder or URI that you can read and write",
         )
     return Finding(what="store", good=True, found=f"{config.store}: {len(store.parts)} judgments")
 
@@ -138,11 +136,13 @@ async def _judges(config: RunConfig) -> list[Finding]:
         book = make_book(config)
         return [await _judge(settings, book) for settings in _each(config.judge_config())]
     except UsageError as error:
-        return [Finding(what="judge", good=False, found=str(error), mend="mend judge: in the configuration")]
+        return [
+            Finding(what="judge", good=False, found=str(error), fix="correct judge: in the configuration")
+        ]
 
 
 def _each(settings: JudgeConfig) -> Iterator[JudgeConfig]:
-    """Every model that is to answer: a panel's members, and each server of several."""
+    """Every model to ask: a panel's members, and each server of several."""
     if settings.backend == "panel":
         for member in settings.panel():
             yield from _each(member)
@@ -155,7 +155,7 @@ def _each(settings: JudgeConfig) -> Iterator[JudgeConfig]:
 
 async def _judge(settings: JudgeConfig, book: PromptBook) -> Finding:
     where = settings.url or settings.model or settings.backend
-    mend = _MENDS.get(settings.backend, "")
+    fix = _FIXES.get(settings.backend, "")
     patience = _LOADING_S if settings.backend == "vllm" else _ANSWER_S
     try:
         judge = make_judge(settings, book)
@@ -165,10 +165,10 @@ async def _judge(settings: JudgeConfig, book: PromptBook) -> Finding:
         finally:
             await judge.close()
     except JudgeError as error:
-        return Finding(what="judge", good=False, found=str(error), mend=mend)
+        return Finding(what="judge", good=False, found=str(error), fix=fix)
     if reply.answer is None:
-        mend = _MENDS_OF_REPLIES.get(str(reply.reason), mend)
-        return Finding(what="judge", good=False, found=f"{where}: {reply.reason}", mend=mend)
+        fix = _FIXES_BY_REASON.get(str(reply.reason), fix)
+        return Finding(what="judge", good=False, found=f"{where}: {reply.reason}", fix=fix)
     return Finding(what="judge", good=True, found=f"{where} answered in {reply.seconds:.2f} s")
 
 
@@ -176,4 +176,4 @@ def _out(config: RunConfig) -> Finding:
     folder = Path(config.out)
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     good = os.access(existing, os.W_OK)
-    return Finding(what="out", good=good, found=str(folder), mend=f"make {existing} writable, or give --out")
+    return Finding(what="out", good=good, found=str(folder), fix=f"make {existing} writable, or pass --out")

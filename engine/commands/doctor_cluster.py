@@ -1,4 +1,4 @@
-"""What the doctor asks of a cluster: every node answers for itself, from a process like those that will do the work."""
+"""The doctor's checks of a cluster: each runs on every node, in a process like those that do the work."""
 
 import os
 import platform
@@ -30,7 +30,7 @@ _CLOCKS = 3
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node says of itself. `skew` is its clock less the driver's, in seconds, known to within `doubt`."""
+    """What a node reports. `skew` is its clock minus the driver's, in seconds, known to within `doubt`."""
 
     name: str
     gpus: float
@@ -45,9 +45,9 @@ Judged = Callable[[RunConfig], list[Finding]]
 
 
 def check_up(config: RunConfig, judged: Judged) -> list[Finding]:
-    """Ask every node of the cluster of `config`; `judged` asks the judge. Raises UsageError if there is no cluster.
+    """Check every node of the cluster of `config`; `judged` asks the judge. Raises UsageError if there is no cluster.
 
-    A judge that has replicas in the cluster is asked in a place that has what a replica needs, else from every node.
+    A judge with replicas in the cluster is asked from a worker with a replica's resources, any other from every node.
     """
     settings, judge = config.cluster_config(), config.judge_config()
     with connected(settings.address, 1):
@@ -65,7 +65,7 @@ def check_up(config: RunConfig, judged: Judged) -> list[Finding]:
 
 
 def findings_of(nodes: list[Node | str], config: RunConfig, store: str = "") -> list[Finding]:
-    """What to make of `nodes`, each a Node or the name of one that did not answer; `store` is the driver's trouble."""
+    """The findings about `nodes`, each a Node or the name of one that did not answer; `store`: the driver's problem."""
     silent = [node for node in nodes if isinstance(node, str)]
     there = [node for node in nodes if isinstance(node, Node)]
     return [
@@ -73,7 +73,7 @@ def findings_of(nodes: list[Node | str], config: RunConfig, store: str = "") -> 
             what="cluster nodes",
             good=not silent and bool(there),
             found=f"{len(there)} of {len(nodes)} answer" + (f"; not {', '.join(silent)}" if silent else ""),
-            mend="look at `ray status`, and restart what is stuck on those nodes",
+            fix="look at `ray status`, and restart what is stuck on those nodes",
         ),
         _gpus(there, config),
         _versions(there),
@@ -89,8 +89,8 @@ def _gpus(nodes: list[Node], config: RunConfig) -> Finding:
     return Finding(
         what="cluster GPUs",
         good=total >= wanted,
-        found=f"{total:g}, {wanted:g} wanted by the judge's replicas",
-        mend="add nodes, or lower judge: replicas",
+        found=f"{total:g}, {wanted:g} needed by the judge's replicas",
+        fix="add nodes, or lower judge: replicas",
     )
 
 
@@ -107,7 +107,7 @@ def _versions(nodes: list[Node]) -> Finding:
         what="cluster versions",
         good=not different,
         found=" | ".join(different) or "equal on all nodes",
-        mend="install the same lock file everywhere (deploy/install.sh)",
+        fix="install the same lock file everywhere (deploy/install.sh)",
     )
 
 
@@ -117,7 +117,7 @@ def _stores(nodes: list[Node], own: str) -> Finding:
         what="cluster store",
         good=not own and not troubled,
         found=own or "; ".join(troubled) or "every node sees what this one writes",
-        mend="set store: to an object store, or to a folder that all nodes mount",
+        fix="set store: to an object store, or to a folder that all nodes mount",
     )
 
 
@@ -127,19 +127,19 @@ def _judges(nodes: list[Node]) -> Finding:
         what="cluster judge",
         good=not troubled,
         found="; ".join(troubled) or "answers every node",
-        mend="give judge: url: an address that all nodes reach, and the nodes its key",
+        fix="give judge: url: an address that all nodes reach, and the nodes its key",
     )
 
 
 def _replica(config: RunConfig, judged: Judged) -> list[Finding]:
-    """What a judge says in a place that has what its replicas need."""
+    """What the judge answers on a worker with the resources of its replicas."""
     asked: Any = ray.remote(judged).options(**replica_options(config.cluster_config()), max_retries=0)
     try:
         found: list[Finding] = ray.get(asked.remote(config), timeout=_LOADING_SECONDS)
     except ray.exceptions.RayError as error:
         said = " ".join(str(error).split())[:300]
-        mend = "check cluster: judge_resources against `ray status`"
-        return [Finding(what="cluster judge", good=False, found=said, mend=mend)]
+        fix = "check cluster: judge_resources against `ray status`"
+        return [Finding(what="cluster judge", good=False, found=said, fix=fix)]
     return [msgspec.structs.replace(one, what="cluster judge") for one in found]
 
 
@@ -151,7 +151,7 @@ def _clocks(nodes: list[Node]) -> Finding:
         what="cluster clocks",
         good=not late,
         found=said or f"within {worst:.2f} s of this one's",
-        mend="run an NTP client there: of equal answers the earliest counts",
+        fix="run an NTP client there: of two answers to one question the earliest counts",
     )
 
 
@@ -193,7 +193,7 @@ def _now() -> float:
 
 
 def _trouble(store: str, marker: str) -> str:
-    """What keeps this process from reading what the driver wrote, and from writing beside it; empty if nothing does."""
+    """Why this process cannot read what the driver wrote, or write beside it; empty if it can."""
     try:
         place = Place.of(store)
         if place.filesystem.get_file_info(f"{place.path}/{marker}").type != fs.FileType.File:

@@ -1,4 +1,4 @@
-"""`adjudge fetch`: a file of URLs in, a row each out, the pages in the store."""
+"""`adjudge fetch`: reads a file of URLs into the store and returns one row per URL."""
 
 import asyncio
 import time
@@ -23,10 +23,10 @@ __all__ = ["FetchRow", "FetchSummary", "fetch_command", "fetch_config"]
 
 
 class FetchRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one line of the file. `chars` counts the text, `seconds` the time from asking to answer."""
+    """The result for one line of the file: `chars` of text, and the `seconds` from request to answer."""
 
     url: str
-    """As the file has it."""
+    """As written in the file."""
     final_url: str
     status: str
     reason: str | None
@@ -72,16 +72,16 @@ def fetch_config(
 async def fetch_command(
     file: str | Path, store: str, config: FetchConfig, emit: Callable[[FetchRow], None]
 ) -> FetchSummary:
-    """Read every URL of `file` (one a line, blank lines skipped) through the store; `emit` gets rows in its order.
+    """Read every URL of `file` (one per line, blank lines skipped) through the store; `emit` gets rows in file order.
 
-    Raises UsageError if the file or an option cannot be used, and StoreError. Interrupted, it leaves what was read
-    in the store, from which the same call goes on.
+    Raises UsageError if the file or an option cannot be used, and StoreError. If interrupted, it leaves what was read
+    in the store, and the same call continues from there.
     """
     try:
         urls = (await asyncio.to_thread(Path(file).read_text, "utf-8", "replace")).split("\n")
         fetcher, source = make_fetcher(config)
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
+        raise UsageError(f"fetch: {file} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"fetch: {error}") from error
     async with AsyncExitStack() as stack:
@@ -99,7 +99,7 @@ async def fetch_command(
 
 
 async def _rows(reader: Reader, urls: Iterable[str], ahead: int) -> AsyncIterator[FetchRow]:
-    """Rows in the order of `urls`, `ahead` of which are asked for at once."""
+    """Rows in the order of `urls`, at most `ahead` of which are being read at once."""
     waiting: deque[asyncio.Task[FetchRow]] = deque()
     try:
         for url in urls:

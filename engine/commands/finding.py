@@ -1,4 +1,4 @@
-"""One thing that the doctor looked at."""
+"""One result of the doctor."""
 
 import msgspec
 
@@ -6,9 +6,9 @@ __all__ = ["Finding"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """`mend` says what to do when it is not `good`."""
+    """What was checked and `found`; `fix` says what to do if it is not `good`."""
 
     what: str
     good: bool
     found: str
-    mend: str = ""
+    fix: str = ""

@@ -1,4 +1,4 @@
-"""A dry run: what a run would ask, read and cost, found by walking it with a judge that only takes notes."""
+"""A dry run: what a run would ask, read and cost, found by evaluating with a judge that only counts questions."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -33,11 +33,12 @@ _ANSWER_SHARE = 0.3
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a run would take.
 
-    `questions` counts different questions by type, `stored` how many of them the store answers; `prompt_tokens` and
-    `completion_tokens` are estimates over those still to be asked, `shared_tokens` the part of the prompt tokens that
+    `questions` counts different questions by type, `stored` how many of them the store answers. `prompt_tokens` and
+    `completion_tokens` are estimates over the questions still to be asked, `shared_tokens` the prompt tokens that
     repeat a context already sent. `pages_unread` pages were assumed to hold ASSUMED_PAGE_CHARS characters.
-    `seconds` and `cost` need a price for the judge; None without one. `unscored` counts the scorecards by reason that
-    no judge can score, for want of gold, `rejected` are the lines of the files that are no task or report.
+    `seconds` and `cost` are None without a price for the judge. `unscored` counts by reason the scorecards that
+    no judge can score because their gold is missing or invalid, `rejected` are the lines that are not a valid task or
+    report.
     """
 
     cases: int
@@ -57,7 +58,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(config: RunConfig) -> Plan:
-    """The plan of `config`: asks no judge, uses no network, writes nothing. Raises UsageError, StoreError."""
+    """The plan of `config`; asks no judge, uses no network, writes nothing. Raises UsageError, StoreError."""
     return asyncio.run(_plan(config))
 
 
@@ -104,7 +105,7 @@ async def _plan(config: RunConfig) -> Plan:
 
 
 class NoteTaker:
-    """Stands in for a judge under the same identity; answers with what is plausible in form, and takes notes."""
+    """Stands in for a judge with the same identity: gives answers of a valid form, and counts questions and tokens."""
 
     def __init__(self, judge: Judge, book: PromptBook) -> None:
         self.identity = judge.identity
@@ -196,7 +197,7 @@ class AssumingReader(Reader):
 
 
 def estimate_tokens(text: str) -> int:
-    """Roughly how many tokens `text` is: a token for four ASCII characters, two for three others."""
+    """Roughly how many tokens `text` has: one per four ASCII characters, two per three others."""
     ascii_chars = len(text.encode("ascii", "ignore"))
     return round(ascii_chars / 4 + (len(text) - ascii_chars) / 1.5)
 

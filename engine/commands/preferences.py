@@ -1,4 +1,4 @@
-"""A run's scores against what people preferred: does a report they chose score above those they rejected?"""
+"""A run's scores against people's preferences: does a chosen report score above the rejected ones?"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -32,10 +32,10 @@ Scores = dict[tuple[str, Candidate], float]
 
 
 class MetricPreference(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a metric prefers what people preferred: over all sets, by subset, and the ties test where sets ask it.
+    """How often a metric prefers what people preferred: over all sets, by subset, and in the ties test if there is one.
 
-    `low` and `high` bound the overall `best_of` at 95 %, tasks resampled; None from fewer than two tasks. `chance` is
-    the `best_of` of a judge that guesses.
+    `low` and `high` bound the overall `best_of` at 95 %, tasks resampled; None for fewer than two tasks. `chance` is
+    the expected `best_of` of a judge that guesses.
     """
 
     protocol: str
@@ -49,10 +49,10 @@ class MetricPreference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_preferences(file: Path) -> list[Preference]:
-    """The sets in `file`, one JSON object a line. Raises UsageError.
+    """The sets in `file`, one JSON object per line. Raises UsageError.
 
-    {"task_id": ..., "chosen": ["system", ...], "rejected": [{"system": ..., "sample": 1}, ...]}, and if wanted
-    "subset" and "pair". A set names a report once, and no two sets of a ties test have one name.
+    {"task_id": ..., "chosen": ["system", ...], "rejected": [{"system": ..., "sample": 1}, ...]}, and optionally
+    "subset" and "pair". A set names each report once, and each set of a ties test has its own "pair".
     """
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
@@ -69,19 +69,23 @@ def read_preferences(file: Path) -> list[Preference]:
             raise UsageError(f"preferences: {file}:{number}: {error}") from error
         report, times = Counter((*one.chosen, *one.rejected)).most_common(1)[0]
         if times > 1:
-            raise UsageError(f"preferences: {file}:{number}: {report.system!r} is named {times} times")
+            raise UsageError(
+                f"preferences: {file}:{number}: {report.system!r} is named {times} times; name each report once"
+            )
         if one.pair and named.setdefault(one.pair, number) != number:
-            raise UsageError(f"preferences: {file}:{number}: line {named[one.pair]} is {one.pair!r} already")
+            raise UsageError(
+                f"preferences: {file}:{number}: line {named[one.pair]} has pair {one.pair!r} too; name each once"
+            )
         found.append(one)
     if not found:
-        raise UsageError(f"preferences: {file} holds none")
+        raise UsageError(f"preferences: {file}: no preferences; add lines with task_id, chosen and rejected")
     return found
 
 
 def with_preferences(run: str | Path, file: str | Path) -> list[MetricPreference]:
-    """Every metric of the run against the preferences in `file`.
+    """Agreement of every metric of the run with the preferences in `file`.
 
-    Raises UsageError for a file that cannot be read, a bad line, and where no set has all its reports in the run.
+    Raises UsageError for a file that cannot be read, an invalid line, and if no set has all its reports in the run.
     """
     record = RunRecord.read(Path(run))
     sets = read_preferences(Path(file))
@@ -90,7 +94,9 @@ def with_preferences(run: str | Path, file: str | Path) -> list[MetricPreference
     rows = msgspec.convert(scores.to_pylist(), list[ScoreRow])
     reports = {(row.task_id, Candidate(row.system, row.sample)) for row in rows}
     if not any(reports.issuperset(_reports(one)) for one in sets):
-        raise UsageError(f"preferences: no set in {file} has all its reports in this run")
+        raise UsageError(
+            f"preferences: no set in {file} has all its reports in this run; check task_id and systems"
+        )
     lower = {
         (name, metric.name): metric.lower_is_better
         for name, metrics in record.metrics.items()
@@ -141,7 +147,7 @@ def _metric(name: tuple[str, str], sets: Sequence[Preference], scores: Scores, s
 
 
 def _interval(sets: Sequence[Preference], scores: Scores, seed: int) -> tuple[float | None, float | None]:
-    """Of the mean credit a set, when tasks are drawn anew with all their sets."""
+    """The interval of the mean credit per set, tasks resampled with all their sets."""
     tasks = {task: place for place, task in enumerate(dict.fromkeys(one.task_id for one in sets))}
     credits, counts = np.zeros(len(tasks)), np.zeros(len(tasks))
     for one in sets:

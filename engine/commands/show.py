@@ -1,4 +1,4 @@
-"""What stands behind a score: every question, answer, page and reason of one report in one run."""
+"""The evidence behind a score: every question, answer, page and reason of one report in one run."""
 
 import asyncio
 from pathlib import Path
@@ -38,7 +38,7 @@ class ReadPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """A scorecard with the judgments and pages that it names, as far as the store still holds them."""
+    """A scorecard with the judgments and pages that it names and the store still holds."""
 
     card: Scorecard
     questions: tuple[AskedQuestion, ...]
@@ -100,7 +100,10 @@ async def _with_rows(place: Place, record: RunRecord, cards: list[Scorecard]) ->
 
 def _not_there(record: RunRecord, task: str, system: str, place: Place) -> str:
     if system not in record.systems:
-        return f"system: {system!r} is not in this run; there are {', '.join(record.systems[:20])}"
+        return f"system: {system!r} is not in this run; use one of {', '.join(record.systems[:20])}"
     if task not in record.tasks:
-        return f"task: {task!r} is not in this run; there are {', '.join(list(record.tasks)[:20])}"
-    return f"{system!r} has no scorecard for task {task!r} in run {record.run}, as far as {place.uri} knows"
+        return f"task: {task!r} is not in this run; use one of {', '.join(list(record.tasks)[:20])}"
+    return (
+        f"task: run {record.run} has no scorecard of {system!r} for {task!r} in {place.uri}; "
+        "choose a task that this system has a report for"
+    )

@@ -1,4 +1,4 @@
-"""The best of several samples of an agent, from score rows: pass@k (semantics.md, Dr.Mi-Bench)."""
+"""The best of several samples of an agent, from score rows: pass@k as Dr.Mi-Bench defines it."""
 
 import msgspec
 import numpy as np
@@ -14,8 +14,8 @@ __all__ = ["BestOf", "best_of_samples"]
 class BestOf(msgspec.Struct, frozen=True, kw_only=True):
     """A system's mean over tasks if the best of `k` of its samples were kept; pass@k for a metric of 0 and 1.
 
-    Unbiased: of each task the mean over all ways to choose k of its scored samples. `n_scored` of `n_tasks` tasks have
-    k scored samples; `value` is None where none has.
+    Unbiased: for each task, the mean over all ways to choose k of its scored samples. `n_scored` of `n_tasks` tasks
+    have k scored samples; `value` is None if no task has.
     """
 
     system: str
@@ -28,9 +28,9 @@ class BestOf(msgspec.Struct, frozen=True, kw_only=True):
 def best_of_samples(
     scores: pa.Table, protocol: str, metric: str, lower_is_better: bool = False
 ) -> tuple[BestOf, ...]:
-    """Of one metric in score rows: k of 2, 4, 8 ... and of all samples; the judge's repeats are averaged first.
+    """The best of k samples under one metric in score rows, for k = 2, 4, 8 ... and all samples.
 
-    Empty where no task has two samples.
+    The judge's repeats are averaged first. Empty if no task has two samples.
     """
     rows = scores.filter(pc.and_(pc.equal(scores["protocol"], protocol), pc.equal(scores["metric"], metric)))
     if not rows.num_rows:

@@ -20,10 +20,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """One system under one metric.
 
     `value` is its mean over its own scored tasks with the interval `low`..`high`; `on_common` its mean over the tasks
-    scored for all, by which it has `rank` (1 is best; equals share the mean of their ranks) with the interval
-    `rank_low`..`rank_high`. `tier` 1 holds those that cannot be told from the best, and so on. `coverage` is
-    n_scored / n_total, `flagged` whether that is under 95 %. None where nothing is scored. `corrected` is what people's
-    scores of some tasks make of it.
+    scored for all, which gives its `rank` (1 is best; equals share the mean of their ranks) with the interval
+    `rank_low`..`rank_high`. `tier` 1 holds the systems that cannot be told from the best, and so on. `coverage` is
+    n_scored / n_total, `flagged` whether that is under 95 %. Figures are None where nothing is scored. `corrected` is
+    the mean corrected by people's scores of some tasks.
     """
 
     system: str
@@ -60,8 +60,8 @@ class RankStability(msgspec.Struct, frozen=True):
 class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     """One metric of one protocol. Standings are in order of rank, unranked systems last, by name.
 
-    `tau` and `rho` (Kendall's tau-b, Spearman's rho) say how well the ranking holds when tasks are drawn anew.
-    Headline metrics have a `detail`. `published` holds others' figures by system, in the units people are shown.
+    `tau` and `rho` (Kendall's tau-b, Spearman's rho) say how stable the ranking is when tasks are resampled.
+    Headline metrics have a `detail`. `published` holds published figures by system, in the units that are displayed.
     """
 
     protocol: str
@@ -83,7 +83,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ranked_on(self) -> str:
-        """Which tasks the ranks are of, in words."""
+        """Which tasks the ranking uses, in words."""
         whom = "all" if all(row.n_scored for row in self.standings) else "all that have any"
         return f"the {self.n_common} of {self.n_tasks} tasks that are scored for {whom}"
 
@@ -91,7 +91,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """A leaderboard over `runs`. `notes` say what a reader must know before comparing, `sources` how it was made.
 
-    `stopped` says how runs ended that were to stop when their comparisons were resolved.
+    `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when.
     """
 
     runs: tuple[str, ...]

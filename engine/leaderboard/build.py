@@ -1,4 +1,4 @@
-"""Runs folded into a leaderboard: every metric with its interval, ranks with theirs, and what is missing and why.
+"""From runs to a leaderboard: every metric and rank with its interval, and what is missing and why.
 
 Systems are ranked on the tasks that are scored for all of them; a system without any scored task is not ranked. A
 system's own value is its mean over all its scored tasks. Coverage under 95 % is flagged.
@@ -37,7 +37,7 @@ Known = dict[tuple[str, str], Metric]
 
 
 class Statistics:
-    """What a leaderboard leaves to others: reading score rows and drawing resamples. Here, in this process."""
+    """Reads score rows and draws resamples, in this process; a subclass may do so elsewhere."""
 
     def read(self, runs: list[Path]) -> pa.Table:
         """The score rows of `runs`. Raises UsageError."""
@@ -49,7 +49,7 @@ class Statistics:
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runs say of metrics, tasks and systems, and who did the judging."""
+    """What the runs say about metrics, tasks and systems, and which judges they used."""
 
     metrics: Known
     tasks: dict[str, TaskRecord]
@@ -93,15 +93,15 @@ def build_leaderboard(
     published: Sequence[Published] = (),
     human: str | Path | None = None,
 ) -> Leaderboard:
-    """The leaderboard of the run folders `runs`, by `statistics` of this process or another's.
+    """The leaderboard of the run folders `runs`; `statistics` computes it, by default in this process.
 
-    `published` figures are set beside the metrics of their names, what people's ratings in the file `human` make of
-    means and differences beside the judge's. Raises UsageError for a folder that is no finished
-    run, and for published figures of other metrics alone.
+    `published` figures are set beside the metrics they name. The ratings in the file `human` give corrected means and
+    differences beside the judge's. Raises UsageError for a folder without a finished run, and if no published figure
+    is for a metric of these runs.
     """
     folders = [Path(run) for run in runs]
     if len(set(folders)) < len(folders):
-        raise UsageError("leaderboard: a run is named twice")
+        raise UsageError("leaderboard: a run is named twice; name each run once")
     records = [RunRecord.read(folder) for folder in folders]
     statistics = statistics or Statistics()
     scores = statistics.read(folders)
@@ -115,7 +115,7 @@ def build_leaderboard(
     ]
     if published and not any(board.published for board in boards):
         there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
-        raise UsageError(f"published: no figure is of a metric of these runs; they have {there}")
+        raise UsageError(f"published: no figure is for a metric of these runs; name one of {there}")
     return Leaderboard(
         runs=tuple(record.run for record in records),
         notes=notes_on(records, boards, corrected, scores),
@@ -204,7 +204,7 @@ def _with_published(board: MetricBoard, published: Sequence[Published]) -> Metri
 
 
 def _with_people(board: MetricBoard, corrected: Sequence[Correction]) -> MetricBoard:
-    """`board` with what people's scores make of its means and differences."""
+    """`board` with its means and differences corrected by people's scores."""
     for one in corrected:
         if (one.protocol, one.metric) == (board.protocol, board.metric):
             standings = tuple(
@@ -219,7 +219,7 @@ def _columns(matrix: ScoreMatrix, kept: npt.NDArray[np.bool_]) -> Floats | None:
 
 
 def _pooled(matrices: Sequence[ScoreMatrix], known: Known) -> list[ScoreMatrix]:
-    """The metrics that have no value for one report: ratios of two others' sums over tasks."""
+    """The metrics without a value per report: ratios of two other metrics' sums over tasks."""
     found = {(matrix.protocol, matrix.metric): matrix for matrix in matrices}
     pooled = []
     for (protocol, name), metric in known.items():

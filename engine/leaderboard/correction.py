@@ -1,4 +1,4 @@
-"""A judge's means and differences put right by people's scores of a few tasks (prediction-powered inference)."""
+"""A judge's means and differences, corrected by people's scores of a few tasks (prediction-powered inference)."""
 
 from pathlib import Path
 
@@ -21,11 +21,11 @@ Floats = npt.NDArray[np.float64]
 
 
 class Corrected(msgspec.Struct, frozen=True, kw_only=True):
-    """What people's mean score of all tasks would be, on their scale, at 95 %; None where too few are labelled.
+    """An estimate of people's mean score over all tasks, on their scale, at 95 %; None where too few are labelled.
 
-    `power` is the weight that the judge was given (PPI++; 0: people alone, 1 about: a judge as good as people).
-    `people`, `people_low` and `people_high` are what the labels say without the judge. `n_labelled` tasks have a label
-    and a judge's score, `n_unlabelled` the judge's score alone.
+    `power` is the weight given to the judge (PPI++; 0: people alone, about 1: a judge as good as people).
+    `people`, `people_low` and `people_high` come from the labels alone. `n_labelled` tasks have a label and a judge's
+    score, `n_unlabelled` only the judge's score.
     """
 
     value: float | None
@@ -40,7 +40,7 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """System `a` less system `b`: the judge's own mean difference with Student's interval, and the corrected one."""
+    """System `a` minus system `b`: the judge's own mean difference with Student's interval, and the corrected one."""
 
     a: str
     b: str
@@ -64,10 +64,10 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def corrections(matrices: list[ScoreMatrix], human: str | Path) -> list[Correction]:
-    """The corrections of every metric that the ratings in the file `human` are of; a report's label is their mean.
+    """The corrections of every metric rated in the file `human`; a report's label is the mean of its ratings.
 
-    The rated tasks must have been drawn at random. Raises UsageError for a file that cannot be read, a bad line, and
-    a metric that is not there.
+    The rated tasks must have been drawn at random. Raises UsageError for a file that cannot be read, an invalid line,
+    and an unknown metric.
     """
     ratings = list(read_ratings(Path(human)))
     found = []
@@ -122,7 +122,7 @@ def _listed(found: PredictionPowered, alone: PredictionPowered) -> list[Correcte
 
 
 def _mean_rating(ratings: Floats) -> Floats:
-    """The mean over raters `[S, T]` of `[S, T, R]`, NaN where nobody rated."""
+    """The mean over raters `[S, T]` of `[S, T, R]`, NaN where there is no rating."""
     rated = ~np.isnan(ratings)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(rated, ratings, 0.0).sum(axis=2) / rated.sum(axis=2))

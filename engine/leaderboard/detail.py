@@ -1,4 +1,4 @@
-"""What stands behind a ranking: how often each rank came up, which pairs differ, where, at what cost, how surely."""
+"""The detail behind a ranking: rank shares, pairwise differences, groups of tasks, cost and noise."""
 
 from collections.abc import Mapping, Sequence
 
@@ -40,7 +40,7 @@ KINDS = ("language", "domain")
 
 
 class RankShare(msgspec.Struct, frozen=True):
-    """In what `share` of the resamples a system had a `rank`."""
+    """The `share` of the resamples in which a system had a `rank`."""
 
     system: str
     rank: float
@@ -48,10 +48,10 @@ class RankShare(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """System `a` less system `b` on the tasks scored for all ranked systems; `a` is ranked before `b`.
+    """System `a` minus system `b` on the tasks scored for all ranked systems; `a` is ranked before `b`.
 
-    `low` and `high` bound the difference (bootstrap); `p` is the paired t test's, two-sided, `holm` corrects it for
-    the number of pairs. For a pooled metric there is no test of a task's differences: `p` and `holm` are None.
+    `low` and `high` bound the difference (bootstrap); `p` is the paired t test's, two-sided; `holm` is `p` corrected
+    for the number of pairs. A pooled metric has no differences per task to test: `p` and `holm` are None.
     """
 
     a: str
@@ -65,7 +65,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupMean(msgspec.Struct, frozen=True, kw_only=True):
-    """A system's mean over its own scored tasks of one group, with Student's interval where there are two or more."""
+    """A system's mean over its own scored tasks of one group, with Student's interval if there are two or more."""
 
     system: str
     value: float | None
@@ -84,7 +84,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Frontier(msgspec.Struct, frozen=True, kw_only=True):
-    """Score against what a report took. `axis` is one of AXES (`Spent`), a mean over reports that state it."""
+    """Score against resources per report. `axis` is one of AXES (`Spent`), a mean over the reports that state it."""
 
     axis: str
     systems: tuple[str, ...]
@@ -94,10 +94,10 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the variance of single scores comes from (`scoring.kernels.variance`): a share for each component.
+    """Where the variance of single scores comes from: each component's share (`kernels/agreement/variance.py`).
 
-    `repeat_sd` is how far the judge's repetitions of one judgment scatter, in units of the metric; None where the
-    design cannot tell. A share is None where a component cannot be told apart.
+    `repeat_sd` is the standard deviation between the judge's repeats of one judgment, in units of the metric; None if
+    the design cannot estimate it. A share is None if its component cannot be estimated separately.
     """
 
     repeat_sd: float | None
@@ -108,8 +108,8 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """The ranking without each of its `n_tasks` in turn (DeepResearch Bench, appendix K).
 
-    `n_kept` tasks may be missing without a change, ties included; `least_tau` is the lowest Kendall's tau-b with the
-    full ranking, None where every system ties. `ranks` holds the best and the worst rank that each system had.
+    Without any one of `n_kept` tasks the ranking stays the same, ties included; `least_tau` is the lowest Kendall's
+    tau-b with the full ranking, None if all systems tie. `ranks` holds each system's best and worst rank.
     """
 
     n_tasks: int
@@ -119,9 +119,9 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it, for one metric. Pairs are in order of rank; `noise` is None unless the judge repeated itself.
+    """All the detail of one metric. Pairs are in order of rank; `noise` is None unless the run had repeats.
 
-    `best_of` is empty unless agents gave several samples.
+    `best_of` is empty unless the run had several samples per task.
     """
 
     ranks: tuple[RankShare, ...]
@@ -143,7 +143,10 @@ def detail_of(
     noise: Noise | None,
     best_of: tuple[BestOf, ...],
 ) -> Detail:
-    """The detail of `matrix`, whose `common` tasks gave `paired`, by scores times `sign` so that higher is better."""
+    """The detail of `matrix`, whose `common` tasks were resampled into `paired`.
+
+    Scores are multiplied by `sign` so that higher is better.
+    """
     order = [int(row) for row in np.argsort(paired.rank, kind="stable") if not np.isnan(paired.rank[row])]
     return Detail(
         ranks=tuple(_ranks(matrix, paired, order)),
@@ -157,7 +160,7 @@ def detail_of(
 
 
 def noise_of(scores: pa.Table, protocol: str, metric: str) -> Noise | None:
-    """The noise of one metric in the score rows of all repeats; None where there is too little to tell."""
+    """The noise of one metric in the score rows of all repeats; None if there are too few scores to estimate it."""
     wanted = pc.and_(pc.equal(scores["protocol"], protocol), pc.equal(scores["metric"], metric))
     rows = scores.filter(wanted)
     try:
@@ -190,7 +193,7 @@ def _ranks(matrix: ScoreMatrix, paired: Bootstrap, order: Sequence[int]) -> list
 def _pairs(
     matrix: ScoreMatrix, common: npt.NDArray[np.bool_], paired: Bootstrap, sign: float, order: Sequence[int]
 ) -> list[Pair]:
-    """Every pair of ranked systems, signs as people see them."""
+    """Every pair of ranked systems, with the signs that are displayed."""
     if len(order) < 2:
         return []
     tests = paired_t(matrix.values[:, common])
@@ -224,7 +227,7 @@ def _pairs(
 def _left_out(
     matrix: ScoreMatrix, common: npt.NDArray[np.bool_], sign: float, order: Sequence[int]
 ) -> LeftOut | None:
-    """Nothing where there is no order to change, and for a pooled metric, whose tasks have no values of their own."""
+    """None if fewer than two systems are ranked, and for a pooled metric, which has no values per task."""
     if matrix.denominators is not None or len(order) < 2 or common.sum() < 2:
         return None
     found = leave_one_out(sign * matrix.values[list(order)][:, common])
@@ -241,7 +244,7 @@ def _left_out(
 
 
 def _groups(matrix: ScoreMatrix, tasks: Mapping[str, TaskRecord]) -> list[Group]:
-    """The breakdowns that say more than the whole: kinds with at least two names."""
+    """Means by group, for the kinds that have at least two groups."""
     found = []
     for kind in KINDS:
         names = np.array([getattr(tasks[task], kind) if task in tasks else "" for task in matrix.tasks])
@@ -285,7 +288,7 @@ def _group_means(matrix: ScoreMatrix, chosen: npt.NDArray[np.bool_]) -> list[Gro
 
 
 def _frontiers(matrix: ScoreMatrix, sign: float, spent: Mapping[str, Spent]) -> list[Frontier]:
-    """One an axis that at least two scored systems state."""
+    """One frontier per axis that at least two scored systems state."""
     with np.errstate(invalid="ignore", divide="ignore"):
         if matrix.denominators is None:
             sums, counts = np.nansum(matrix.values, axis=1), (~np.isnan(matrix.values)).sum(axis=1)

@@ -22,7 +22,7 @@ def notes_on(
     corrected: Sequence[Correction],
     scores: pa.Table,
 ) -> tuple[str, ...]:
-    """The notes on a leaderboard of the runs `records`: its `boards`, as people `corrected` them, all score rows."""
+    """The notes on a leaderboard of the runs `records`: on its `boards`, people's corrections and all score rows."""
     return (
         *_differing(records),
         *_judging(records),
@@ -50,7 +50,7 @@ def _differing(records: Sequence[RunRecord]) -> Iterator[str]:
 
 
 def _changed_tasks(records: Sequence[RunRecord]) -> int:
-    """How many tasks of the same name are not the same in all of the runs that have them."""
+    """How many task ids stand for different tasks in different runs."""
     digests: dict[str, set[str]] = {}
     for record in records:
         for name, task in record.tasks.items():
@@ -64,19 +64,20 @@ def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
     for record in records:
         related = same_family(record.judge.name, record.systems)
         if related:
-            yield f"the judge {record.judge.name} is of the family of {', '.join(related)}: it may favour its own"
+            family = ", ".join(related)
+            yield f"the judge {record.judge.name} is from the same family as {family}: it may favour its own"
 
 
 def _correcting(corrected: Sequence[Correction]) -> Iterator[str]:
     if any(one.differences for one in corrected):
-        yield "corrected figures are people's scores foretold; they hold if the rated tasks were drawn at random"
+        yield "corrected figures estimate people's mean scores; they hold if the rated tasks were drawn at random"
     for one in corrected:
         if one.left_out:
-            yield f"{one.protocol} {one.metric}: people rated what is not in these runs: {one.left_out}"
+            yield f"{one.protocol} {one.metric}: people rated reports that are not in these runs: {one.left_out}"
 
 
 def _unanswered(records: Sequence[RunRecord], scores: pa.Table) -> Iterator[str]:
-    """Tasks without any report, but where a run left tasks out by itself."""
+    """Tasks without any report, except in runs that stopped early by themselves."""
     tasks = {name for record in records if record.stopped is None for name in record.tasks}
     without = tasks.difference(pc.unique(scores["task_id"]).to_pylist())
     if without:
@@ -84,7 +85,7 @@ def _unanswered(records: Sequence[RunRecord], scores: pa.Table) -> Iterator[str]
 
 
 def _lacking(board: MetricBoard) -> Iterator[str]:
-    """What a headline metric has not of some systems, or of all."""
+    """What is missing from a headline metric, for some systems or for all."""
     name = f"{board.protocol} {board.metric}"
     flagged = [row.system for row in board.standings if row.flagged]
     if flagged:
@@ -98,7 +99,7 @@ def _lacking(board: MetricBoard) -> Iterator[str]:
 
 
 def _unscored_beside(boards: Sequence[MetricBoard]) -> Iterator[str]:
-    """What lacks values where the headline metric of its protocol has them: no table of that one shows it."""
+    """Metrics that lack values where their protocol's headline metric has them: the standings do not show it."""
     heads = {board.protocol: _unscored(board) for board in boards if board.headline}
     beside: dict[tuple[str, str], list[str]] = {}
     for board in boards:
@@ -115,12 +116,12 @@ def _unscored(board: MetricBoard) -> Counter[str]:
 
 
 def _no_room(scores: pa.Table) -> list[str]:
-    """What to know where reports took the worst because the judge could not take them in, or end its answer."""
+    """Reports that got the minimum because the judge could not read them whole, or not finish its answer."""
     wanted = pc.and_(pc.is_valid(scores["value"]), pc.is_in(scores["reason"], pa.array(_NO_ROOM)))
     cards = scores.filter(wanted).group_by(["protocol", "reason", "system", "task_id", "sample", "repeat"])
     counted = cards.aggregate([]).group_by(["protocol", "reason"]).aggregate([([], "count_all")])
     return [
-        f"{row['protocol']}: {row['count_all']} reports took the worst for {row['reason']}: where that is most of them,"
-        " the judge's window or its answers are too short; mend it and ask again with --retry-unscored"
+        f"{row['protocol']}: {row['count_all']} reports got the minimum because of {row['reason']}: if that is most of "
+        "them, raise the limit on the judge's context or answers and ask again with --retry-unscored"
         for row in sorted(counted.to_pylist(), key=lambda row: (row["protocol"], row["reason"]))
     ]

@@ -1,4 +1,4 @@
-"""A leaderboard computed by a cluster: score files read, and resamples drawn, as Ray tasks; equal to the last bit."""
+"""A leaderboard computed on a cluster: Ray tasks read score files and draw resamples; bit-identical results."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,14 +23,14 @@ Floats = npt.NDArray[np.float64]
 
 @contextmanager
 def statistics_on(address: str) -> Iterator[Statistics]:
-    """What `build_leaderboard` needs, done on the cluster at `address`. Raises UsageError."""
+    """The `Statistics` of `build_leaderboard`, computed on the cluster at `address`. Raises UsageError."""
     with connected(address, 1):
         cpus = int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]
         yield _OnRay(max(1, cpus))
 
 
 class _OnRay(Statistics):
-    """Statistics in `parts` tasks each."""
+    """Statistics whose resamples are drawn by `parts` tasks."""
 
     def __init__(self, parts: int) -> None:
         self._parts = parts
@@ -38,7 +38,7 @@ class _OnRay(Statistics):
         self._part = ray.remote(_part)
 
     def read(self, runs: list[Path]) -> pa.Table:
-        """The score rows of `runs`, one task a run."""
+        """The score rows of `runs`, one Ray task per run."""
         try:
             tables: list[pa.Table] = ray.get([self._read.remote(run) for run in runs])
         except RayTaskError as error:

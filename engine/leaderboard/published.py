@@ -1,4 +1,4 @@
-"""Published leaderboards, to be set beside one's own."""
+"""Published figures to set beside one's own."""
 
 import csv
 import math
@@ -19,7 +19,7 @@ _NAMES = ("system", "model")
 
 
 class Published(msgspec.Struct, frozen=True):
-    """A published figure, in the units in which people are shown the metric (47.1 for an `overall` of 0.471)."""
+    """A published figure, in the units in which the metric is displayed (47.1 for an `overall` of 0.471)."""
 
     system: str
     metric: str
@@ -27,7 +27,7 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class PublishedAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How one's own values of a metric go with published ones, over the `n` systems in both; None where undefined."""
+    """Agreement of one's own values with published ones, over the `n` systems in both; None if undefined."""
 
     n: int
     tau: float | None
@@ -37,7 +37,7 @@ class PublishedAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """All of it in one line."""
+        """The figures in one line."""
         named = {"Kendall's tau": self.tau, "Spearman's rho": self.rho, "Pearson's r": self.pearson}
         figures = {**named, "mean difference": self.mean_difference}
         shown = (f"{name} {'-' if value is None else f'{value:.2f}'}" for name, value in figures.items())
@@ -45,11 +45,11 @@ class PublishedAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_published(file: str | Path) -> tuple[Published, ...]:
-    """The figures of a CSV file. Raises UsageError for a file that is none.
+    """The figures of a CSV file. Raises UsageError for an unreadable or invalid file.
 
-    Either a line a figure with the columns `system`, `metric` and `value`, or a line a system with a column a metric;
-    the system's column may be called `model`. Cells that are empty or `-` are left out, and columns without any number
-    (a link, a licence); any other cell must be a number.
+    Either one line per figure with the columns `system`, `metric` and `value`, or one line per system with one column
+    per metric; the system's column may be called `model`. Cells that are empty or `-` are left out, and so are columns
+    without any number (a link, a licence); any other cell must be a number.
     """
     path = Path(file)
     try:
@@ -60,7 +60,9 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
     columns = [name for name in (rows[0] if rows else {}) if name]
     named = next((name for name in columns if name.strip().lower() in _NAMES), None)
     if named is None:
-        raise UsageError(f"published: {path}: no column is called system or model")
+        raise UsageError(
+            f"published: {path}: no column is called system or model; name the column of systems so"
+        )
     if {"metric", "value"} <= set(columns):
         figures = [(line, row[named], row["metric"], row["value"]) for line, row in enumerate(rows, 2)]
     else:
@@ -72,11 +74,13 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
     for line, system, metric, text in figures:
         value = _number(text)
         if value is None and text and text.strip() not in ("", "-"):
-            raise UsageError(f"published: {path}:{line}: {metric}: {text!r} is no number")
+            raise UsageError(
+                f"published: {path}:{line}: {metric}: {text!r} is not a number; leave the cell empty or write -"
+            )
         if system and metric and value is not None:
             found.append(Published(system.strip(), metric.strip(), value))
     if not found:
-        raise UsageError(f"published: {path}: holds no figure")
+        raise UsageError(f"published: {path}: no figures; write the columns system, metric and value")
     for (system, metric), several in groupby(sorted(found, key=_name), _name):
         if len({one.value for one in several}) > 1:
             raise UsageError(f"published: {path}: {system!r} has several values of {metric}")
@@ -88,7 +92,7 @@ def _name(one: Published) -> tuple[str, str]:
 
 
 def agreement_with(own: dict[str, float], published: dict[str, float]) -> PublishedAgreement:
-    """How `own` values go with `published` ones of the same units, by system."""
+    """How `own` values agree with `published` ones in the same units, by system."""
     both = sorted(own.keys() & published.keys())
     values = np.array([[own[name] for name in both], [published[name] for name in both]], np.float64)
     if len(both) < 2:

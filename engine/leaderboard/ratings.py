@@ -31,10 +31,10 @@ class HumanRating(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_ratings(file: Path) -> Iterator[HumanRating]:
-    """The ratings in `file`, CSV by its name or else JSON Lines.
+    """The ratings in `file`: CSV if its name ends in .csv, else JSON Lines.
 
-    Raises UsageError for what cannot be read, for a file without any, and for two ratings of one report by one rater
-    that differ.
+    Raises UsageError for a file that cannot be read or holds no rating, an invalid rating, and two different ratings
+    of one report by one rater.
     """
     try:
         if file.suffix == ".csv":
@@ -46,7 +46,9 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
     except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"human: {file} cannot be read: {error}") from error
     if not rows:
-        raise UsageError(f"human: {file} holds no rating")
+        raise UsageError(
+            f"human: {file}: no ratings; add lines with task_id, system, rater, metric and value"
+        )
     seen: dict[tuple[str, str, str, str], tuple[int, float]] = {}
     for number, row in enumerate(rows, 1):
         try:
@@ -59,8 +61,8 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
         first, value = seen.setdefault(what, (number, rating.value))
         if value != rating.value:
             raise UsageError(
-                f"human: {file}, ratings {first} and {number} differ and are both {rating.rater!r}'s {rating.metric} "
-                f"of system {rating.system!r}, task {rating.task_id!r}"
+                f"human: {file}, ratings {first} and {number}: {rating.rater!r} rated {rating.metric} of system "
+                f"{rating.system!r}, task {rating.task_id!r} twice and differently; keep one"
             )
         yield rating
 
@@ -71,11 +73,11 @@ def matrix_named(matrices: list[ScoreMatrix], name: str) -> ScoreMatrix:
         if name in (matrix.metric, f"{matrix.protocol}.{matrix.metric}"):
             return matrix
     known = ", ".join(f"{matrix.protocol}.{matrix.metric}" for matrix in matrices)
-    raise UsageError(f"human: the run has no metric {name!r}; there are {known}")
+    raise UsageError(f"human: the run has no metric {name!r}; use one of {known}")
 
 
 def left_out(matrix: ScoreMatrix, ratings: list[HumanRating]) -> str:
-    """The first reports that `ratings` are of and the run has not, "" if there are none."""
+    """The first rated reports that the run does not have, "" if it has all of them."""
     known = {*matrix.systems}, {*matrix.tasks}
     strange = [one for one in ratings if one.system not in known[0] or one.task_id not in known[1]]
     names = list(dict.fromkeys(f"{one.system!r} on task {one.task_id!r}" for one in strange))
@@ -92,5 +94,7 @@ def rating_array(matrix: ScoreMatrix, ratings: list[HumanRating]) -> npt.NDArray
         if rating.system in systems and rating.task_id in tasks:
             humans[systems[rating.system], tasks[rating.task_id], raters[rating.rater]] = rating.value
     if np.isnan(humans).all():
-        raise UsageError(f"human: none of the ratings of {matrix.metric!r} is of a report in this run")
+        raise UsageError(
+            f"human: no rating of {matrix.metric!r} is for a report in this run; check task_id and system"
+        )
     return humans

@@ -1,4 +1,4 @@
-"""What stands behind a ranking, as tables."""
+"""The detail behind a ranking, as tables."""
 
 from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
 from adjudge.engine.leaderboard.detail import Detail
@@ -11,7 +11,7 @@ _CAUSES: dict[str, str] = {str(reason): cause for reason, cause in CAUSES.items(
 
 
 def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
-    """The tables of a headline metric's detail, those that have something to say."""
+    """The tables of a headline metric's detail; empty ones are left out."""
     detail = head.detail
     if detail is None:
         return []
@@ -26,7 +26,7 @@ def _ranks(detail: Detail) -> Table:
     return Table(
         kind="ranks",
         title="Rank distribution",
-        note="In what share of the resamples each system has each rank.",
+        note="The share of the resamples in which each system has each rank.",
         columns=("system", "rank", "share"),
         rows=tuple(
             (
@@ -44,7 +44,7 @@ def _pairs(detail: Detail, scale: float) -> Table:
         kind="pairs",
         title="Pairwise differences",
         note="On the tasks scored for all; paired t tests, corrected by Holm for the number of pairs.",
-        columns=("system", "less", "difference", "interval", "p", "Holm p", "tasks"),
+        columns=("system", "minus", "difference", "interval", "p", "Holm p", "tasks"),
         rows=tuple(
             (
                 Cell(pair.a),
@@ -64,9 +64,13 @@ def _left_out(detail: Detail) -> list[Table]:
     if found is None:
         return []
     tau = (
-        "" if found.least_tau is None else f"; Kendall's tau with it never falls below {found.least_tau:.2f}"
+        ""
+        if found.least_tau is None
+        else f"; the lowest Kendall's tau with the full ranking is {found.least_tau:.2f}"
     )
-    note = f"{found.n_kept} of the {found.n_tasks} tasks may each be missing without a change of the ranking{tau}."
+    note = (
+        f"{found.n_kept} of the {found.n_tasks} tasks can each be left out without changing the ranking{tau}."
+    )
     rows = (
         (Cell(name), Cell(str(best), best), Cell(str(worst), worst))
         for name, (best, worst) in found.ranks.items()
@@ -127,8 +131,8 @@ def _best_of(head: MetricBoard, detail: Detail) -> list[Table]:
         Table(
             kind="samples",
             title=f"{head.metric} of the best of several samples",
-            note="What the mean would be if the best of so many of an agent's reports for a task were kept: over all "
-            "ways to choose them, on the tasks that have as many scored.",
+            note="The mean if only the best of so many of a system's reports per task were kept: over all ways to "
+            "choose them, on the tasks with that many scored reports.",
             columns=("system", head.metric, *(f"best of {k}" for k in ks)),
             rows=tuple(rows),
         )
@@ -155,8 +159,8 @@ def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
     return [
         Table(
             kind="cost",
-            title="Score against what a report took",
-            note="Means a report, as systems state them. On the frontier: none scores as much for less.",
+            title="Score against resources per report",
+            note="Means per report, as stated by the systems. On the frontier: no other scores as much for less.",
             columns=("system", head.metric, *map(_spent, axes), "on the frontier of"),
             rows=tuple(rows),
         )

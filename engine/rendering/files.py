@@ -19,7 +19,7 @@ _CORRECTED = Corrected.__struct_fields__
 
 
 def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
-    """Write the files into `folder`; the path of the page. Raises UsageError."""
+    """Write the files into `folder`; return the path of the page. Raises UsageError."""
     out = Path(folder)
     files = {
         "leaderboard.json": msgspec.json.format(msgspec.json.encode(board), indent=1),
@@ -34,7 +34,7 @@ def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
             written.write_bytes(content)
             written.rename(out / name)
     except OSError as error:
-        raise UsageError(f"out: {out} cannot be written: {error.strerror}") from error
+        raise UsageError(f"out: {out} cannot be written: {error.strerror}; choose another folder") from error
     return out / "leaderboard.html"
 
 

@@ -1,7 +1,7 @@
-"""The leaderboard as one self-contained HTML page: opens from disk, asks the network for nothing.
+"""The leaderboard as one self-contained HTML page that opens from disk and loads nothing from the network.
 
-Tables are written out, so that they are there without a script; the script sorts, filters and draws. The long tables
-that a figure shows already (pairs, rank shares) are made from its data when they are opened.
+Tables are part of the HTML, so they can be read without the script, which sorts, filters and draws figures. Long
+tables that repeat a figure (pairs, rank shares) are made from its data when they are opened.
 """
 
 import base64
@@ -22,7 +22,7 @@ from adjudge.engine.rendering.sections import Section, sections_of
 __all__ = ["SCRIPTS", "asset", "leaderboard_page", "page_policy"]
 
 SCRIPTS = ("d3-7.9.2.min.js", "plot-0.6.17.min.js", "leaderboard.js")
-_DRAWN = frozenset({"pairs", "ranks"})  # tables that the script makes
+_DRAWN = frozenset({"pairs", "ranks"})  # tables that the script draws
 _OPEN = frozenset({"people", "published", "resolved", "unscored", "noise"})
 _FEW = 15  # systems whose pairs fit half the page's width
 _FIGURES = (
@@ -74,7 +74,7 @@ def asset(name: str) -> str:
 
 @cache
 def page_policy() -> str:
-    """The page's content security policy: its own scripts by their hashes, its style, and no address at all."""
+    """The page's content security policy: its own scripts by their hashes, inline styles, no network."""
     hashes = " ".join(f"'sha256-{_hash(asset(name))}'" for name in SCRIPTS)
     return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -141,7 +141,7 @@ def _stability(head: MetricBoard) -> Markup | None:
         return None
     return tag(
         "p",
-        f"With tasks drawn anew the ranking agrees with this one at Kendall's tau {head.tau.mean:.2f} "
+        f"When tasks are resampled, the ranking agrees with this one at Kendall's tau {head.tau.mean:.2f} "
         f"({head.tau.low:.2f} to {head.tau.high:.2f}) and Spearman's rho {head.rho.mean:.2f} "
         f"({head.rho.low:.2f} to {head.rho.high:.2f}).",
         class_="quiet",
@@ -207,7 +207,7 @@ def _sources(board: Leaderboard) -> Markup:
         f"Values are means over a system's own scored tasks; intervals are percentile intervals of {board.resamples:,} "
         f"resamples of tasks at {board.confidence:.0%}, the same tasks for all systems, seed {board.seed}. Rank 1 is "
         "best; equals share the mean of their ranks. A tier holds the systems that cannot be told from its best one. A "
-        "score that is missing says nothing about a system: it is counted with its reason and is never 0."
+        "missing score says nothing about a system: it is counted with its reason and is never 0."
     )
     return tag(
         "section",
@@ -216,7 +216,7 @@ def _sources(board: Leaderboard) -> Markup:
         *map(_source, board.sources),
         tag(
             "p",
-            "To see what stands behind a number, open this page with ",
+            "To see the evidence behind a number, open this page with ",
             tag("code", "adjudge view RUN"),
             ": every value then links to its reports, questions, answers and pages.",
             id="from-disk",

@@ -39,7 +39,7 @@ def leaderboard_markdown(board: Leaderboard) -> str:
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table as Markdown has it, its text escaped."""
+    """A table in Markdown, its text escaped."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(
         "| " + " | ".join(cell if at == 1 else _escaped(cell) for cell in line) + " |"
@@ -48,7 +48,7 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str
 
 
 def rich_markdown(table: Table) -> str:
-    """A terminal's table with its title and caption. Text that was cut into lines is joined."""
+    """A terminal table in Markdown, with its title and caption; lines within a cell are joined."""
     columns = [_plain(column.header) for column in table.columns]
     rows = zip(*(map(_plain, column.cells) for column in table.columns), strict=True)
     parts = [

@@ -1,4 +1,4 @@
-"""HTML made of pieces: text is escaped unless it is Markup already, so that nothing untrusted becomes an element."""
+"""HTML built from elements: text is escaped unless it is Markup already, so untrusted text stays text."""
 
 from html import escape
 
@@ -14,9 +14,9 @@ class Markup(str):
 
 
 def tag(name: str, *children: str | None, **attributes: str | int | float | bool | None) -> Markup:
-    """The element `name`. A trailing underscore of an attribute's name goes, other underscores become hyphens.
+    """The element `name`. In attribute names a trailing underscore is dropped and other underscores become hyphens.
 
-    None and False leave an attribute out, True gives it without a value. None as a child is nothing.
+    None and False leave an attribute out, True writes it without a value. A child that is None is left out.
     """
     shown = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:

@@ -15,7 +15,7 @@ __all__ = ["Section", "sections_of"]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """One protocol: what was ranked by, and its tables, the ranking first."""
+    """One protocol: the metric it is ranked by, and its tables, the ranking first."""
 
     protocol: str
     head: MetricBoard
@@ -98,8 +98,8 @@ def _corrected_means(metric: MetricBoard) -> Table:
     return Table(
         kind="people",
         title=f"{metric.metric} corrected by people's scores",
-        note="Prediction-powered (PPI++): what people's mean over all tasks would be, from the judge's scores of all "
-        "and people's of some, which must be drawn at random. A weight of 0 leaves the judge out.",
+        note="Prediction-powered (PPI++): an estimate of people's mean over all tasks, from the judge's scores of all "
+        "tasks and people's of some, which must be drawn at random. A weight of 0 leaves the judge out.",
         columns=("system", metric.metric, "interval", *_CORRECTED),
         rows=tuple(
             (
@@ -118,7 +118,7 @@ def _corrected_differences(metric: MetricBoard) -> Table:
         kind="people",
         title=f"Differences of {metric.metric} corrected by people's scores",
         note="The judge's own differences with Student's interval, and the corrected ones.",
-        columns=("system", "less", "judge's", "judge's interval", *_CORRECTED),
+        columns=("system", "minus", "judge's", "judge's interval", *_CORRECTED),
         rows=tuple(
             (
                 Cell(pair.a),
@@ -138,7 +138,7 @@ def _resolved(found: Resolution, metrics: Sequence[MetricBoard]) -> Table:
         kind="resolved",
         title=f"Comparisons by {found.metric}, and when they were resolved",
         note=f"{found.note[0].upper()}{found.note[1:]}.",
-        columns=("system", "less", "difference", "interval", "ahead", "after tasks", "scored for both"),
+        columns=("system", "minus", "difference", "interval", "ahead", "after tasks", "scored for both"),
         rows=tuple(
             (
                 Cell(pair.a),

@@ -1,4 +1,4 @@
-"""`adjudge view`: a run in a local web page, read from its Parquet as it is looked at."""
+"""`adjudge view`: a run in local web pages, read from its Parquet files on demand."""
 
 from adjudge.engine.viewer.app import Viewer, view
 

@@ -1,8 +1,8 @@
 """`adjudge view`: the pages over HTTP, on this machine only.
 
 Reports, pages and judges' replies are hostile: everything is escaped, a content policy allows the viewer's own script
-and style and nothing else, and a request under another name than this machine's is refused, so that no web page can
-read a run by having its own name resolve to here. Nothing is ever written.
+and style and nothing else, and a request whose Host is not a name of this machine is refused, so that no web page can
+read a run by making its own name resolve to this machine. Nothing is ever written.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ HOST = "127.0.0.1"
 NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 AT_ONCE = 8
 THREADS = 2
-MAX_LINE = 1 << 18  # more than the longest query, each of its characters twelve once it is encoded
+MAX_LINE = 1 << 18  # more than the longest query, whose characters take up to twelve bytes once encoded
 _TYPES = {"leaderboard.css": "text/css", "viewer.css": "text/css", "viewer.js": "text/javascript"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
@@ -71,15 +71,15 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def view(run: str, other: str | None, port: int, json: bool = False) -> None:
-    """Serve the run folder `run`, beside `other` if given, until SIGTERM or SIGINT.
+    """Serve the run folder `run`, and `other` beside it if given, until SIGTERM or SIGINT.
 
-    Raises UsageError for a folder that is no run, and a port that cannot be bound.
+    Raises UsageError for a folder without a run, and a port that cannot be bound.
     """
     asyncio.run(_view(run, other, port, json))
 
 
 async def _view(run: str, other: str | None, port: int, json: bool) -> None:
-    # Arrow's own pool keeps what a large read took, the system's gives it back; and each thread that reads has a heap.
+    # Arrow's own pool keeps the memory of a large read, the system's returns it; and each reading thread has a heap.
     pa.set_memory_pool(pa.system_memory_pool())
     pa.set_io_thread_count(THREADS)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
@@ -97,7 +97,7 @@ async def _served(run: str, other: str | None, port: int) -> AsyncIterator[str]:
 
 
 class Viewer:
-    """The HTTP side of a run, and of another one beside it."""
+    """The HTTP server of one run, or of two side by side."""
 
     def __init__(self, run: OpenRun, other: OpenRun | None = None) -> None:
         self._runs = [run] if other is None else [run, other]
@@ -116,7 +116,7 @@ class Viewer:
         )
 
     async def start(self, port: int) -> str:
-        """Listen on loopback; the viewer's URL. Raises UsageError if the port cannot be bound."""
+        """Listen on loopback and return the viewer's URL. Raises UsageError if the port cannot be bound."""
         url = await listen(self._runner, "view", HOST, port)
         for run in self._runs:
             run.begin()
@@ -167,7 +167,7 @@ class Viewer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse other names than this machine's; give every response its headers."""
+        """Refuse a Host that is not a name of this machine; give every response its headers."""
         if not _is_here(request.headers.get("Host", "")):
             response: web.StreamResponse = web.Response(status=421, text="not served under this name\n")
         else:
@@ -188,15 +188,15 @@ def _is_here(host: str) -> bool:
 
 
 def _explained(handler: Handler, frame: Frame) -> Handler:
-    """`handler`, its failures made pages."""
+    """`handler` with its failures shown as pages."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
             return await handler(request)
         except BadQuery as error:
-            return _failed(frame, 400, "This address is not one of ours", str(error))
+            return _failed(frame, 400, "Invalid address", str(error))
         except NotThere as error:
-            return _failed(frame, 404, "It is not there", str(error))
+            return _failed(frame, 404, "Not found", str(error))
         except (OSError, UsageError, pa.ArrowException, msgspec.MsgspecError) as error:
             _log.error("%s", error)
             return _failed(frame, 503, "The run cannot be read", str(error))

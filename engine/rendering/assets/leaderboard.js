@@ -68,7 +68,7 @@
             ranks.map(([system, rank, share]) => [name(system), [rank, rank], [share, `${(100 * share).toFixed(1)}%`]]),
           ]
         : [
-            ["system", "less", "difference", "low", "high", "p", "Holm p", "tasks"],
+            ["system", "minus", "difference", "low", "high", "p", "Holm p", "tasks"],
             pairs.map(([a, b, difference, low, high, p, holm, n]) => [
               name(a),
               name(b),
@@ -174,23 +174,23 @@
       const rows = data.pairs.flatMap(([a, b, difference, low, high, p, holm]) => {
         const [first, second] = [data.systems[a][0], data.systems[b][0]];
         const told = holm === null ? low !== null && low * high > 0 : holm < 0.05;
-        const cell = (name, less, sign) => ({
-          name, less, told: !told ? "cannot be told apart" : (sign * difference > 0) !== data.lower ? "better" : "worse",
-          text: `${name} less ${less}: ${number(difference === null ? null : sign * difference, data.scale)}` +
+        const cell = (name, minus, sign) => ({
+          name, minus, told: !told ? "cannot be told apart" : (sign * difference > 0) !== data.lower ? "better" : "worse",
+          text: `${name} minus ${minus}: ${number(difference === null ? null : sign * difference, data.scale)}` +
             (holm === null ? "" : `, Holm p ${holm.toPrecision(3)}`),
         });
         return [cell(first, second, 1), cell(second, first, -1)];
-      }).filter(({ name, less }) => shown(name) && shown(less));
+      }).filter(({ name, minus }) => shown(name) && shown(minus));
       const room = plot.clientWidth - widest(names, letters(plot)) - 40;
       const label = widest(names, 24);
       const side = Math.min(Math.max(26, label + 12 <= 72 ? label + 12 : 0), Math.max(16, room / Math.max(1, names.length)));
       const level = label + 6 <= side;
       const marks = [
-        Plot.cell(rows, { x: "less", y: "name", fill: "told", inset: 0.5, title: "text", tip: { fill: "var(--paper)" } }),
+        Plot.cell(rows, { x: "minus", y: "name", fill: "told", inset: 0.5, title: "text", tip: { fill: "var(--paper)" } }),
       ];
       if (names.length <= 25) {
         marks.push(Plot.text(rows, {
-          x: "less", y: "name", fontWeight: 700, fill: (row) => (row.told === "cannot be told apart" ? "var(--quiet)" : "var(--paper)"),
+          x: "minus", y: "name", fontWeight: 700, fill: (row) => (row.told === "cannot be told apart" ? "var(--quiet)" : "var(--paper)"),
           text: (row) => ({ better: "+", worse: "−" })[row.told] ?? "·", pointerEvents: "none",
         }));
       }
@@ -248,8 +248,8 @@
       return Plot.plot({
         width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44,
         style: FONT,
-        ariaLabel: `${data.metric} against ${unit} a report; ${line.length} systems on the frontier`,
-        x: { label: `${unit} a report${wide ? " (log)" : ""} →`, type: wide ? "log" : "linear", grid: true, nice: true, inset: 36, tickFormat: { cost: ".3~g", tokens: "~s", tokens_written: "~s" }[axis] ?? ",.4~g" },
+        ariaLabel: `${data.metric} against ${unit} per report; ${line.length} systems on the frontier`,
+        x: { label: `${unit} per report${wide ? " (log)" : ""} →`, type: wide ? "log" : "linear", grid: true, nice: true, inset: 36, tickFormat: { cost: ".3~g", tokens: "~s", tokens_written: "~s" }[axis] ?? ",.4~g" },
         y: { label: `↑ ${data.metric}`, grid: true, nice: true, inset: 12 },
         marks: [
           Plot.line(line, { x: "spent", y: "score", stroke: "var(--second)", strokeDasharray: "5 4", curve: "step-after" }),

@@ -1,4 +1,4 @@
-"""A run's scorecards: where each one is, in memory; the cards themselves on disk."""
+"""A run's scorecards: an index in memory, the cards themselves on disk."""
 
 from collections.abc import Iterator
 
@@ -73,9 +73,9 @@ class CardIndex:
         return sorted(cards, key=lambda card: card.protocol)
 
     def scan(self, after: int, holding: str) -> Iterator[tuple[int, Scorecard | None]]:
-        """From place `after` on: (place, card) of cards with `holding` in their JSON, and (place, None) between.
+        """From place `after` on: (place, card) for cards with `holding` in their JSON, and (place, None) in between.
 
-        A place is where to go on after what came with it.
+        A place is where a later scan continues behind that step.
         """
         part, row = after >> 32, after & 0xFFFFFFFF
         for number in range(part, len(self._parts)):
@@ -107,7 +107,7 @@ class CardIndex:
         ]
 
     def _cards(self, part: int, group: int) -> Iterator[tuple[int, pa.Array]]:
-        """The cards of a row group, some at a time, each time with the place of the first."""
+        """The cards of a row group in batches, each with the row of its first card."""
         start = 0
         file = self._place.open(self._parts[part])
         for batch in file.iter_batches(_AT_ONCE, row_groups=[group], columns=["card"]):
@@ -120,7 +120,7 @@ def _card(text: pa.StringScalar) -> Scorecard:
 
 
 def _numbered(names: pa.ChunkedArray, known: dict[str, int]) -> npt.NDArray[np.int32]:
-    """Each name's number in `known`, which takes in new ones."""
+    """Each name's number in `known`, to which new names are added."""
     codes = []
     for chunk in pc.cast(names, pa.string()).dictionary_encode().chunks:
         numbers = [known.setdefault(name, len(known)) for name in chunk.dictionary.to_pylist()]

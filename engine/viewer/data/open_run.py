@@ -1,7 +1,7 @@
-"""A run that is looked at: small things in memory, the rest read when a page needs it.
+"""An open run: small things in memory, the rest read when a page needs it.
 
-What takes longer to open (the key indexes, where the reports are) is opened in the background; a page that needs it
-waits, the others do not.
+What takes long to open (the key indexes, the places of reports) is opened in the background; only pages that need it
+wait.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _CACHED_GROUPS = 4
 
 
 class OpenRun:
-    """The run in `folder`. Raises UsageError if it is none. `close` ends what goes on in the background."""
+    """The run in `folder`. Raises UsageError if there is none. `close` ends the work in the background."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
@@ -41,7 +41,7 @@ class OpenRun:
         self._replayed: tuple[object, dict[str, AskedQuestion]] | None = None
 
     def begin(self) -> None:
-        """Open in the background, what is likely wanted first first. Call from the event loop."""
+        """Open everything in the background, what is needed first before the rest. Call from the event loop."""
 
         async def one_after_the_other() -> None:
             for opening in (self.cards, self.stores, self.dataset):
@@ -50,7 +50,7 @@ class OpenRun:
         self._opening = asyncio.ensure_future(one_after_the_other())
 
     async def close(self) -> None:
-        """Forget what is still being opened."""
+        """Cancel what is still being opened."""
         every = (self._opening, self._cards, self._store, self._dataset, self._prompts)
         tasks = [task for task in every if task is not None]
         for task in tasks:
@@ -86,7 +86,7 @@ class OpenRun:
         return await asyncio.shield(self._store)
 
     async def dataset(self) -> Dataset:
-        """The run's tasks, and where its reports are. Raises NotThere if the input is not there (any more)."""
+        """The run's tasks, and where its reports are. Raises NotThere if the input is missing."""
         if self._dataset is None:
             config = self.record.config
             self._dataset = asyncio.ensure_future(
@@ -98,7 +98,7 @@ class OpenRun:
             raise NotThere(f"the run's input is not where it was: {error}") from error
 
     async def prompts(self) -> dict[str, str]:
-        """The tasks' prompts by id; none if the tasks are not where they were."""
+        """The tasks' prompts by id; empty if the tasks file is not where it was."""
         if self._prompts is None:
             self._prompts = asyncio.ensure_future(asyncio.to_thread(_prompts, self.record))
         return await asyncio.shield(self._prompts)
@@ -127,7 +127,7 @@ class OpenRun:
         raise NotThere(f"the run's input has no report of {wanted.system!r} for task {wanted.task!r}")
 
     async def questions(self, wanted: ReportQuery, protocol: str) -> dict[str, AskedQuestion]:
-        """What was asked about a report under `protocol`, by key. Raises NotThere, StoreError, UsageError."""
+        """The questions asked about a report under `protocol`, by key. Raises NotThere, StoreError, UsageError."""
         kept = (wanted.system, wanted.task, wanted.sample, wanted.repeat, protocol)
         if self._replayed is None or self._replayed[0] != kept:
             case = await self.case(wanted)
@@ -135,7 +135,7 @@ class OpenRun:
         return self._replayed[1]
 
     async def replayer(self) -> Replayer:
-        """What asks questions again. Raises StoreError, UsageError."""
+        """What replays a report's questions. Raises StoreError, UsageError."""
         return Replayer(self.record, *await self.stores())
 
     async def _open_stores(self) -> tuple[JudgmentStore, PageStore]:

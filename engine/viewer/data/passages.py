@@ -1,4 +1,4 @@
-"""Where a statement stands in a report, and where on a page there is something about it."""
+"""Where a report makes a statement, and which passage of a page is about it."""
 
 import math
 import re
@@ -15,9 +15,9 @@ from adjudge.scoring.text.citations import parse
 __all__ = ["Span", "nearest", "said_at"]
 
 MAX_CHARS = 500_000
-_LIKE = 0.5  # share of words in common from which a sentence is taken for a statement put in other words
+_LIKE = 0.5  # share of words in common from which a sentence counts as a rewording of a statement
 _AT_MOST = 3  # sentences of a window
-_FIGURE = 1.5  # what a figure of the statement weighs, in words seen on one block only
+_FIGURE = 1.5  # weight of a figure of the statement, in words that occur in one sentence only
 _SENTENCE = re.compile(r"[^\n.!?。！？；]+(?:[.!?](?!\s|$)[^\n.!?。！？；]*)*[.!?。！？；]*")
 
 
@@ -31,7 +31,8 @@ class Span(msgspec.Struct, frozen=True, order=True):
 def said_at(report: Report, statements: Sequence[str]) -> list[Span | None]:
     """Where `report` says each of `statements`, if it can be found in its first 500,000 characters.
 
-    By the sentence that the citations' parser has it from, by its letters and figures, or by the sentence most like it.
+    Found by the sentence that the parser of citations took it from, by its letters and figures, or by the most similar
+    sentence.
     """
     text = report.text[:MAX_CHARS]
     passages = parse(text, report.citations).passages
@@ -49,7 +50,7 @@ def said_at(report: Report, statements: Sequence[str]) -> list[Span | None]:
 
 
 class _Letters:
-    """A text's letters and figures, each with its place: what stands between them makes no difference."""
+    """A text's letters and figures with their places; spaces and punctuation between them make no difference."""
 
     def __init__(self, text: str) -> None:
         self._at = array("L")
@@ -62,7 +63,7 @@ class _Letters:
         self._letters = "".join(letters)
 
     def find(self, said: str) -> Span | None:
-        """Where `said` first stands."""
+        """Where `said` first occurs."""
         wanted = _letters(said)
         place = self._letters.find(wanted) if wanted else -1
         if place < 0:
@@ -87,8 +88,8 @@ def _most_like(wanted: frozenset[str], kinds: Sequence[tuple[str, frozenset[str]
 def nearest(page: str, statement: str) -> Span | None:
     """The passage of at most three sentences in the first 500,000 characters of `page` that fits `statement` best.
 
-    By words, rarer ones weighing more, and figures; of equals the shorter, then the earlier. None if no word of it is
-    there.
+    Ranked by shared words, rare ones weighing more, and figures; of equals the shorter, then the earlier. None if the
+    page has no word or figure of it.
     """
     wanted, stated = frozenset(terms(statement)), figures(statement)
     pieces = [match.span() for match in _SENTENCE.finditer(page[:MAX_CHARS]) if match[0].strip()]

@@ -1,4 +1,4 @@
-"""What a page is asked for: the query of its address, typed and bounded, and addresses made of the same."""
+"""The queries of the pages' addresses, typed and bounded, and the addresses made from them."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeVar
@@ -34,15 +34,15 @@ Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 
 
 class BadQuery(ValueError):
-    """An address that no link of ours has: what is wrong with it, in one line."""
+    """An address that no link of the viewer has; the message says in one line what is wrong with it."""
 
 
 class NotThere(LookupError):
-    """What an address asks for is not in this run."""
+    """This run does not have what an address names."""
 
 
 class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of a table: `filter` keeps rows with these words, `sort` names a column, a hyphen before it turns it."""
+    """A page of a table: `filter` keeps rows with these words; `sort` names a column, descending after a hyphen."""
 
     page: Annotated[int, msgspec.Meta(ge=1, le=10**7)] = 1
     sort: Name = ""
@@ -66,7 +66,7 @@ class TaskQuery(ListQuery, frozen=True, kw_only=True):
 
 
 class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A report under one protocol (empty: its first), and which `part` of a long text."""
+    """A report under one protocol (empty: the first), and the `part` of a long text."""
 
     system: Name
     task: Name
@@ -98,7 +98,7 @@ class QuestionsQuery(ListQuery, frozen=True, kw_only=True):
 
 
 class QuestionQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A judgment by the hex of its key; with the report that it was asked for its prompt can be shown."""
+    """A judgment by the hex of its key; naming the report that it was asked for lets its prompt be shown."""
 
     key: Key
     system: Name = ""
@@ -131,7 +131,7 @@ class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Words to look for and where; `after` is where the search before this one stopped."""
+    """Words to look for and where; `after` is where the previous search stopped."""
 
     q: Name = ""
     where: Literal["tasks", "statements", "reports", "answers", "pages"] = "statements"
@@ -139,14 +139,14 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DifferencesQuery(ListQuery, frozen=True, kw_only=True):
-    """Reports of two runs by how far one metric of theirs is apart."""
+    """Reports of two runs, sorted by how much they differ in one metric."""
 
     protocol: Name = ""
     metric: Name = ""
 
 
 def read(given: Mapping[str, str], kind: type[Q]) -> Q:
-    """The query of an address as `kind`; names it does not know are left alone. Raises BadQuery."""
+    """The query of an address as `kind`; unknown names are ignored. Raises BadQuery."""
     try:
         return msgspec.convert(dict(given), type=kind, strict=False)
     except msgspec.ValidationError as error:
@@ -154,7 +154,7 @@ def read(given: Mapping[str, str], kind: type[Q]) -> Q:
 
 
 def address(path: str, query: msgspec.Struct | None = None, **changes: object) -> str:
-    """The address of `path` with the fields of `query` under `changes`; what is empty or its default is left out."""
+    """The address of `path` with the fields of `query`, then `changes`; empty and default values are left out."""
     fields = {} if query is None else msgspec.structs.asdict(query)
     kept = {name: value for name, value in (fields | changes).items() if _says_something(name, value)}
     return f"{path}?{urlencode(kept, errors='replace')}" if kept else path

@@ -1,7 +1,7 @@
-"""What was asked for a scorecard, question by question: the protocol runs again, and the store answers.
+"""The questions behind a scorecard: the protocol runs again, and the store answers.
 
-Questions themselves are not stored, only their answers. Nothing is asked and nothing is written: what the store does
-not hold (any more) is missing, with the reason deadline, which is never kept.
+The store holds answers, not questions. No judge is asked and nothing is written: an answer that the store does not
+hold is missing with the reason deadline, which is never stored.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ A = TypeVar("A", bound=Answer)
 
 
 class AskedQuestion(msgspec.Struct, frozen=True):
-    """A question and what the store holds of it."""
+    """A question and its stored judgment."""
 
     question: Question[Any]
     judgment: Judgment[Any]
@@ -46,7 +46,7 @@ class Replayer:
         self.same_prompts = self._book.digests() == record.prompts
 
     async def questions(self, case: Case, protocol: str) -> dict[str, AskedQuestion]:
-        """What `protocol` asks about `case`, by the hex of the key, in the order of asking."""
+        """The questions that `protocol` asks about `case`, by the hex of their keys, in order."""
         tools = _Watched(self._asker, self._reader, case.repeat)
         for candidate in self._config.scoring_protocols():
             if candidate.name == protocol:
@@ -75,7 +75,7 @@ class _Watched(CaseTools):
 
 
 class _Silent:
-    """A judge with another's identity and nothing to say."""
+    """A judge with another judge's identity that never answers."""
 
     def __init__(self, judge: JudgeIdentity) -> None:
         self.identity = judge

@@ -1,4 +1,4 @@
-"""A run's score rows, read as they are looked at: row groups that hold nothing of what is asked for are not opened."""
+"""A run's score rows, read on demand: row groups without a wanted row are not opened."""
 
 import math
 from pathlib import Path
@@ -22,10 +22,12 @@ class ScoreRows:
         try:
             pq.read_metadata(self._path)
         except (OSError, pa.ArrowException) as error:
-            raise UsageError(f"{run} is no finished run: scores.parquet cannot be read ({error})") from error
+            raise UsageError(
+                f"{run}: scores.parquet cannot be read ({error}); name the folder of a finished run"
+            ) from error
 
     def select(self, columns: list[str], **equal: str | int) -> pa.Table:
-        """`columns` of the rows whose columns equal what is given, in the file's order."""
+        """`columns` of the rows whose values equal those in `equal`, in the file's order."""
         with pq.ParquetFile(self._path) as file:
             places = {file.schema_arrow.names[i]: i for i in range(len(file.schema_arrow.names))}
             kept = [
@@ -40,7 +42,7 @@ class ScoreRows:
         return pq.read_schema(self._path).empty_table().select(columns)
 
     def of_metric(self, protocol: str, metric: str, **equal: str | int) -> pa.Table:
-        """Rows of one metric: which report, value, reason."""
+        """Rows of one metric: the report's identity, value and reason."""
         columns = [*_REPORT, "value", "reason"]
         return self.select(columns, protocol=protocol, metric=metric, **equal)
 
@@ -54,10 +56,10 @@ def joined(here: pa.Table, there: pa.Table) -> pa.Table:
 
 
 def pooled(rows: pa.Table, denominators: pa.Table | None) -> tuple[float | None, int]:
-    """A system's value as the leaderboard has it, and the number of tasks it is from.
+    """A system's value as in the leaderboard, and the number of tasks behind it.
 
-    Means over a task's samples and repeats, then over tasks; of a pooled metric the sum of those over the sum of its
-    `denominators`'.
+    The mean over a task's samples and repeats, then over tasks; for a pooled metric the sum of the tasks' means over
+    the sum of those of `denominators`.
     """
     numerators = _by_task(rows)
     if denominators is None:
@@ -79,9 +81,9 @@ def _by_task(rows: pa.Table) -> dict[str, float]:
 
 
 def _matching(table: pa.Table, equal: dict[str, str | int]) -> pa.Table:
-    """The rows of `table` whose columns equal what is given.
+    """The rows of `table` whose values equal those in `equal`.
 
-    Compared with values of the columns' own: to make one, pyarrow would import pandas, where there is one.
+    Compared with a scalar of the column itself: to make a new one, pyarrow would import pandas if it is installed.
     """
     for name, value in equal.items():
         kinds = pc.unique(table[name])
@@ -93,6 +95,6 @@ def _matching(table: pa.Table, equal: dict[str, str | int]) -> pa.Table:
 
 
 def _may_hold(file: pq.ParquetFile, group: int, column: int, value: str | int) -> bool:
-    """Whether a row group may hold `value`, by the least and the greatest of its column where it states them."""
+    """Whether a row group may hold `value`, by the minimum and maximum of its column if they are recorded."""
     found = file.metadata.row_group(group).column(column).statistics
     return found is None or not found.has_min_max or found.min <= value <= found.max

@@ -1,4 +1,4 @@
-"""Two runs side by side: reports by how far a metric is apart, and one report's evidence under both judges."""
+"""Two runs side by side: reports by how much a metric differs, and one report's evidence under both judges."""
 
 import asyncio
 from functools import reduce
@@ -35,7 +35,7 @@ _COLUMNS = [
 
 
 async def differences_page(run: OpenRun, other: OpenRun, frame: Frame, query: DifferencesQuery) -> str:
-    """Reports by how far one metric is apart in two runs, the farthest first."""
+    """Reports by how much one metric differs between two runs, the largest difference first."""
     shared = [
         (f"{protocol}.{metric.name}", protocol, metric)
         for protocol, metrics in run.record.metrics.items()
@@ -143,7 +143,7 @@ def _figure(value: float | None, reason: str | None, scale: float) -> str:
 
 
 async def difference_page(run: OpenRun, other: OpenRun, frame: Frame, query: ReportQuery) -> str:
-    """One report in two runs: scores, and evidence line by line, those that differ first."""
+    """One report in two runs: scores, and evidence line by line, differing lines first."""
     cards = [{card.protocol: card for card in await one.find_cards(query)} for one in (run, other)]
     shared = [name for name in cards[0] if name in cards[1]]
     protocol = query.protocol or next(iter(shared), "")
@@ -187,7 +187,7 @@ async def difference_page(run: OpenRun, other: OpenRun, frame: Frame, query: Rep
 
 
 def _aligned(here: Scorecard, there: Scorecard) -> list[tuple[str, str, str, str]]:
-    """(outcome here, outcome there, statement, URL) of all lines; equal statements and URLs are one, in their order."""
+    """(outcome here, outcome there, statement, URL) of all lines, paired in order by equal statement and URL."""
     sides: list[dict[tuple[str, str, int], Evidence]] = []
     for card in (here, there):
         lines: dict[tuple[str, str, int], Evidence] = {}
@@ -202,7 +202,7 @@ def _aligned(here: Scorecard, there: Scorecard) -> list[tuple[str, str, str, str
 
 
 def _outcome(line: Evidence | None) -> str:
-    return "not there" if line is None else line.outcome or line.reason or "-"
+    return "missing" if line is None else line.outcome or line.reason or "-"
 
 
 def _shown(line: tuple[str, str, str, str]) -> list[str | Markup]:

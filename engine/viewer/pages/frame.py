@@ -1,4 +1,4 @@
-"""What all of the viewer's pages share: the frame around them, tables, pagers, verdicts and long texts."""
+"""What the viewer's pages share: the frame around them, tables, pagers, verdicts and long texts."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ _SIGNS = {"supported": "✓", "unsupported": "✗", "unknown": "?", "unreachable
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """The frame of a run's pages: the run's name and judge, and where the other run is, if there is one."""
+    """The frame of a run's pages: the run's name and judge, and the address of the other run, if there is one."""
 
     run: str
     judge: str
@@ -45,7 +45,7 @@ class Frame(msgspec.Struct, frozen=True):
     def page(
         self, title: str, *body: str | None, crumbs: Sequence[tuple[str, str]] = (), words: str = ""
     ) -> str:
-        """A whole page. `crumbs` are (text, address) of what it is part of, `words` what is being looked for."""
+        """A whole page. `crumbs` are (text, address) of the pages above it, `words` the words in the search field."""
         trail = [tag("li", tag("a", text, href=href)) for text, href in crumbs]
         head = join(
             Markup('<meta charset="utf-8">'),
@@ -122,7 +122,7 @@ def listing(
     path: str = "",
     query: ListQuery = _ANY,
 ) -> Markup:
-    """A table whose first column heads its rows; sorted by links to `path` under `query`."""
+    """A table whose first column heads its rows; headings link to `path`, sorted, with `query`."""
     made = [
         tag(
             "tr",
@@ -144,7 +144,7 @@ def listing(
             tag("thead", head),
             tag("tbody", *made),
         ),
-        tag("p", "Nothing.", class_="quiet") if not made else None,
+        tag("p", "No rows.", class_="quiet") if not made else None,
         class_="scroll",
         role="region",
         tabindex="0",
@@ -164,7 +164,7 @@ def _head(column: Column, path: str, query: ListQuery) -> Markup:
 
 
 def sorted_by(rows: Sequence[Row], sort: str, allowed: Sequence[str]) -> list[Row]:
-    """`rows` by the field that `sort` names, if it is `allowed`; what has no value comes last either way."""
+    """`rows` by the field that `sort` names, if it is `allowed`; rows without a value come last either way."""
     key = sort.removeprefix("-")
     if key not in allowed:
         return list(rows)
@@ -174,7 +174,7 @@ def sorted_by(rows: Sequence[Row], sort: str, allowed: Sequence[str]) -> list[Ro
 
 
 def pager(path: str, query: ListQuery, total: int) -> Markup:
-    """Which rows of `total` are shown, and links to the others."""
+    """Which of `total` rows are shown, and links to the other pages."""
     first, last = (query.page - 1) * ROWS + 1, min(query.page * ROWS, total)
     pages = max(1, -(-total // ROWS))
     steps = (("First", 1), ("Previous", query.page - 1), ("Next", query.page + 1), ("Last", pages))
@@ -191,7 +191,7 @@ _RELATIONS = {"Next": "next", "Previous": "prev"}
 
 
 def submit(path: str, *fields: Markup, label: str = "Show", keep: dict[str, str] | None = None) -> Markup:
-    """A form that asks for `path` with its fields; `keep` goes along unseen."""
+    """A form that opens `path` with its fields; `keep` are hidden fields."""
     hidden = [tag("input", type="hidden", name_=name, value=value) for name, value in (keep or {}).items()]
     return tag("form", *hidden, *fields, tag("button", label, type="submit"), action=path, class_="controls")
 
@@ -209,7 +209,7 @@ def facts(pairs: Iterable[tuple[str, str | None]], kind: str | None = None) -> M
 
 
 def verdict_of(outcome: str, reason: str) -> tuple[str, str]:
-    """(sign, kind) of a line of evidence: its verdict, "none" if the infrastructure kept it from one, "" for others."""
+    """(sign, kind) of a line of evidence: its verdict, "none" if it has only a reason, "" for other lines."""
     word = outcome.partition(" ")[0]
     if word in _SIGNS:
         return _SIGNS[word], word
@@ -217,7 +217,7 @@ def verdict_of(outcome: str, reason: str) -> tuple[str, str]:
 
 
 def link_out(url: str) -> Markup:
-    """A URL as text, and as a link if it is one of the web. Nothing follows it but a person."""
+    """A URL as text, and as a link if it is http or https. Only a click follows it."""
     try:
         usable = urlsplit(url).scheme in ("http", "https")
     except ValueError:
@@ -229,14 +229,14 @@ def link_out(url: str) -> Markup:
 
 
 def part_of(text: str, part: int) -> tuple[int, int]:
-    """Where part number `part` of a long text begins and ends; the last one if there are fewer."""
+    """Where part number `part` of a long text begins and ends; the last part if there are fewer."""
     last = max(1, -(-len(text) // PART_CHARS))
     start = (min(part, last) - 1) * PART_CHARS
     return start, min(start + PART_CHARS, len(text))
 
 
 def parts(text: str, part: int, path: str, query: msgspec.Struct) -> Markup | None:
-    """Links to the other parts of a long text; None for a short one."""
+    """Links to the neighbouring parts of a long text; None for a short one."""
     count = -(-len(text) // PART_CHARS)
     if count <= 1:
         return None

@@ -1,4 +1,4 @@
-"""The pages above a report: the run and its systems, its tasks, one system, one task."""
+"""The pages above a report: the run with its systems, its tasks, one system, one task."""
 
 import asyncio
 from collections.abc import Sequence
@@ -220,7 +220,7 @@ def _report_link(row: Row, task: str, protocol: str) -> Markup:
 
 
 async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
-    """One system's reports by one metric, whose mean is what the leaderboard says."""
+    """One system's reports by one metric, with their mean as in the leaderboard."""
     if query.system not in run.record.systems:
         raise NotThere(f"this run has no system {query.system!r}")
     protocol, metric = _metric(run, query)
@@ -252,7 +252,7 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
             "p",
             f"{chosen}: ",
             tag("strong", number(value, metric.scale), id="value"),
-            f", {how} over {tasks:,} scored tasks, as the leaderboard has it.",
+            f", {how} over {tasks:,} scored tasks, as in the leaderboard.",
         ),
         submit(
             "system",
@@ -270,7 +270,7 @@ _REASONS = [("", "all"), ("any", "those with a reason")]
 
 
 def _metric(run: OpenRun, query: SystemQuery) -> tuple[str, Metric]:
-    """The metric that is asked for, as a protocol's or as PROTOCOL.METRIC; without one the first headline."""
+    """The metric that the query names, alone or as PROTOCOL.METRIC; by default the first headline."""
     for protocol, metrics in run.record.metrics.items():
         if query.protocol not in ("", protocol):
             continue

@@ -1,4 +1,4 @@
-"""What was asked about a report: every question, one with its rendered prompt and raw answer, and pages as read."""
+"""The questions about a report: all of them, one with its rendered prompt and raw answer, and pages as read."""
 
 import asyncio
 import time
@@ -77,7 +77,7 @@ async def _stored(run: OpenRun, key: str) -> dict[str, Any] | None:
 
 
 async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str:
-    """One question: its prompt as a chat model is sent it, and what came back."""
+    """One question: its prompt as sent to a chat model, and the answer."""
     row = await _stored(run, query.key)
     report = query.report or await asyncio.to_thread(_owner, await run.cards(), query.key)
     if row is None and report is None:
@@ -88,7 +88,7 @@ async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str
     return frame.page(
         title,
         facts([("Asked about", about), *(_facts(row) if row else [])]),
-        tag("p", "The store does not hold this judgment (any more).", class_="note") if row is None else None,
+        tag("p", "The store does not hold this judgment.", class_="note") if row is None else None,
         tag("h2", "Raw answer"),
         _long(row["text"]) if row and row["text"] else tag("p", "None.", class_="quiet"),
         tag("h2", "Answer as it was understood"),
@@ -115,16 +115,18 @@ def _owner(cards: CardIndex, key: str) -> ReportQuery | None:
 
 async def _prompt(run: OpenRun, key: str, report: ReportQuery | None) -> Markup:
     if report is None:
-        return tag("p", "It was asked by another run of this store, which knows its prompt.", class_="note")
+        return tag(
+            "p", "Another run with this store asked it; open that run to see its prompt.", class_="note"
+        )
     try:
         asked = (await run.questions(report, report.protocol)).get(key)
     except NotThere as error:
-        return tag("p", f"It cannot be shown: {error}.", class_="note")
+        return tag("p", f"The prompt cannot be shown: {error}.", class_="note")
     if asked is None:
         return tag(
             "p",
-            "It cannot be shown: the same report leads to other questions now. Its prompts, input or adjudge changed "
-            "since the run, or the judge is a panel and this is a member's own answer.",
+            "The prompt cannot be shown: the same report leads to other questions now. Its prompts, input or adjudge "
+            "changed since the run, or the judge is a panel and this is one member's answer.",
             class_="note",
         )
     replayer = await run.replayer()
@@ -133,7 +135,7 @@ async def _prompt(run: OpenRun, key: str, report: ReportQuery | None) -> Markup:
         for message in replayer.rendered(asked.question)
     ]
     judge = run.record.judge.name
-    note = f"As a chat model is sent it; the judge {judge} reads no prompt." if judge == "lexical" else None
+    note = f"As sent to a chat model; the judge {judge} reads no prompt." if judge == "lexical" else None
     return join(tag("p", note, class_="quiet") if note else None, *sent)
 
 

@@ -31,7 +31,7 @@ _HEADING = re.compile(r"^ {0,3}#{1,6} .*$", re.MULTILINE)
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """A stretch of a report, and the lines of evidence (from 1) about it."""
+    """A passage of a report, and the lines of evidence about it, counted from 1."""
 
     span: Span
     lines: tuple[int, ...]
@@ -60,7 +60,7 @@ async def report_page(run: OpenRun, frame: Frame, query: ReportQuery) -> str:
         others,
         tag(
             "p",
-            tag("a", f"What was asked ({len(card.judgments):,})", href=address("questions", query)),
+            tag("a", f"Questions ({len(card.judgments):,})", href=address("questions", query)),
             tag("a", "Difference to the other run", href=address("difference", query))
             if frame.other
             else None,
@@ -95,7 +95,7 @@ def _chosen(cards: Sequence[Scorecard], protocol: str) -> Scorecard:
 
 
 def report_crumbs(query: ReportQuery) -> list[tuple[str, str]]:
-    """What a page about a report is part of: the system, the task, the report itself."""
+    """The pages above a page about a report: the system, the task, the report itself."""
     return [
         ("Systems", "./"),
         (query.system, address("system", system=query.system)),
@@ -210,7 +210,7 @@ def _marked(
 
 
 def _plain(text: str) -> Iterable[str]:
-    """Text with its Markdown headings set off."""
+    """Text with its Markdown headings in bold."""
     at = 0
     for heading in _HEADING.finditer(text):
         yield text[at : heading.start()]
@@ -220,7 +220,7 @@ def _plain(text: str) -> Iterable[str]:
 
 
 def _chip(line: Evidence, n: int, query: ReportQuery, anchor: bool = False) -> Markup:
-    """The sign and number of a line of evidence, which lead to it."""
+    """The sign and number of a line of evidence, linked to it."""
     sign, kind = verdict_of(line.outcome, line.reason)
     said = line.outcome or line.reason or "no outcome"
     return tag(
@@ -236,7 +236,7 @@ def _chip(line: Evidence, n: int, query: ReportQuery, anchor: bool = False) -> M
 
 def _lines(card: Scorecard, query: ReportQuery) -> Markup:
     if not card.evidence:
-        return tag("p", "There is none.", class_="quiet")
+        return tag("p", "No evidence.", class_="quiet")
     lines = []
     for n, line in enumerate(card.evidence[:MAX_LINES], 1):
         said = " ".join(filter(None, (line.outcome, f"({line.reason})" if line.reason else "")))
@@ -276,7 +276,7 @@ async def evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str
         key=line.judgment or "0" * 32, system=query.system, task=query.task, sample=query.sample,
         repeat=query.repeat, protocol=query.protocol,
     )  # fmt: skip
-    asked = tag("a", "what was asked, and answered", href=address("question", question))
+    asked = tag("a", "question and answer", href=address("question", question))
     steps = [("Previous", query.n - 1), ("Next", query.n + 1)]
     return frame.page(
         f"Evidence {query.n} of {len(card.evidence)}",
@@ -311,7 +311,7 @@ async def _source(run: OpenRun, line: Evidence, query: EvidenceQuery) -> Markup:
     _, pages = await run.stores()
     page = await pages.get(url_key(line.url))
     if page is None:
-        return tag("p", "The store does not hold this page (any more).", class_="note")
+        return tag("p", "The store does not hold this page.", class_="note")
     window = await asyncio.to_thread(nearest, page.text, line.what)
     return page_text(page, query.part, "evidence", query, window)
 
@@ -350,6 +350,6 @@ def page_text(page: Page, part: int, path: str, query: msgspec.Struct, window: S
         parts(page.text, part, path, query),
         tag("div", *shown, class_="text page", dir="auto", tabindex="0")
         if page.text
-        else tag("p", "It has no text.", class_="note"),
+        else tag("p", "This page has no text.", class_="note"),
         aria_labelledby="page-title",
     )

@@ -1,4 +1,4 @@
-"""The search page: words in a run, a stretch at a time, until a moment has passed or fifty places are found."""
+"""The search page: words in a run, searched until 0.4 s have passed or fifty places are found, then continued."""
 
 import asyncio
 import time
@@ -40,7 +40,7 @@ _WHERE = [
 
 
 async def search_page(run: OpenRun, frame: Frame, query: SearchQuery) -> str:
-    """What is found of the words that are looked for, and where to go on."""
+    """The places where the words were found, and a link that continues the search."""
     form = submit(
         "search",
         choice("Look in", "where", _WHERE, query.where),
@@ -48,7 +48,7 @@ async def search_page(run: OpenRun, frame: Frame, query: SearchQuery) -> str:
         keep={"q": query.q},
     )
     if not query.q.strip():
-        return frame.page("Search", form, tag("p", "Type words to look for."))
+        return frame.page("Search", form, tag("p", "Type words to search for."))
     found = await asyncio.to_thread(found_of, await _steps(run, query))
     lines = [
         tag(
@@ -82,7 +82,7 @@ async def _steps(run: OpenRun, query: SearchQuery) -> Steps:
 
 
 class Find(msgspec.Struct, frozen=True):
-    """Something found: what to call it, where it leads, and the text around the words."""
+    """A place where the words were found: its title, its address, and the text around the words."""
 
     title: str
     link: str
@@ -92,7 +92,7 @@ class Find(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, title: str, link: str, text: str, words: str) -> "Find":
-        """A find of `words` in `text`, at its first place."""
+        """The first place of `words` in `text`."""
         at = text.lower().find(words.lower())
         start, end = max(0, at), max(0, at) + (len(words) if at >= 0 else 0)
         before = text[max(0, start - _AROUND) : start]
@@ -100,14 +100,14 @@ class Find(msgspec.Struct, frozen=True):
 
 
 class Finds(msgspec.Struct, frozen=True):
-    """What was found, and where to go on; None if everything has been looked at."""
+    """The places found, and where to continue; None at the end."""
 
     finds: list[Find]
     after: int | None
 
 
 def found_of(steps: Steps) -> Finds:
-    """What `steps` find until there are fifty finds or their time is up."""
+    """The finds of `steps` until there are fifty or the time is up."""
     began = time.monotonic()
     finds: list[Find] = []
     for place, find in steps:
@@ -169,7 +169,7 @@ def _statement(card: Scorecard, words: str) -> Find | None:
 
 
 def in_answers(store: Place, judge: str, words: str, after: int) -> Steps:
-    """In the raw replies of the judge with the fingerprint `judge`, whichever run they were for."""
+    """In the raw replies of the judge with the fingerprint `judge`, for any run."""
     columns = ["key", "question", "text", "judge"]
     for place, row in _rows(store, JUDGMENTS, columns, ("text",), words, after):
         if row is None or row["judge"] != judge:
@@ -199,7 +199,7 @@ def in_pages(store: Place, source: str, words: str, after: int) -> Steps:
 def _rows(
     store: Place, kind: TableKind, columns: list[str], inside: tuple[str, ...], words: str, after: int
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """(place, row) of rows with `words` in a column of `inside`, and (place, None) between."""
+    """(place, row) for rows with `words` in a column of `inside`, and (place, None) in between."""
     place = store / kind.name
     part, first = after >> 32, after & 0xFFFFFFFF
     for number, name in enumerate(live_parts(place)[part:], part):
