@@ -8,7 +8,7 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.telemetry.listener import listen
 
 
-async def test_a_bound_port_is_a_usage_error_that_names_who_asked():
+async def test_bound_port_is_a_usage_error_that_names_its_key():
     first, second = web.AppRunner(web.Application()), web.AppRunner(web.Application())
     url = await listen(first, "serve", "127.0.0.1", 0)
     try:

@@ -102,7 +102,10 @@ def test_ties_are_scored(made: Path, tmp_path: Path) -> None:
             "'a' is named 2 times",
         ),
         ('{"task_id": "1", "chosen": ["a", "b"], "rejected": ["c", "c"]}', "'c' is named 2 times"),
-        ('{"task_id": "1", "chosen": ["a"], "rejected": ["b"], "pair": "ref:1"}\n' * 2, "line 1 has pair 'ref:1'"),
+        (
+            '{"task_id": "1", "chosen": ["a"], "rejected": ["b"], "pair": "ref:1"}\n' * 2,
+            "line 1 has pair 'ref:1'",
+        ),
     ],
 )
 def test_invalid_file_is_refused_with_a_reason(tmp_path: Path, text: str, word: str) -> None:

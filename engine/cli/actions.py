@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from adjudge.engine.cli import console as show
+from adjudge.engine.cli import tables
 from adjudge.engine.cli.options import cluster_section, run_config
 from adjudge.engine.cli.progress import progress_on
 from adjudge.engine.commands.agreement import with_humans, with_run
@@ -143,18 +144,20 @@ def on_fetch(options: argparse.Namespace) -> int:
 
 def on_compare(options: argparse.Namespace) -> int:
     """Test two systems against each other."""
-    _print_table(options, compare(options.run_folder, options.a, options.b), show.comparison)
+    _print_table(options, compare(options.run_folder, options.a, options.b), tables.comparison_table)
     return DONE
 
 
 def on_agreement(options: argparse.Namespace) -> int:
     """Compare a judge with people, another judge or preferences."""
     if options.preferences is not None:
-        _print_table(options, with_preferences(options.run_folder, options.preferences), show.preferences)
+        _print_table(
+            options, with_preferences(options.run_folder, options.preferences), tables.preferences_table
+        )
     elif options.human is not None:
-        _print_table(options, with_humans(options.run_folder, options.human), show.agreement)
+        _print_table(options, with_humans(options.run_folder, options.human), tables.agreement_table)
     else:
-        _print_table(options, with_run(options.run_folder, options.other), show.agreement)
+        _print_table(options, with_run(options.run_folder, options.other), tables.agreement_table)
     return DONE
 
 
@@ -184,7 +187,7 @@ def on_store(options: argparse.Namespace) -> int:
 def on_attack(options: argparse.Namespace) -> int:
     """Try the injection suite on a judge."""
     found = asyncio.run(_attacked(options))
-    _print_table(options, found, show.attacked)
+    _print_table(options, found, tables.attack_table)
     return INCOMPLETE if found.overall.unscored else DONE
 
 

@@ -1,1 +1,1 @@
-"""What each command does, one module a command. Nothing here prints."""
+"""What each command does, one module per command. Nothing here prints."""

@@ -1,0 +1,175 @@
+"""Results as terminal tables, which are also printed as Markdown."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from adjudge.engine.commands.agreement import MetricAgreement
+from adjudge.engine.commands.attack import AttackReport
+from adjudge.engine.commands.compare import Comparison
+from adjudge.engine.commands.preferences import MetricPreference
+from adjudge.engine.leaderboard.board import MetricBoard
+from adjudge.engine.rendering.standings import standings
+
+__all__ = [
+    "agreement_table",
+    "attack_table",
+    "comparison_table",
+    "corrected_table",
+    "preferences_table",
+    "standings_table",
+]
+
+_JOINED = ("rank interval", "interval", "corrected interval")
+_MAX_METRICS = 7  # of a protocol; the page and the files hold all
+
+
+def standings_table(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
+    """The standings of one protocol; an interval follows its value, in the same column."""
+    shown = [metric for metric in others if metric.shown][: _MAX_METRICS - 1]
+    found = standings(head, shown).only(
+        "rank",
+        "rank interval",
+        "system",
+        "value",
+        "interval",
+        "beside",
+        "corrected",
+        "corrected interval",
+        "published",
+        "scored",
+        "unscored",
+    )
+    title = f"{head.protocol} (judge: {head.judge}; ranked on {head.ranked_on})"
+    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    for column in found.columns:
+        if column.kind not in _JOINED:
+            table.add_column(escape(column.name), justify="right" if column.numeric else "left")
+    for row in found.rows:
+        cells: list[str] = []
+        for column, cell in zip(found.columns, row, strict=True):
+            text = cell.text if cell.short is None else cell.short
+            if column.kind in _JOINED:
+                cells[-1] = f"{cells[-1]} {text}".rstrip()
+            else:
+                cells.append(text)
+        table.add_row(*map(escape, cells))
+    return table
+
+
+def corrected_table(metric: MetricBoard) -> Table:
+    """The judge's differences between systems, and those corrected by people's scores."""
+    table = Table(
+        title=escape(f"{metric.protocol}.{metric.metric}: differences, the judge's and corrected by people"),
+        title_justify="left",
+        title_style="bold",
+    )
+    for name in ("system", "minus", "judge", "corrected", "people alone", "labelled"):
+        table.add_column(name, justify="left" if name in ("system", "minus") else "right")
+    for row in metric.corrected_differences:
+        found = row.corrected
+        figures = (
+            (row.raw, row.raw_low, row.raw_high),
+            (found.value, found.low, found.high),
+            (found.people, found.people_low, found.people_high),
+        )
+        cells = (
+            _number(value, metric.scale)
+            + (
+                ""
+                if low is None
+                else escape(f" [{_number(low, metric.scale)}, {_number(high, metric.scale)}]")
+            )
+            for value, low, high in figures
+        )
+        table.add_row(escape(row.a), escape(row.b), *cells, str(found.n_labelled))
+    return table
+
+
+def comparison_table(found: Comparison) -> Table:
+    """Paired tests, one line per metric."""
+    table = Table(
+        title=f"{escape(found.a)} minus {escape(found.b)}", title_justify="left", title_style="bold"
+    )
+    for name in ("metric", "difference", "95 %", "t p", "Holm p", "Wilcoxon p", "sign-flip p", "d", "tasks"):
+        table.add_column(name, justify="left" if name == "metric" else "right")
+    for row in found.metrics:
+        span = "-" if row.low is None else f"{_number(row.low, row.scale)} to {_number(row.high, row.scale)}"
+        chances = (row.t_p, row.holm_p, row.wilcoxon_p, row.sign_flip_p)
+        table.add_row(
+            escape(f"{row.protocol}.{row.metric}"),
+            _number(row.difference, row.scale),
+            span,
+            *("-" if p is None else f"{p:.3g}" for p in chances),
+            _number(row.cohens_d, 1.0),
+            str(row.n_used),
+        )
+    return table
+
+
+def agreement_table(found: Iterable[MetricAgreement]) -> Table:
+    """Agreement, one line per metric."""
+    table = Table()
+    names = ("par", "par_dr3", "opc", "fap", "fas", "icc_1_1", "icc_2_k", "alpha", "kappa", "kappa_quadratic")
+    for name in ("metric", *names, "systems", "reports"):
+        table.add_column(name, justify="left" if name == "metric" else "right")
+    for row in found:
+        figures = (_with_interval(getattr(row, name), row.intervals.get(name)) for name in names)
+        table.add_row(escape(f"{row.protocol}.{row.metric}"), *figures, str(row.n_systems), str(row.n_cases))
+        if row.left_out:
+            table.caption = escape(
+                f"left out, because the run does not have these rated reports: {row.left_out}"
+            )
+    return table
+
+
+def preferences_table(found: Iterable[MetricPreference]) -> Table:
+    """Agreement with people's preferences, one line per metric and subset."""
+    table = Table()
+    for name in ("metric", "subset", "best of set", "by chance", "of pairs", "ties test", "sets", "unscored"):
+        table.add_column(name, justify="left" if name in ("metric", "subset") else "right")
+    for row in found:
+        interval = None if row.low is None or row.high is None else (row.low, row.high)
+        for subset, one in {"": row.overall, **row.subsets}.items():
+            table.add_row(
+                "" if subset else escape(f"{row.protocol}.{row.metric}"),
+                escape(subset) or "all",
+                _with_interval(one.best_of, None if subset else interval),
+                "" if subset else f"{row.chance:.3f}",
+                _number(one.pairwise, 1.0),
+                "" if subset or row.ties is None else _number(row.ties.overall, 1.0),
+                str(one.n_scored),
+                str(one.n_unscored),
+            )
+    return table
+
+
+def attack_table(found: AttackReport) -> Table:
+    """A judge's flip rate, one line per kind of attack."""
+    table = Table(
+        title=f"{found.attacks} attacks on {escape(found.judge)}",
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+    )
+    for name in ("kind", "tried", "flipped", "rate", "95 %", "settled", "unscored"):
+        table.add_column(name, justify="left" if name == "kind" else "right")
+    for row in (*found.kinds, found.overall):
+        rate = "-" if row.rate is None else f"{row.rate:.1%}"
+        span = "-" if row.low is None or row.high is None else f"{row.low:.1%} to {row.high:.1%}"
+        counts = (str(row.settled), str(row.unscored))
+        table.add_row(escape(row.kind), str(row.tried), str(row.flipped), rate, span, *counts)
+    unscored = ", ".join(f"{count} {reason}" for reason, count in found.reasons.items())
+    said = {"flipped by": ", ".join(found.flipped), "unscored": unscored}
+    table.caption = "; ".join(f"{name}: {escape(what)}" for name, what in said.items() if what) or None
+    return table
+
+
+def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    text = "-" if value is None else f"{value:.3f}"
+    return text if interval is None else f"{text}\n{interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def _number(value: float | None, scale: float) -> str:
+    return "-" if value is None else f"{value * scale:.3f}"
