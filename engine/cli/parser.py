@@ -156,7 +156,7 @@ def _store(commands: Commands) -> None:
 
 
 def _attack(commands: Commands) -> None:
-    summary = "try injected text on a judge, and count how often it changes the verdict"
+    summary = "try injected text on a judge, and count how often it gets a better answer"
     command = _add(commands, "attack", actions.on_attack, summary, tables=True)
     command.add_argument("--judge", default="lexical", metavar="SPEC", help=JUDGES)
     command.add_argument("--file", metavar="ATTACKS.jsonl", help="your own attacks: id, kind, where, text")
