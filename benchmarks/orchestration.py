@@ -101,13 +101,13 @@ def through_engine(url: str, asked: Sequence[Question[Any]]) -> float:
         book = PromptBook()
         judge = OpenAIJudge(OpenAIConfig(url=url, model="mock", max_in_flight=LIMIT), book, b"secret")
         store = JudgmentStore(Place.of(folder))
-        await store.parts.open()
+        await store.open()
         asker = Asker(judge, store, book)
         judgments = await asyncio.gather(*(asker.ask(question) for question in asked))
         await judge.close()
-        await store.parts.close()
+        await store.close()
         assert all(judgment.answer is not None for judgment in judgments)
-        assert store.parts.written == len(asked)
+        assert store.written == len(asked)
         return sum(judgment.seconds for judgment in judgments)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -76,12 +76,12 @@ def judgment(number: int) -> Judgment[Verdict]:
 def write(folder: str, count: int) -> None:
     async def run() -> None:
         store = JudgmentStore(Place.of(folder), flush_seconds=3600)
-        await store.parts.open()
+        await store.open()
         for first in range(0, count, A_PART):
             for number in range(first, min(first + A_PART, count)):
                 store.put(judgment(number))
-            await store.parts.flush()
-        await store.parts.close()
+            await store.flush()
+        await store.close()
 
     with rare_collections():
         asyncio.run(run())
@@ -89,8 +89,8 @@ def write(folder: str, count: int) -> None:
 
 def index(folder: str, count: int) -> JudgmentStore:
     store = JudgmentStore(Place.of(folder))
-    asyncio.run(store.parts.open())
-    assert len(store.parts) == count
+    asyncio.run(store.open())
+    assert store.rows == count
     return store
 
 

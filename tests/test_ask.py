@@ -36,7 +36,7 @@ def ask(about: str = "", context: str = "report", kind: type[Ask] = Ask, **more)
 
 async def asker(folder: Path, judge: ScriptedJudge) -> Asker:
     store = JudgmentStore(Place.of(str(folder)))
-    await store.parts.open()
+    await store.open()
     return Asker(judge, store, PromptBook())
 
 
@@ -55,7 +55,7 @@ async def test_equal_questions_in_flight_are_one_call(tmp_path):
 async def test_repeated_question_is_answered_from_the_store(tmp_path):
     first = await asker(tmp_path, always())
     asked = await first.ask(ask())
-    await first.store.parts.close()
+    await first.store.close()
     judge = always()
     second = await asker(tmp_path, judge)
     assert await second.ask(ask()) == asked
@@ -82,7 +82,7 @@ async def test_deadline_bounds_the_call_and_is_not_stored(tmp_path):
     assert loop.time() - before < 20
     await asyncio.sleep(0)
     assert len(asking._flights) == 0
-    await asking.store.parts.close()
+    await asking.store.close()
     assert not list(tmp_path.rglob("*.parquet"))
 
 

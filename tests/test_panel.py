@@ -77,7 +77,7 @@ async def test_member_without_an_answer_leaves_the_panel_without_one():
 
 async def test_members_are_stored_singly_and_only_a_new_one_is_asked(tmp_path):
     store = JudgmentStore(Place.of(str(tmp_path)))
-    await store.parts.open()
+    await store.open()
     book = PromptBook()
     judges = [member(str(i), said) for i, said in enumerate(THREE)]
 

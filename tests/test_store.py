@@ -57,7 +57,7 @@ def judgment(key: int, answer: str | None = "yes", reason: str | None = None, at
 
 async def opened(folder: Path, **options) -> JudgmentStore:
     store = JudgmentStore(Place.of(str(folder)), **options)
-    await store.parts.open()
+    await store.open()
     return store
 
 
@@ -69,12 +69,12 @@ async def test_stored_answer_is_readable_before_and_after_writing(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1))
     assert await store.get(judgment(1).key, QUESTION) == judgment(1)
-    await store.parts.flush()
+    await store.flush()
     assert await store.get(judgment(1).key, QUESTION) == judgment(1)
     again = await opened(tmp_path)
     assert await again.get(judgment(1).key, QUESTION) == judgment(1)
     assert await again.get(judgment(2).key, QUESTION) is None
-    await store.parts.close()
+    await store.close()
 
 
 async def test_cached_answer_equals_the_stored_one(tmp_path):
@@ -84,7 +84,7 @@ async def test_cached_answer_equals_the_stored_one(tmp_path):
         store.put(judgment((7 << 64) + at, answer=text, at=at))
         store.put(judgment(at, None, "judge_refused"))
         store.put(judgment(100 + at, None, "judge_timeout"))
-        await store.parts.close()
+        await store.close()
     store, other = await opened(tmp_path), await opened(tmp_path)
     store.put(judgment(3))
     other.put(judgment(3))
@@ -93,17 +93,17 @@ async def test_cached_answer_equals_the_stored_one(tmp_path):
         assert store.at_hand([key], [QUESTION]) == [await other.get(key, QUESTION)]
     keys = [judgment(number).key for number in (1, 3, 105, 77)]
     assert [found is None for found in store.at_hand(keys, [QUESTION] * 4)] == [False, False, True, True]
-    await store.parts.close()
-    await other.parts.close()
+    await store.close()
+    await other.close()
 
 
 async def test_remote_place_is_read_off_the_event_loop(tmp_path):
     store = await opened(tmp_path)
     for number in range(100):
         store.put(judgment(number))
-    await store.parts.close()
+    await store.close()
     far = JudgmentStore(Place("far", SubTreeFileSystem(str(tmp_path), LocalFileSystem()), ""))
-    await far.parts.open()
+    await far.open()
     keys = [judgment(number).key for number in range(100)]
     assert far.at_hand(keys, [QUESTION] * 100) == [None] * 100
     assert await asyncio.gather(*(far.get(key, QUESTION) for key in keys)) == list(map(judgment, range(100)))
@@ -115,7 +115,7 @@ async def test_keys_with_equal_first_64_bits_are_distinguished(tmp_path):
     twins = [judgment((7 << 64) + i, answer=f"answer {i}") for i in range(5)]
     for twin in twins:
         store.put(twin)
-    await store.parts.close()
+    await store.close()
     again = await opened(tmp_path)
     for twin in twins:
         assert await again.get(twin.key, QUESTION) == twin
@@ -127,7 +127,7 @@ async def test_earliest_answer_wins_in_any_part_order(tmp_path, order):
     for at in order:
         store = JudgmentStore(Place.of(str(tmp_path)))
         store.put(judgment(1, answer=f"written at {at}", at=at))
-        await store.parts.close()
+        await store.close()
     found = await (await opened(tmp_path)).get(judgment(1).key, QUESTION)
     assert found is not None and found.answer.text == "written at 5"
 
@@ -137,7 +137,7 @@ async def test_lasting_failures_answer_and_transient_ones_do_not(tmp_path):
     store.put(judgment(1, None, "judge_timeout"))
     store.put(judgment(2, None, "judge_refused"))
     assert await store.get(judgment(1).key, QUESTION) is None
-    await store.parts.close()
+    await store.close()
     again = await opened(tmp_path)
     assert await again.get(judgment(1).key, QUESTION) is None
     lasting = await again.get(judgment(2).key, QUESTION)
@@ -150,9 +150,9 @@ async def test_lasting_failures_answer_and_transient_ones_do_not(tmp_path):
 async def test_success_after_a_transient_failure_answers(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1, None, "judge_timeout", at=1))
-    await store.parts.flush()
+    await store.flush()
     store.put(judgment(1, "late", at=2))
-    await store.parts.close()
+    await store.close()
     found = await (await opened(tmp_path)).get(judgment(1).key, QUESTION)
     assert found is not None and found.answer.text == "late"
 
@@ -163,13 +163,13 @@ async def test_answer_beats_failures_and_the_last_failure_the_others(
     store = await opened(tmp_path)
     store.put(judgment(1, None, "judge_timeout", at=1))
     store.put(judgment(2, None, "judge_timeout", at=1))
-    await store.parts.flush()
+    await store.flush()
     store.put(judgment(1, "late", at=2))
     store.put(judgment(1, None, "judge_unavailable", at=3))
     store.put(judgment(2, None, "judge_unavailable", at=2))
-    await store.parts.close()
+    await store.close()
     every = JudgmentStore(Place.of(str(tmp_path)), cached=1)
-    await every.parts.open(every=True)
+    await every.open(every=True)
     found = [await every.raw(judgment(key).key) for key in (1, 2, 3)]
     assert [None if row is None else (row["answer"], row["reason"]) for row in found] == [
         ('{"text":"late"}', None),
@@ -185,7 +185,7 @@ async def test_part_is_written_on_time_without_another_put(tmp_path):
         while not parts(tmp_path):
             await asyncio.sleep(0.01)
     assert await store.get(judgment(1).key, QUESTION) == judgment(1)
-    await store.parts.close()
+    await store.close()
     assert len(parts(tmp_path)) == 1
 
 
@@ -212,30 +212,30 @@ async def test_rows_due_during_a_slow_write_follow_it(tmp_path, held):
     await asyncio.sleep(0.1)  # the second row is due now, and the first is still being written
     go_on.set()
     async with asyncio.timeout(10):
-        while store.parts.unwritten or len(parts(tmp_path)) < 2:
+        while store.unwritten or len(parts(tmp_path)) < 2:
             await asyncio.sleep(0.01)
-    await store.parts.close()
+    await store.close()
 
 
 async def test_cancelled_flush_finishes_before_closing(tmp_path, held):
     begun, go_on = held
     store = await opened(tmp_path)
     store.put(judgment(1))
-    flushing = asyncio.ensure_future(store.parts.flush())
+    flushing = asyncio.ensure_future(store.flush())
     assert await asyncio.to_thread(begun.wait, 60)
     flushing.cancel()
     asyncio.get_running_loop().call_later(0.1, go_on.set)
-    await store.parts.close()
+    await store.close()
     assert len(parts(tmp_path)) == 1 and flushing.cancelled()
 
 
 async def test_parts_are_whole_and_never_edited(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1))
-    await store.parts.flush()
+    await store.flush()
     first = parts(tmp_path)[0].read_bytes()
     store.put(judgment(2))
-    await store.parts.close()
+    await store.close()
     assert parts(tmp_path)[0].read_bytes() == first
     assert not list((tmp_path / "judgments").glob(".*"))
 
@@ -243,7 +243,7 @@ async def test_parts_are_whole_and_never_edited(tmp_path):
 async def test_half_written_part_of_a_killed_process_is_not_seen(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1))
-    await store.parts.close()
+    await store.close()
     (tmp_path / "judgments" / ".0-x.parquet.tmp").write_bytes(b"PAR1 half")
     assert await (await opened(tmp_path)).get(judgment(1).key, QUESTION) == judgment(1)
 
@@ -251,7 +251,7 @@ async def test_half_written_part_of_a_killed_process_is_not_seen(tmp_path):
 async def test_part_that_replaces_others_hides_them(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1, "old"))
-    await store.parts.close()
+    await store.close()
     old = parts(tmp_path)[0]
     table = pq.read_table(old)
     table = table.set_column(3, "answer", pa.array(['{"text":"new"}']))
@@ -263,7 +263,7 @@ async def test_part_that_replaces_others_hides_them(tmp_path):
 async def test_newer_schema_is_refused_with_its_version(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1))
-    await store.parts.close()
+    await store.close()
     table = pq.read_table(parts(tmp_path)[0])
     newer = table.replace_schema_metadata({b"adjudge.schema": b"999"})
     pq.write_table(newer, parts(tmp_path)[0])
@@ -276,17 +276,17 @@ async def test_unwritable_store_raises(tmp_path):
     store = JudgmentStore(Place.of(str(tmp_path)))
     store.put(judgment(1))
     with pytest.raises(StoreError, match="judgments"):
-        await store.parts.close()
+        await store.close()
 
 
 async def test_pages_of_different_sources_are_separate(tmp_path):
     live, frozen = (PageStore(Place.of(str(tmp_path)), source) for source in ("live", "snapshot 1"))
     live.put("http://a.example/", page("http://a.example/", text="live text"))
-    await live.parts.close()
-    await frozen.parts.open()
+    await live.close()
+    await frozen.open()
     assert await frozen.get("http://a.example/") is None
     again = PageStore(Place.of(str(tmp_path)), "live")
-    await again.parts.open()
+    await again.open()
     assert await again.get("http://a.example/") == page("http://a.example/", text="live text")
 
 
@@ -301,8 +301,8 @@ async def test_scorecards_become_one_sorted_row_per_metric(tmp_path):
         cards.append(card)
         store.put(card, 1)
         other.put(card, 1)
-    await store.parts.close()
-    await other.parts.close()
+    await store.close()
+    await other.close()
     rows = score_table(place, "run").to_pylist()
     assert [(row["system"], row["metric"], row["value"], row["status"], row["reason"]) for row in rows] == [
         ("a", "insight", None, "unscored", "judge_timeout"),
@@ -357,4 +357,4 @@ async def test_read_only_folder_is_a_store_error(tmp_path):
     store = JudgmentStore(Place.of(str(tmp_path)))
     store.put(judgment(1))
     with pytest.raises(StoreError):
-        await store.parts.close()
+        await store.close()

@@ -21,7 +21,7 @@ async def filled(folder: Path, *batches: list) -> Place:
         store = JudgmentStore(Place.of(str(folder)))
         for row in batch:
             store.put(row)
-        await store.parts.close()
+        await store.close()
     return Place.of(str(folder))
 
 
@@ -78,9 +78,9 @@ async def test_pruning_selects_by_age_and_by_judge(tmp_path):
     assert await store.get(judgment(1).key, QUESTION) is not None
     assert await store.get(judgment(2).key, QUESTION) is None
     prune(place, judge="another")
-    assert (await opened(tmp_path)).parts.__len__() == 1
+    assert (await opened(tmp_path)).rows == 1
     prune(place, judge="judge")
-    assert (await opened(tmp_path)).parts.__len__() == 0
+    assert (await opened(tmp_path)).rows == 0
 
 
 async def test_pruning_by_age_and_judge_drops_rows_matching_both(tmp_path):
@@ -97,7 +97,7 @@ async def test_page_without_a_time_is_not_old(tmp_path, capsys):
     place = Place.of(str(tmp_path))
     store = PageStore(place, "snapshot")
     store.put("http://a.test/1", page("http://a.test/1", text="Undated."))
-    await store.parts.close()
+    await store.close()
     found = {table.table: table for table in contents(place)}["pages"]
     assert (found.rows, found.oldest, found.newest) == (1, None, None)
     assert "1970" not in run(capsys, "store", "ls", tmp_path)[1]
@@ -171,13 +171,13 @@ async def test_store_of_the_first_schema_is_read_and_upgraded(tmp_path):
     store = PageStore(place, "live")
     for number in range(50):
         store.put(f"http://a.test/{number}", page(f"http://a.test/{number}", text=f"Page {number}."))
-    await store.parts.close()
+    await store.close()
     as_version_1(tmp_path / "pages")
     assert {table.table: table.versions for table in contents(place)}["pages"] == {"1": 1}
 
     async def read() -> list[tuple[str, int]]:
         opened = PageStore(place, "live")
-        await opened.parts.open()
+        await opened.open()
         found = [await opened.get(f"http://a.test/{number}") for number in range(50)]
         return [(one.text, one.size) for one in found]
 

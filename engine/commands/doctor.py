@@ -120,7 +120,7 @@ def ask_judge(config: RunConfig) -> list[Finding]:
 async def _store(config: RunConfig) -> Finding:
     try:
         store = JudgmentStore(Place.of(config.store))
-        await store.parts.open()
+        await store.open()
     except StoreError as error:
         return Finding(
             what="store",
@@ -128,7 +128,7 @@ async def _store(config: RunConfig) -> Finding:
             found=str(error),
             fix="set store: to a folder or URI that you can read and write",
         )
-    return Finding(what="store", good=True, found=f"{config.store}: {len(store.parts)} judgments")
+    return Finding(what="store", good=True, found=f"{config.store}: {store.rows} judgments")
 
 
 async def _judges(config: RunConfig) -> list[Finding]:

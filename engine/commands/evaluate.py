@@ -167,7 +167,7 @@ async def _score_all(
 ) -> tuple[int, int]:
     """Score cases, batch by batch, into the store of scorecards; how many there are, and how many are unscored."""
     scorecards = ScorecardStore(Place.of(config.store), run)
-    evaluator.metrics.watch(parts=scorecards.parts)
+    evaluator.metrics.watch(scorecards)
     made = unscored = 0
     try:
         for cases in batches:
@@ -179,7 +179,7 @@ async def _score_all(
                 for step in steps:
                     step(card)
     finally:
-        await scorecards.parts.close()
+        await scorecards.close()
     return made, unscored
 
 

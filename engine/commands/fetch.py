@@ -88,8 +88,8 @@ async def fetch_command(
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
         pages = PageStore(Place.of(store), source, allow=config.allow)
-        await pages.parts.open()
-        stack.push_async_callback(pages.parts.close)
+        await pages.open()
+        stack.push_async_callback(pages.close)
         reader = Reader(pages, fetcher)
         read = failed = 0
         async for row in _rows(reader, filter(None, map(str.strip, urls)), 4 * config.limits.in_flight):

@@ -60,8 +60,8 @@ def find_evidence(run: str, task: str, system: str) -> list[CardEvidence]:
 
 async def _with_rows(place: Place, record: RunRecord, cards: list[Scorecard]) -> list[CardEvidence]:
     judgments, pages = JudgmentStore(place), PageStore(place, record.pages)
-    await judgments.parts.open(every=True)
-    await pages.parts.open(every=True)
+    await judgments.open(every=True)
+    await pages.open(every=True)
     found = []
     for card in cards:
         rows = [(key, await judgments.raw(bytes.fromhex(key))) for key in card.judgments]

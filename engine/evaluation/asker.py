@@ -142,7 +142,7 @@ class Asker:
 
     def _count_stored(self, judgments: int) -> None:
         self.from_store += judgments
-        self.metrics.stored(self.store.parts.table, judgments)
+        self.metrics.stored(self.store.name, judgments)
 
     async def _answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
         started = time.perf_counter()

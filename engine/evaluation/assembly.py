@@ -63,17 +63,16 @@ async def open_evaluator(
         flush_seconds=flush_seconds,
     )
     metrics = Metrics()
-    metrics.watch(parts=judgments.parts)
-    metrics.watch(parts=pages.parts)
+    metrics.watch(judgments, pages)
     async with AsyncExitStack() as stack:
-        await judgments.parts.open()
-        stack.push_async_callback(judgments.parts.close)
-        await pages.parts.open()
-        stack.push_async_callback(pages.parts.close)
+        await judgments.open()
+        stack.push_async_callback(judgments.close)
+        await pages.open()
+        stack.push_async_callback(pages.close)
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
         made = (judge or partial(_configured, config, judgments, metrics))(book)
-        metrics.watch(judge=made)
+        metrics.watch_judge(made)
         if limit is None and (per_minute := config.judge_config().tokens_per_minute) is not None:
             limit = Limit(config.judge_config().max_in_flight, per_minute)
         if limit is not None:
@@ -94,7 +93,7 @@ def window_of(config: RunConfig, slots: int) -> int:
 
 def _configured(config: RunConfig, judgments: JudgmentStore, metrics: Metrics, book: PromptBook) -> Judge:
     def kept(member: Judge) -> Judge:
-        metrics.watch(judge=member)
+        metrics.watch_judge(member)
         return Remembered(Asker(member, judgments, book, metrics))
 
     return make_judge(config.judge_config(), book, kept)

@@ -119,11 +119,11 @@ class Evaluator:
 
     async def flush(self) -> None:
         """Write all that was answered and read until now. Raises StoreError."""
-        await asyncio.gather(self.asker.store.parts.flush(), self.reader.store.parts.flush())
+        await asyncio.gather(self.asker.store.flush(), self.reader.store.flush())
 
     async def refresh(self) -> None:
         """Look at what other processes wrote since. Raises StoreError."""
-        await asyncio.gather(self.asker.store.parts.refresh(), self.reader.store.parts.refresh())
+        await asyncio.gather(self.asker.store.refresh(), self.reader.store.refresh())
 
     def tools(self, case: Case, priority: int = 0) -> CaseTools:
         """What one protocol may do for `case`; questions of a lower `priority` go first."""

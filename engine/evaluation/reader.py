@@ -34,7 +34,7 @@ class Reader(PageSource):
         stored = await self.store.get(address)
         if stored is not None:
             self.from_store += 1
-            self.metrics.stored(self.store.parts.table)
+            self.metrics.stored(self.store.name)
             return stored
         if self._fetcher is None:
             return failed(address, "page_not_in_snapshot", "this URL was never read into the store")

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore, Row, TableKind
 from adjudge.engine.store.place import Place
+from adjudge.engine.store.table import Table, answering
 from adjudge.judges import Answer, Judgment, Question, Usage
-from adjudge.scoring.contract.reasons import is_transient
 
 __all__ = ["JUDGMENTS", "JudgmentStore"]
 
@@ -43,7 +43,7 @@ JUDGMENTS = TableKind(
 )
 
 
-class JudgmentStore:
+class JudgmentStore(Table):
     """Judgments by key. With `retry_unscored` only scored ones answer; else all but transient failures do."""
 
     def __init__(
@@ -54,17 +54,11 @@ class JudgmentStore:
         flush_seconds: float = FLUSH_SECONDS,
         cached: int = CACHED_GROUPS,
     ) -> None:
-        self.parts = PartStore(
-            place,
-            JUDGMENTS,
-            (lambda reason: reason is None) if retry_unscored else (lambda reason: not is_transient(reason)),
-            flush_seconds,
-            cached,
-        )
+        super().__init__(PartStore(place, JUDGMENTS, answering(retry_unscored), flush_seconds, cached))
 
     def at_hand(self, keys: Sequence[bytes], questions: Sequence[Question[A]]) -> list[Judgment[A] | None]:
         """What `get` gives for each, if it can be had at once (`PartStore.at_hand`); None says nothing."""
-        rows = self.parts.at_hand(keys)
+        rows = self._parts.at_hand(keys)
         return [
             None if row is None else _judgment(row, question)
             for row, question in zip(rows, questions, strict=True)
@@ -72,12 +66,12 @@ class JudgmentStore:
 
     async def get(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
         """The stored judgment of `key`, its answer decoded as `question`'s answer type, or None."""
-        row = await self.parts.get(key)
+        row = await self._parts.get(key)
         return None if row is None else _judgment(row, question)
 
     async def raw(self, key: bytes) -> dict[str, Any] | None:
         """The stored columns of `key` by name, or None."""
-        row = await self.parts.get(key)
+        row = await self._parts.get(key)
         return None if row is None else dict(zip(JUDGMENTS.schema.names, row, strict=True))
 
     def put(self, judgment: Judgment[A]) -> None:
@@ -101,7 +95,7 @@ class JudgmentStore:
             judgment.engine,
             judgment.written_at,
         )
-        self.parts.put(row, 300 + len(judgment.text) + len(answer or ""))
+        self._parts.put(row, 300 + len(judgment.text) + len(answer or ""))
 
 
 def _judgment(row: Row, question: Question[A]) -> Judgment[A]:

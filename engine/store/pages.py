@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore, TableKind
 from adjudge.engine.store.place import Place
+from adjudge.engine.store.table import Table, answering
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.page import Page
 from adjudge.fetchers.urls import split_url
-from adjudge.scoring.contract.reasons import is_transient
 
 __all__ = ["PAGES", "PageStore"]
 
@@ -40,7 +40,7 @@ PAGES = TableKind(
 )
 
 
-class PageStore:
+class PageStore(Table):
     """Pages by source and URL. `source` says where they are read from: live ones and each snapshot are kept apart.
 
     What the guard refused is kept apart too, so that a page read under another policy answers for its block, and is
@@ -59,13 +59,7 @@ class PageStore:
     ) -> None:
         self.source = source
         self._guard = Guard(allow) if allow else None
-        self.parts = PartStore(
-            place,
-            PAGES,
-            (lambda reason: reason is None) if retry_unscored else (lambda reason: not is_transient(reason)),
-            flush_seconds,
-            cached,
-        )
+        super().__init__(PartStore(place, PAGES, answering(retry_unscored), flush_seconds, cached))
 
     def _key(self, url: str, *, blocked: bool = False) -> bytes:
         text = f"{self.source}\n{url}" + "\nblocked" * blocked
@@ -79,7 +73,7 @@ class PageStore:
 
     async def get(self, url: str) -> Page | None:
         """The stored page of `url`, or None."""
-        row = await self.parts.get(self._key(url)) or await self.parts.get(self._key(url, blocked=True))
+        row = await self._parts.get(self._key(url)) or await self._parts.get(self._key(url, blocked=True))
         if row is None:
             return None
         (
@@ -133,4 +127,4 @@ class PageStore:
             page.size,
             round(page.fetched_at * 1e6),
         )
-        self.parts.put(row, 400 + len(page.text))
+        self._parts.put(row, 400 + len(page.text))

@@ -100,7 +100,8 @@ class PartStore:
         """Rows to be written."""
         return len(self._buffer)
 
-    def __len__(self) -> int:
+    @property
+    def rows(self) -> int:
         """Rows that answer: indexed ones and those not yet written."""
         return len(self._index) + len(self._pending)
 

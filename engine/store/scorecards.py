@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, TableKind, scan
 from adjudge.engine.store.place import Place
+from adjudge.engine.store.table import Table
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["SCORECARDS", "SCORE_COLUMNS", "ScorecardStore", "find_cards", "score_table"]
@@ -37,12 +38,12 @@ SCORE_COLUMNS = ("protocol", "system", "task_id", "sample", "repeat", "metric", 
 _NO_KEY = bytes(16)
 
 
-class ScorecardStore:
+class ScorecardStore(Table):
     """The scorecards of one run, written as they come; nothing is looked up here while a run goes on."""
 
     def __init__(self, place: Place, run: str, flush_seconds: float = FLUSH_SECONDS) -> None:
         self.run = run
-        self.parts = PartStore(place, SCORECARDS, lambda reason: False, flush_seconds)
+        super().__init__(PartStore(place, SCORECARDS, lambda reason: False, flush_seconds))
 
     def put(self, card: Scorecard, at: int) -> None:
         """Keep `card`, written at `at` microseconds since the epoch."""
@@ -65,7 +66,7 @@ class ScorecardStore:
             encoded,
             at,
         )
-        self.parts.put(row, 200 + len(encoded))
+        self._parts.put(row, 200 + len(encoded))
 
 
 def score_table(place: Place, run: str) -> pa.Table:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
-from adjudge.engine.store.parts import PartStore
+from adjudge.engine.store.table import Table
 from adjudge.engine.telemetry.families import Family
 from adjudge.fetchers.page import Page
 from adjudge.judges import Judgment
@@ -130,10 +130,12 @@ class Metrics:
         """Count a worker that died or hung."""
         self._lost.labels(kind).inc()
 
-    def watch(self, *, parts: PartStore | None = None, judge: object = None) -> None:
-        """Tell from now on what `parts` have written, and what each replica of `judge` has to do, if it has any."""
-        if parts is not None:
-            self._watched.parts.append(parts)
+    def watch(self, *tables: Table) -> None:
+        """Report from now on what each of `tables` has written and still has to write."""
+        self._watched.tables += tables
+
+    def watch_judge(self, judge: object) -> None:
+        """Report from now on how many questions each replica of `judge` has outstanding, if it has replicas."""
         if isinstance(judge, _Balanced):
             self._watched.routers.append(judge)
 
@@ -159,7 +161,7 @@ class _Watched:
 
     def __init__(self) -> None:
         self.hits: Tally[str] = Tally()
-        self.parts: list[PartStore] = []
+        self.tables: list[Table] = []
         self.routers: list[_Balanced] = []
 
     def collect(self) -> Iterable[Metric]:
@@ -168,10 +170,10 @@ class _Watched:
         rows = CounterMetricFamily("adjudge_store_rows", "Rows written to the store", labels=["table"])
         size = CounterMetricFamily("adjudge_store_bytes", "Bytes written to the store", labels=["table"])
         waiting = GaugeMetricFamily("adjudge_store_unwritten_rows", "Rows to be written", labels=["table"])
-        for table, parts in _by_table(self.parts).items():
-            rows.add_metric([table], sum(one.written for one in parts))
-            size.add_metric([table], sum(one.written_bytes for one in parts))
-            waiting.add_metric([table], sum(one.unwritten for one in parts))
+        for name, tables in _by_name(self.tables).items():
+            rows.add_metric([name], sum(one.written for one in tables))
+            size.add_metric([name], sum(one.written_bytes for one in tables))
+            waiting.add_metric([name], sum(one.unwritten for one in tables))
         hits = CounterMetricFamily(
             "adjudge_store_hits", "Judgments and pages that the store had", labels=["table"]
         )
@@ -185,10 +187,10 @@ class _Watched:
         return [built, rows, size, waiting, hits, loads]
 
 
-def _by_table(stores: Iterable[PartStore]) -> dict[str, list[PartStore]]:
-    found: defaultdict[str, list[PartStore]] = defaultdict(list)
-    for store in stores:
-        found[store.table].append(store)
+def _by_name(tables: Iterable[Table]) -> dict[str, list[Table]]:
+    found: defaultdict[str, list[Table]] = defaultdict(list)
+    for table in tables:
+        found[table.name].append(table)
     return found
 
 

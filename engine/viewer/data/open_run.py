@@ -142,8 +142,8 @@ class OpenRun:
         again = self.record.config.retry_unscored
         judgments = JudgmentStore(self.place, retry_unscored=again, cached=_CACHED_GROUPS)
         pages = PageStore(self.place, self.record.pages, retry_unscored=again, cached=_CACHED_GROUPS)
-        await judgments.parts.open(every=True)
-        await pages.parts.open(every=True)
+        await judgments.open(every=True)
+        await pages.open(every=True)
         return judgments, pages
 
 
