@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -33,8 +34,9 @@ from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.parts import TableKind, stamped
+from adjudge.engine.store.parts import stamped
 from adjudge.engine.store.scorecards import SCORECARDS, score_table
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
@@ -81,7 +83,7 @@ class World:
         self._reports()
         return self._run()
 
-    def _part(self, kind: TableKind, number: int, columns: dict[str, object]) -> None:
+    def _part(self, kind: TableKind[Any], number: int, columns: dict[str, object]) -> None:
         arrays = [
             _array(columns.get(field.name), field.type, len(columns["written_at"])) for field in kind.schema
         ]  # type: ignore[arg-type]

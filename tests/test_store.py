@@ -171,7 +171,7 @@ async def test_answer_beats_failures_and_the_last_failure_the_others(
     every = JudgmentStore(Place.of(str(tmp_path)), cached=1)
     await every.open(every=True)
     found = [await every.raw(judgment(key).key) for key in (1, 2, 3)]
-    assert [None if row is None else (row["answer"], row["reason"]) for row in found] == [
+    assert [None if row is None else (row.answer, row.reason) for row in found] == [
         ('{"text":"late"}', None),
         (None, "judge_unavailable"),
         None,

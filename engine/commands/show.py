@@ -72,11 +72,11 @@ async def _with_rows(place: Place, record: RunRecord, cards: list[Scorecard]) ->
                 questions=tuple(
                     AskedQuestion(
                         key=key,
-                        question=row["question"],
-                        answer=None if row["answer"] is None else msgspec.json.decode(row["answer"]),
-                        reason=row["reason"],
-                        text=row["text"],
-                        judge=row["judge"],
+                        question=row.question,
+                        answer=None if row.answer is None else msgspec.json.decode(row.answer),
+                        reason=row.reason,
+                        text=row.text,
+                        judge=row.judge,
                     )
                     for key, row in rows
                     if row is not None

@@ -2,48 +2,47 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore, Row, TableKind
+from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time
+from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.table import Table, answering
 from adjudge.judges import Answer, Judgment, Question, Usage
+from adjudge.judges.judgment import JudgeReason, Status
 
-__all__ = ["JUDGMENTS", "JudgmentStore"]
+__all__ = ["JUDGMENTS", "JudgmentRow", "JudgmentStore"]
 
 A = TypeVar("A", bound=Answer)
 
-_NAMES = pa.dictionary(pa.int32(), pa.string())
 
-JUDGMENTS = TableKind(
-    "judgments",
-    pa.schema(
-        [
-            ("key", pa.binary(16)),
-            ("group", pa.binary(16)),
-            ("question", _NAMES),
-            ("answer", pa.string()),
-            ("status", _NAMES),
-            ("reason", _NAMES),
-            ("text", pa.string()),
-            ("finish_reason", _NAMES),
-            ("prompt_tokens", pa.int32()),
-            ("cached_tokens", pa.int32()),
-            ("completion_tokens", pa.int32()),
-            ("seconds", pa.float64()),
-            ("judge", _NAMES),
-            ("engine", _NAMES),
-            ("written_at", pa.timestamp("us", "UTC")),
-        ]
-    ),
-    row_group=1024,
-)
+class JudgmentRow(msgspec.Struct, frozen=True, gc=False):
+    """A judgment as it is stored: `answer` is JSON, `written_at` is in microseconds since the epoch."""
+
+    key: Key
+    group: Key
+    question: Name
+    answer: Annotated[str | None, pa.string()]
+    status: Annotated[Status, NAMES]
+    reason: Annotated[JudgeReason | None, NAMES]
+    text: Text
+    finish_reason: Name
+    prompt_tokens: Integer
+    cached_tokens: Integer
+    completion_tokens: Integer
+    seconds: Annotated[float, pa.float64()]
+    judge: Name
+    engine: Name
+    written_at: Time
 
 
-class JudgmentStore(Table):
+JUDGMENTS = TableKind("judgments", JudgmentRow, row_group=1024)
+
+
+class JudgmentStore(Table[JudgmentRow]):
     """Judgments by key. With `retry_unscored` only scored ones answer; else all but transient failures do."""
 
     def __init__(
@@ -69,67 +68,50 @@ class JudgmentStore(Table):
         row = await self._parts.get(key)
         return None if row is None else _judgment(row, question)
 
-    async def raw(self, key: bytes) -> dict[str, Any] | None:
-        """The stored columns of `key` by name, or None."""
-        row = await self._parts.get(key)
-        return None if row is None else dict(zip(JUDGMENTS.schema.names, row, strict=True))
+    async def raw(self, key: bytes) -> JudgmentRow | None:
+        """The stored row of `key`, or None."""
+        return await self._parts.get(key)
 
     def put(self, judgment: Judgment[A]) -> None:
         """Keep `judgment`. Raises StoreError if an earlier part could not be written."""
         answer = None if judgment.answer is None else msgspec.json.encode(judgment.answer).decode()
         usage = judgment.usage
-        row: Row = (
-            judgment.key,
-            judgment.group,
-            judgment.question,
-            answer,
-            judgment.status,
-            judgment.reason,
-            judgment.text,
-            judgment.finish_reason,
-            usage.prompt_tokens,
-            usage.cached_tokens,
-            usage.completion_tokens,
-            judgment.seconds,
-            judgment.judge,
-            judgment.engine,
-            judgment.written_at,
+        row = JudgmentRow(
+            key=judgment.key,
+            group=judgment.group,
+            question=judgment.question,
+            answer=answer,
+            status=judgment.status,
+            reason=judgment.reason,
+            text=judgment.text,
+            finish_reason=judgment.finish_reason,
+            prompt_tokens=usage.prompt_tokens,
+            cached_tokens=usage.cached_tokens,
+            completion_tokens=usage.completion_tokens,
+            seconds=judgment.seconds,
+            judge=judgment.judge,
+            engine=judgment.engine,
+            written_at=judgment.written_at,
         )
         self._parts.put(row, 300 + len(judgment.text) + len(answer or ""))
 
 
-def _judgment(row: Row, question: Question[A]) -> Judgment[A]:
-    (
-        key,
-        group,
-        kind,
-        answer,
-        status,
-        reason,
-        text,
-        finish,
-        prompt,
-        cached,
-        completed,
-        seconds,
-        judge,
-        engine,
-        at,
-    ) = row
+def _judgment(row: JudgmentRow, question: Question[A]) -> Judgment[A]:
+    answer = row.answer
     return Judgment(
-        key=key,
-        group=group,
-        question=kind,
+        key=row.key,
+        group=row.group,
+        question=row.question,
         answer=None if answer is None else question.typed(_decoder(question.answer).decode(answer)),
-        status=status,
-        reason=reason,
-        text=text,
-        finish_reason=finish,
-        usage=Usage(prompt, cached, completed),
-        seconds=seconds,
-        judge=judge,
-        engine=engine,
-        written_at=at,
+        status=row.status,
+        reason=row.reason,
+        text=row.text,
+        finish_reason=row.finish_reason,
+        usage=Usage(row.prompt_tokens, row.cached_tokens, row.completion_tokens),
+        seconds=row.seconds,
+        judge=row.judge,
+        engine=row.engine,
+        written_at=row.written_at,
     )
 
 

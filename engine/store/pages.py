@@ -2,45 +2,49 @@
 
 import hashlib
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
+import msgspec
 import pyarrow as pa
 
-from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore, TableKind
+from adjudge.engine.store.kinds import NAMES, Key, Name, TableKind, Text, Time
+from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.table import Table, answering
 from adjudge.fetchers.guard import Guard
-from adjudge.fetchers.page import Page
+from adjudge.fetchers.page import Page, PageReason
 from adjudge.fetchers.urls import split_url
 
-__all__ = ["PAGES", "PageStore"]
-
-_NAMES = pa.dictionary(pa.int32(), pa.string())
-
-PAGES = TableKind(
-    "pages",
-    pa.schema(
-        [
-            ("key", pa.binary(16)),
-            ("source", _NAMES),
-            ("url", pa.string()),
-            ("final_url", pa.string()),
-            ("status", _NAMES),
-            ("reason", _NAMES),
-            ("content_type", _NAMES),
-            ("sha256", pa.string()),
-            ("title", pa.string()),
-            ("description", pa.string()),
-            ("text", pa.string()),
-            ("detail", pa.string()),
-            ("size", pa.int64()),
-            ("written_at", pa.timestamp("us", "UTC")),
-        ]
-    ),
-    row_group=32,
-)
+__all__ = ["PAGES", "PageRow", "PageStore"]
 
 
-class PageStore(Table):
+class PageRow(msgspec.Struct, frozen=True, gc=False):
+    """A page as it is stored.
+
+    `size` is in bytes, None in parts of schema 1; `written_at` is when the page was fetched, in microseconds since the
+    epoch.
+    """
+
+    key: Key
+    source: Name
+    url: Text
+    final_url: Text
+    status: Annotated[Literal["read", "failed"], NAMES]
+    reason: Annotated[PageReason | None, NAMES]
+    content_type: Name
+    sha256: Text
+    title: Text
+    description: Text
+    text: Text
+    detail: Text
+    size: Annotated[int | None, pa.int64()]
+    written_at: Time
+
+
+PAGES = TableKind("pages", PageRow, row_group=32)
+
+
+class PageStore(Table[PageRow]):
     """Pages by source and URL. `source` says where they are read from: live ones and each snapshot are kept apart.
 
     What the guard refused is kept apart too, so that a page read under another policy answers for its block, and is
@@ -76,55 +80,39 @@ class PageStore(Table):
         row = await self._parts.get(self._key(url)) or await self._parts.get(self._key(url, blocked=True))
         if row is None:
             return None
-        (
-            _,
-            _,
-            kept,
-            final,
-            status,
-            reason,
-            content_type,
-            sha256,
-            title,
-            description,
-            text,
-            detail,
-            size,
-            at,
-        ) = row
-        if reason == "page_blocked" and self._allowed(final):
+        if row.reason == "page_blocked" and self._allowed(row.final_url):
             return None
         return Page(
-            url=kept,
-            final_url=final,
-            status=status,
-            reason=reason,
-            fetched_at=at / 1e6,
-            content_type=content_type,
-            sha256=sha256,
-            title=title,
-            description=description,
-            text=text,
-            detail=detail,
-            size=size or 0,
+            url=row.url,
+            final_url=row.final_url,
+            status=row.status,
+            reason=row.reason,
+            fetched_at=row.written_at / 1e6,
+            content_type=row.content_type,
+            sha256=row.sha256,
+            title=row.title,
+            description=row.description,
+            text=row.text,
+            detail=row.detail,
+            size=row.size or 0,
         )
 
     def put(self, url: str, page: Page) -> None:
         """Keep `page` under the URL it was asked by. Raises StoreError if an earlier part could not be written."""
-        row = (
-            self._key(url, blocked=page.reason == "page_blocked"),
-            self.source,
-            page.url,
-            page.final_url,
-            page.status,
-            page.reason,
-            page.content_type,
-            page.sha256,
-            page.title,
-            page.description,
-            page.text,
-            page.detail,
-            page.size,
-            round(page.fetched_at * 1e6),
+        row = PageRow(
+            key=self._key(url, blocked=page.reason == "page_blocked"),
+            source=self.source,
+            url=page.url,
+            final_url=page.final_url,
+            status=page.status,
+            reason=page.reason,
+            content_type=page.content_type,
+            sha256=page.sha256,
+            title=page.title,
+            description=page.description,
+            text=page.text,
+            detail=page.detail,
+            size=page.size,
+            written_at=round(page.fetched_at * 1e6),
         )
         self._parts.put(row, 400 + len(page.text))

@@ -10,7 +10,8 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, Generic
 
 import msgspec
 import numpy as np
@@ -19,13 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
+from adjudge.engine.store.kinds import R, TableKind
 from adjudge.engine.store.place import Place, StoreError
 
 __all__ = [
     "SCHEMA_VERSION",
     "PartStore",
-    "Row",
-    "TableKind",
     "current",
     "live_parts",
     "scan",
@@ -40,22 +40,10 @@ CACHED_GROUPS = 64
 _VERSION_KEY = b"adjudge.schema"
 _REPLACES_KEY = b"adjudge.replaces"
 
-Row = tuple[Any, ...]
 Group = tuple[int, int]  # a part's number, and the number of a row group in it
 
 
-class TableKind(msgspec.Struct, frozen=True):
-    """A kind of table: its folder's name, its columns, and how many rows are read at once.
-
-    The first column is `key`; `reason` and `written_at` are among the others.
-    """
-
-    name: str
-    schema: pa.Schema
-    row_group: int
-
-
-class PartStore:
+class PartStore(Generic[R]):
     """The rows of one table kind at `place`. Use from one event loop; `open` before use, `close` after.
 
     `answers(reason)` says whether a row with that reason is an answer, or is to be asked for again. The last `cached`
@@ -65,7 +53,7 @@ class PartStore:
     def __init__(
         self,
         place: Place,
-        kind: TableKind,
+        kind: TableKind[R],
         answers: Callable[[str | None], bool],
         flush_seconds: float = FLUSH_SECONDS,
         cached: int = CACHED_GROUPS,
@@ -75,14 +63,13 @@ class PartStore:
         self._kind = kind
         self._answers = answers
         self._flush_seconds = flush_seconds
-        self._reason = kind.schema.get_field_index("reason")
         self._index = KeyIndex()
         self._parts: list[str] = []
-        self._groups: OrderedDict[Group, list[Row]] = OrderedDict()
-        self._reading: dict[Group, asyncio.Task[list[Row]]] = {}
-        self._buffer: list[Row] = []
+        self._groups: OrderedDict[Group, list[R]] = OrderedDict()
+        self._reading: dict[Group, asyncio.Task[list[R]]] = {}
+        self._buffer: list[R] = []
         self._bytes = 0
-        self._pending: dict[bytes, Row] = {}
+        self._pending: dict[bytes, R] = {}
         self._writer = secrets.token_hex(4)
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
@@ -153,7 +140,7 @@ class PartStore:
         answering: npt.NDArray[np.bool_] = good[kinds.indices.to_numpy()]
         return answering
 
-    def at_hand(self, keys: Sequence[bytes]) -> list[Row | None]:
+    def at_hand(self, keys: Sequence[bytes]) -> list[R | None]:
         """The rows that answer `keys`, if they are in memory or in a local file; None says nothing of other places.
 
         A local file's row group is read in place: that holds the event loop for about as long as scoring one case
@@ -162,7 +149,7 @@ class PartStore:
         places = self._index.find(keys)
         return [self._at_hand(*wanted) for wanted in zip(keys, places, strict=True)]
 
-    def _at_hand(self, key: bytes, places: list[tuple[int, int]]) -> Row | None:
+    def _at_hand(self, key: bytes, places: list[tuple[int, int]]) -> R | None:
         row = self._pending.get(key)
         if row is not None:
             return row
@@ -173,12 +160,12 @@ class PartStore:
                 if not self._place.is_local:
                     return None
                 rows = self._keep((part, group), self._load(part, group))
-            if rows[at][0] == key and self._answers(rows[at][self._reason]):
+            if rows[at].key == key and self._answers(rows[at].reason):
                 self._groups.move_to_end((part, group))
                 return rows[at]
         return None
 
-    async def get(self, key: bytes) -> Row | None:
+    async def get(self, key: bytes) -> R | None:
         """The row that answers `key`; where every row is indexed and none answers, the last; or None."""
         row = self._pending.get(key)
         if row is not None:
@@ -186,20 +173,20 @@ class PartStore:
         for part, at in self._index.find([key])[0]:
             group, at = divmod(at, self._kind.row_group)
             rows = await self._rows((part, group))
-            if rows[at][0] == key:
+            if rows[at].key == key:
                 row = rows[at]
-                if self._answers(row[self._reason]):
+                if self._answers(row.reason):
                     break
         return row
 
-    def put(self, row: Row, size: int) -> None:
+    def put(self, row: R, size: int) -> None:
         """Buffer `row` for the next part; `size` is roughly its bytes. Raises StoreError if an earlier part failed."""
         if self._failure is not None:
             raise self._failure
         self._buffer.append(row)
         self._bytes += size
-        if self._answers(row[self._reason]):
-            self._pending.setdefault(row[0], row)
+        if self._answers(row.reason):
+            self._pending.setdefault(row.key, row)
         if self._bytes >= FLUSH_BYTES:
             self._begin_flush()
         elif self._timer is None:
@@ -239,8 +226,8 @@ class PartStore:
         self._parts.append(name)
         self.written_bytes += await asyncio.to_thread(self._write, name, rows)
         self.written += len(rows)
-        at = [i for i, row in enumerate(rows) if self._answers(row[self._reason])]
-        keys = pa.array([rows[i][0] for i in at], pa.binary(16))
+        at = [i for i, row in enumerate(rows) if self._answers(row.reason)]
+        keys = pa.array([rows[i].key for i in at], pa.binary(16))
         await asyncio.to_thread(
             self._index.add,
             prefixes(pa.chunked_array([keys])),
@@ -248,13 +235,12 @@ class PartStore:
             np.asarray(at, np.uint64),
         )
         for i in at:
-            if self._pending.get(rows[i][0]) is rows[i]:
-                del self._pending[rows[i][0]]
+            if self._pending.get(rows[i].key) is rows[i]:
+                del self._pending[rows[i].key]
 
-    def _write(self, name: str, rows: list[Row]) -> int:
-        columns = zip(*rows, strict=True)
+    def _write(self, name: str, rows: list[R]) -> int:
         schema = self._kind.schema
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+        arrays = [pa.array(list(map(attrgetter(field.name), rows)), field.type) for field in schema]
         table = pa.Table.from_arrays(arrays, schema=stamped(schema))
         return self._place.write(name, table, self._kind.row_group)
 
@@ -264,7 +250,7 @@ class PartStore:
         if self._failure is not None:
             raise self._failure
 
-    async def _rows(self, group: Group) -> list[Row]:
+    async def _rows(self, group: Group) -> list[R]:
         """The rows of one group, from the cache or read once however many want them."""
         rows = self._groups.get(group)
         if rows is not None:
@@ -275,21 +261,21 @@ class PartStore:
             reading = self._reading[group] = asyncio.ensure_future(self._read(group))
         return await asyncio.shield(reading)
 
-    async def _read(self, group: Group) -> list[Row]:
+    async def _read(self, group: Group) -> list[R]:
         try:
             return self._keep(group, await asyncio.to_thread(self._load, *group))
         finally:
             del self._reading[group]
 
-    def _keep(self, group: Group, rows: list[Row]) -> list[Row]:
+    def _keep(self, group: Group, rows: list[R]) -> list[R]:
         self._groups[group] = rows
         if len(self._groups) > self._cached:
             self._groups.popitem(last=False)
         return rows
 
-    def _load(self, part: int, group: int) -> list[Row]:
+    def _load(self, part: int, group: int) -> list[R]:
         table = current(self._place.open(self._parts[part]).read_row_group(group), self._kind)
-        return list(zip(*map(_listed, table.columns), strict=True))
+        return list(map(self._kind.row, *map(_listed, table.columns)))
 
 
 def _listed(column: pa.ChunkedArray) -> list[Any]:
@@ -335,7 +321,7 @@ def version_of(metadata: Mapping[bytes, bytes]) -> int:
     return int(said) if said.isdecimal() else 0
 
 
-def current(table: pa.Table, kind: TableKind) -> pa.Table:
+def current(table: pa.Table, kind: TableKind[Any]) -> pa.Table:
     """Rows of any version that can be read, in this version's columns: what an older one had not is null."""
     columns = [
         table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)

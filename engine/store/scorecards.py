@@ -1,44 +1,45 @@
 """The store of scorecards: what each run gave, with its evidence."""
 
+from typing import Annotated
+
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, TableKind, scan
+from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time
+from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, scan
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.table import Table
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["SCORECARDS", "SCORE_COLUMNS", "ScorecardStore", "find_cards", "score_table"]
+__all__ = ["SCORECARDS", "SCORE_COLUMNS", "ScorecardRow", "ScorecardStore", "find_cards", "score_table"]
 
-_NAMES = pa.dictionary(pa.int32(), pa.string())
 _METRICS = pa.list_(pa.struct([("metric", pa.string()), ("value", pa.float64()), ("reason", pa.string())]))
 
-SCORECARDS = TableKind(
-    "scores",
-    pa.schema(
-        [
-            ("key", pa.binary(16)),
-            ("run", _NAMES),
-            ("protocol", _NAMES),
-            ("system", _NAMES),
-            ("task_id", pa.string()),
-            ("sample", pa.int32()),
-            ("repeat", pa.int32()),
-            ("reason", _NAMES),
-            ("metrics", _METRICS),
-            ("card", pa.string()),
-            ("written_at", pa.timestamp("us", "UTC")),
-        ]
-    ),
-    row_group=1024,
-)
+
+class ScorecardRow(msgspec.Struct, frozen=True, gc=False):
+    """A scorecard as it is stored: `card` is all of it as JSON, `written_at` is in microseconds since the epoch."""
+
+    key: Key
+    run: Name
+    protocol: Name
+    system: Name
+    task_id: Text
+    sample: Integer
+    repeat: Integer
+    reason: Annotated[str | None, NAMES]
+    metrics: Annotated[list[dict[str, str | float | None]], _METRICS]
+    card: Text
+    written_at: Time
+
+
+SCORECARDS = TableKind("scores", ScorecardRow, row_group=1024)
 
 SCORE_COLUMNS = ("protocol", "system", "task_id", "sample", "repeat", "metric", "value", "status", "reason")
 _NO_KEY = bytes(16)
 
 
-class ScorecardStore(Table):
+class ScorecardStore(Table[ScorecardRow]):
     """The scorecards of one run, written as they come; nothing is looked up here while a run goes on."""
 
     def __init__(self, place: Place, run: str, flush_seconds: float = FLUSH_SECONDS) -> None:
@@ -48,23 +49,22 @@ class ScorecardStore(Table):
     def put(self, card: Scorecard, at: int) -> None:
         """Keep `card`, written at `at` microseconds since the epoch."""
         own_doing = card.reason if card.status == "scored" else None
-        metrics = [
-            {"metric": name, "value": value, "reason": card.reasons.get(name, own_doing)}
-            for name, value in card.scores.items()
-        ]
         encoded = msgspec.json.encode(card).decode()
-        row = (
-            _NO_KEY,
-            self.run,
-            card.protocol,
-            card.system,
-            card.task_id,
-            card.sample,
-            card.repeat,
-            card.reason,
-            metrics,
-            encoded,
-            at,
+        row = ScorecardRow(
+            key=_NO_KEY,
+            run=self.run,
+            protocol=card.protocol,
+            system=card.system,
+            task_id=card.task_id,
+            sample=card.sample,
+            repeat=card.repeat,
+            reason=card.reason,
+            metrics=[
+                {"metric": name, "value": value, "reason": card.reasons.get(name, own_doing)}
+                for name, value in card.scores.items()
+            ],
+            card=encoded,
+            written_at=at,
         )
         self._parts.put(row, 200 + len(encoded))
 

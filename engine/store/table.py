@@ -1,25 +1,27 @@
 """One table of a store as its callers see it: opened, refreshed, flushed, closed and counted."""
 
 from collections.abc import Callable
+from typing import Generic
 
+from adjudge.engine.store.kinds import R
 from adjudge.engine.store.parts import PartStore
-from adjudge.scoring.contract.reasons import is_transient
+from adjudge.scoring.contract.reasons import TRANSIENT
 
 __all__ = ["Table", "answering"]
 
 
 def answering(retry_unscored: bool) -> Callable[[str | None], bool]:
     """Whether a row with a reason answers: with `retry_unscored` only without one, else unless it is transient."""
-    return (lambda reason: reason is None) if retry_unscored else (lambda reason: not is_transient(reason))
+    return (lambda reason: reason is None) if retry_unscored else (lambda reason: reason not in TRANSIENT)
 
 
-class Table:
+class Table(Generic[R]):
     """The base of the stores of judgments, pages and scorecards.
 
     Use from one event loop; call `open` before looking up, and `close` at the end. Subclasses say what a row holds.
     """
 
-    def __init__(self, parts: PartStore) -> None:
+    def __init__(self, parts: PartStore[R]) -> None:
         self._parts = parts
 
     @property

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,15 +17,16 @@ import pyarrow.compute as pc
 
 from adjudge.engine.errors import UsageError
 from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.parts import SCHEMA_VERSION, TableKind, current, live_parts, stamped, version_of
+from adjudge.engine.store.parts import SCHEMA_VERSION, current, live_parts, stamped, version_of
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.scoring.contract.reasons import TRANSIENT
 
 __all__ = ["Rewritten", "TableContent", "compact", "contents", "existing", "prune"]
 
-TABLES = (JUDGMENTS, PAGES, SCORECARDS)
+TABLES: tuple[TableKind[Any], ...] = (JUDGMENTS, PAGES, SCORECARDS)
 KEPT_SECONDS = 86_400
 _BATCH_BYTES = 256 << 20
 _SMALL_BYTES = 64 << 20
@@ -81,7 +83,7 @@ def contents(place: Place) -> list[TableContent]:
     return [_content(place / kind.name, kind) for kind in TABLES]
 
 
-def _content(folder: Place, kind: TableKind) -> TableContent:
+def _content(folder: Place, kind: TableKind[Any]) -> TableContent:
     live = live_parts(folder)
     counted = [name for name in _TOKENS if name in kind.schema.names]
     read = [_KIND[kind.name], "reason", "written_at", *counted]
@@ -142,7 +144,7 @@ def prune(place: Place, *, days: float | None = None, judge: str | None = None) 
     return [_rewrite(place / kind.name, kind, kept, small_only=False) for kind in tables]
 
 
-def _rewrite(folder: Place, kind: TableKind, kept: Kept, *, small_only: bool) -> Rewritten:
+def _rewrite(folder: Place, kind: TableKind[Any], kept: Kept, *, small_only: bool) -> Rewritten:
     live = live_parts(folder)
     deleted = _delete_replaced(folder, live)
     old = {name for name in live if _version(folder, name) < SCHEMA_VERSION}

@@ -130,7 +130,7 @@ class Metrics:
         """Count a worker that died or hung."""
         self._lost.labels(kind).inc()
 
-    def watch(self, *tables: Table) -> None:
+    def watch(self, *tables: Table[Any]) -> None:
         """Report from now on what each of `tables` has written and still has to write."""
         self._watched.tables += tables
 
@@ -161,7 +161,7 @@ class _Watched:
 
     def __init__(self) -> None:
         self.hits: Tally[str] = Tally()
-        self.tables: list[Table] = []
+        self.tables: list[Table[Any]] = []
         self.routers: list[_Balanced] = []
 
     def collect(self) -> Iterable[Metric]:
@@ -187,8 +187,8 @@ class _Watched:
         return [built, rows, size, waiting, hits, loads]
 
 
-def _by_name(tables: Iterable[Table]) -> dict[str, list[Table]]:
-    found: defaultdict[str, list[Table]] = defaultdict(list)
+def _by_name(tables: Iterable[Table[Any]]) -> dict[str, list[Table[Any]]]:
+    found: defaultdict[str, list[Table[Any]]] = defaultdict(list)
     for table in tables:
         found[table.name].append(table)
     return found

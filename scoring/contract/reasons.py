@@ -5,7 +5,7 @@ from typing import Literal
 from adjudge.fetchers.page import PageReason
 from adjudge.judges.judgment import JudgeReason
 
-__all__ = ["CAUSES", "TRANSIENT", "Cause", "GoldReason", "Reason", "ReportReason", "is_transient"]
+__all__ = ["CAUSES", "TRANSIENT", "Cause", "GoldReason", "Reason", "ReportReason"]
 
 Cause = Literal["infrastructure", "report", "gold"]
 ReportReason = Literal["report_empty", "report_too_large"]
@@ -48,8 +48,4 @@ TRANSIENT: frozenset[str] = frozenset(
         "page_server_error",
     }
 )
-
-
-def is_transient(reason: str | None) -> bool:
-    """Whether the next run asks again. Anything else answers from the store until `--retry-unscored`."""
-    return reason in TRANSIENT
+"""What the next run asks for again. Anything else answers from the store until `--retry-unscored`."""

@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from typing import Any
 
 import msgspec
 
 from adjudge.engine.rendering.markup import Markup, join, tag
+from adjudge.engine.store.judgments import JudgmentRow
 from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
@@ -56,14 +56,14 @@ async def questions_page(run: OpenRun, frame: Frame, query: QuestionsQuery) -> s
 
 async def _row(run: OpenRun, key: str, asked: AskedQuestion | None, query: ReportQuery) -> list[str]:
     row = await _stored(run, key)
-    kind = type(asked.question).__name__ if asked else str(row["question"]) if row else "question"
+    kind = type(asked.question).__name__ if asked else row.question if row else "question"
     to = QuestionQuery(
         key=key, system=query.system, task=query.task, sample=query.sample, repeat=query.repeat,
         protocol=query.protocol,
     )  # fmt: skip
     about = "; ".join(asked.question.fields().values()) if asked else "-"
-    outcome = "not in the store" if row is None else row["reason"] or row["status"]
-    answer = "-" if row is None else row["answer"] or row["text"]
+    outcome = "not in the store" if row is None else row.reason or row.status
+    answer = "-" if row is None else row.answer or row.text
     return [tag("a", kind, href=address("question", to)), _clipped(about), outcome, _clipped(answer)]
 
 
@@ -71,7 +71,7 @@ def _clipped(text: str) -> str:
     return text if len(text) <= _CLIPPED else f"{text[:_CLIPPED]}…"
 
 
-async def _stored(run: OpenRun, key: str) -> dict[str, Any] | None:
+async def _stored(run: OpenRun, key: str) -> JudgmentRow | None:
     judgments, _ = await run.stores()
     return await judgments.raw(bytes.fromhex(key))
 
@@ -84,15 +84,15 @@ async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str
         raise NotThere(f"the store holds no judgment {query.key}, and no scorecard of this run names it")
     prompt = await _prompt(run, query.key, report)
     about = tag("a", f"{report.system}: {report.task}", href=address("report", report)) if report else None
-    title = str(row["question"]) if row else "Question"
+    title = row.question if row else "Question"
     return frame.page(
         title,
         facts([("Asked about", about), *(_facts(row) if row else [])]),
         tag("p", "The store does not hold this judgment.", class_="note") if row is None else None,
         tag("h2", "Raw answer"),
-        _long(row["text"]) if row and row["text"] else tag("p", "None.", class_="quiet"),
+        _long(row.text) if row and row.text else tag("p", "None.", class_="quiet"),
         tag("h2", "Answer as it was understood"),
-        _long(_pretty(row["answer"])) if row and row["answer"] else tag("p", "None.", class_="quiet"),
+        _long(_pretty(row.answer)) if row and row.answer else tag("p", "None.", class_="quiet"),
         tag("h2", "Prompt"),
         prompt,
         crumbs=report_crumbs(report) if report else (),
@@ -139,20 +139,20 @@ async def _prompt(run: OpenRun, key: str, report: ReportQuery | None) -> Markup:
     return join(tag("p", note, class_="quiet") if note else None, *sent)
 
 
-def _facts(row: dict[str, Any]) -> list[tuple[str, str | None]]:
-    tokens = (row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"])
+def _facts(row: JudgmentRow) -> list[tuple[str, str | None]]:
+    tokens = (row.prompt_tokens, row.cached_tokens, row.completion_tokens)
     return [
-        ("Status", row["status"] if row["reason"] is None else f"{row['status']}: {row['reason']}"),
-        ("Finish reason", row["finish_reason"]),
-        ("Judge", row["judge"]),
+        ("Status", row.status if row.reason is None else f"{row.status}: {row.reason}"),
+        ("Finish reason", row.finish_reason),
+        ("Judge", row.judge),
         ("Tokens", f"{tokens[0]:,} of the prompt, {tokens[1]:,} of them cached; {tokens[2]:,} generated"),
-        ("Seconds", f"{row['seconds']:.3f}"),
+        ("Seconds", f"{row.seconds:.3f}"),
         (
             "Written",
-            f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(row['written_at'] / 1e6))} UTC by {row['engine']}",
+            f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(row.written_at / 1e6))} UTC by {row.engine}",
         ),
-        ("Key", tag("code", row["key"].hex())),
-        ("Context", tag("code", row["group"].hex())),
+        ("Key", tag("code", row.key.hex())),
+        ("Context", tag("code", row.group.hex())),
     ]
 
 

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from adjudge.engine.formats import Dataset
 from adjudge.engine.rendering.markup import tag
 from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.parts import TableKind, live_parts
+from adjudge.engine.store.parts import live_parts
 from adjudge.engine.store.place import Place
 from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -197,7 +198,7 @@ def in_pages(store: Place, source: str, words: str, after: int) -> Steps:
 
 
 def _rows(
-    store: Place, kind: TableKind, columns: list[str], inside: tuple[str, ...], words: str, after: int
+    store: Place, kind: TableKind[Any], columns: list[str], inside: tuple[str, ...], words: str, after: int
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """(place, row) for rows with `words` in a column of `inside`, and (place, None) in between."""
     place = store / kind.name
