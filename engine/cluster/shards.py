@@ -5,8 +5,9 @@ whoever has room may take of the rest. What was in flight when a worker died is 
 time, on a worker that has nothing else. A case that was alone on a worker that died, twice, is set aside.
 """
 
+import heapq
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from adjudge.engine.cluster.messages import Numbered
@@ -91,6 +92,23 @@ class Shards:
             shard.out += given
         self._open = [shard for shard in self._open if shard.unsent]
         return self._hand(worker, items)
+
+    def deal(self, rooms: Mapping[str, int]) -> dict[str, tuple[list[Numbered], bool]]:
+        """What `give` hands to the workers of `rooms`, at most so many cases each; the least busy is served first."""
+        given: dict[str, tuple[list[Numbered], bool]] = {}
+        hungry = [(self.in_flight(worker), worker) for worker in rooms]
+        heapq.heapify(hungry)
+        while hungry:
+            load, worker = heapq.heappop(hungry)
+            room = rooms[worker] - load
+            if room <= 0:
+                continue
+            cases, refresh = self.give(worker, max(1, room // 8))
+            if cases:
+                before, fresh = given.get(worker, ([], False))
+                given[worker] = before + cases, fresh or refresh
+                heapq.heappush(hungry, (load + len(cases), worker))
+        return given
 
     def finish(self, worker: str, number: int) -> None:
         """`worker` has scored a case and not yet written it."""

@@ -1,0 +1,61 @@
+"""The work of one run: cases to be scored, and the scorecards that came back."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+
+from adjudge.engine.cluster.messages import Delivery
+from adjudge.engine.cluster.shards import Shards
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
+from adjudge.scoring.contract.scorecard import Missing, Scorecard
+
+__all__ = ["Work"]
+
+
+class Work:
+    """`cases` under `protocols`: where each case is (`shards`), and a queue of scorecards, which `end` closes."""
+
+    def __init__(self, cases: Iterable[Case], protocols: tuple[ScoringProtocol, ...]) -> None:
+        self.shards = Shards(cases)
+        self.complete: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._protocols = protocols
+        self._cards: asyncio.Queue[Scorecard | None] = asyncio.Queue()
+
+    def check_complete(self) -> None:
+        """Set `complete` if every case is written."""
+        if self.shards.is_done and not self.complete.done():
+            self.complete.set_result(None)
+
+    def take_in(self, worker: str, delivery: Delivery) -> None:
+        """Take in what `worker` has finished and written."""
+        for number in delivery.finished:
+            self.shards.finish(worker, number)
+        for done in delivery.done:
+            if self.shards.write(worker, done.case, done.cards):
+                for card in done.cards:
+                    self._cards.put_nowait(card)
+
+    def lose(self, worker: str) -> None:
+        """Give the cases of `worker`, which is dead, to others, but those that are to be set aside."""
+        for case in self.shards.lose(worker):
+            for protocol in self._protocols:
+                self._cards.put_nowait(_set_aside(protocol, case))
+
+    def end(self) -> None:
+        """Let `next_card` give None after the cards that are there."""
+        self._cards.put_nowait(None)
+
+    async def next_card(self) -> Scorecard | None:
+        """The next scorecard, or None at the end."""
+        return await self._cards.get()
+
+
+def _set_aside(protocol: ScoringProtocol, case: Case) -> Scorecard:
+    """The scorecard of a case that killed a worker alone, twice."""
+    metrics = protocol.metrics
+    if isinstance(protocol, CaseMetrics):
+        with suppress(GoldError):
+            metrics = protocol.metrics_of(case)
+    values = {metric.name: Missing("worker_died") for metric in metrics if metric.ratio is None}
+    return Scorecard.of(protocol.name, case, values)
