@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adjudge.engine.config.errors import ConfigError
@@ -25,7 +26,7 @@ from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.formats import Dataset, Rejected, load_dataset
 from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.records.resolution import Resolution, Resolver
 from adjudge.engine.records.spending import Spending
@@ -131,8 +132,10 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
     stopped = None if resolver is None else resolver.result()
     record = _record(config, dataset, evaluator, run, started, spending, stopped)
-    await asyncio.to_thread(_write_run, out, record, Place.of(config.store), page(evaluator.measured()))
-    board = await asyncio.to_thread(build_leaderboard, [out])
+    scores = await asyncio.to_thread(score_table, Place.of(config.store), run)
+    await asyncio.to_thread(_write_run, out, record, scores, page(evaluator.measured()))
+    written = [RunRecord.read(out)]  # numbers as any later leaderboard reads them: 100 is 100.0
+    board = await asyncio.to_thread(leaderboard_of, written, scores, Statistics())
     await asyncio.to_thread(write_leaderboard, board, out)
     return RunResult(
         out=str(out),
@@ -226,9 +229,8 @@ def _make(out: Path) -> None:
         raise ConfigError(f"out: {out} cannot be written: {error.strerror}") from error
 
 
-def _write_run(out: Path, record: RunRecord, place: Place, numbers: bytes) -> None:
+def _write_run(out: Path, record: RunRecord, scores: pa.Table, numbers: bytes) -> None:
     try:
-        scores = score_table(place, record.run)
         written = out / ".scores.parquet.tmp"
         pq.write_table(scores, written, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)
         written.rename(out / "scores.parquet")

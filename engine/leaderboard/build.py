@@ -27,7 +27,7 @@ from adjudge.engine.records.spending import Spent
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
 
-__all__ = ["Statistics", "build_leaderboard"]
+__all__ = ["Statistics", "build_leaderboard", "leaderboard_of"]
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
@@ -95,16 +95,28 @@ def build_leaderboard(
 ) -> Leaderboard:
     """The leaderboard of the run folders `runs`; `statistics` computes it, by default in this process.
 
-    `published` figures are set beside the metrics they name. The ratings in the file `human` give corrected means and
-    differences beside the judge's. Raises UsageError for a folder without a finished run, and if no published figure
-    is for a metric of these runs.
+    Raises UsageError for a folder that does not hold a finished run, and what `leaderboard_of` raises.
     """
     folders = [Path(run) for run in runs]
     if len(set(folders)) < len(folders):
         raise UsageError("leaderboard: a run is named twice; name each run once")
     records = [RunRecord.read(folder) for folder in folders]
     statistics = statistics or Statistics()
-    scores = statistics.read(folders)
+    return leaderboard_of(records, statistics.read(folders), statistics, published, human)
+
+
+def leaderboard_of(
+    records: list[RunRecord],
+    scores: pa.Table,
+    statistics: Statistics,
+    published: Sequence[Published] = (),
+    human: str | Path | None = None,
+) -> Leaderboard:
+    """The leaderboard of the runs in `records`, whose score rows, one after the other, are `scores`.
+
+    `published` figures are set beside the metrics they name. The ratings in the file `human` give corrected means and
+    differences beside the judge's. Raises UsageError if no published figure is for a metric of these runs.
+    """
     known = _Known.of(records, scores)
     matrices = [*read_matrices(scores)]
     corrected = [] if human is None else corrections(matrices, human)
