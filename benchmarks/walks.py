@@ -7,9 +7,9 @@
 - URL: a report with one citation through FACT, from the citation to the verdict, with the page in a snapshot.
 
 Each walk is done twice and the second one is followed, so that neither imports nor caches count. A room is a package of
-engine/, or one of the folders beside it; a module is entered when one of its functions runs. A return is a pair of
-rooms that call each other. `repeated` counts functions that were called more than once with the same text of at least
-16 characters, which is work done twice.
+engine/, or one of the folders beside it; a module is entered when one of its functions runs. A return is a call from
+one room into another that the walk had entered before; a pair of rooms counts once. `repeated` counts functions that
+were called more than once with the same text of at least 16 characters, which is work done twice.
 """
 
 import argparse
@@ -70,7 +70,7 @@ PAGE = (
 
 
 class Walk(msgspec.Struct, frozen=True):
-    """A walk: `rooms` and `modules` in the order they were entered, `returns` as pairs, `repeated` functions."""
+    """A walk: `rooms` and `modules` in the order they were entered, `returns` as `from > to`, `repeated` functions."""
 
     name: str
     rooms: list[str]
@@ -85,7 +85,8 @@ class _Follower:
     def __init__(self) -> None:
         self.rooms: dict[str, None] = {}
         self.modules: dict[str, None] = {}
-        self.crossings: Counter[tuple[str, str]] = Counter()
+        self.crossings: set[tuple[str, str]] = set()
+        self.returns: list[tuple[str, str]] = []
         self.texts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._homes: dict[CodeType, str | None] = {}
 
@@ -96,11 +97,14 @@ class _Follower:
         if module is None or frame.f_code.co_name in INVISIBLE:
             return
         room = _room(module)
-        self.rooms.setdefault(room)
-        self.modules.setdefault(module)
         caller = self._caller(frame)
         if caller is not None and _room(caller) != room:
-            self.crossings[_room(caller), room] += 1
+            crossing = _room(caller), room
+            if crossing not in self.crossings and room in self.rooms:
+                self.returns.append(crossing)
+            self.crossings.add(crossing)
+        self.rooms.setdefault(room)
+        self.modules.setdefault(module)
         self._note_text(frame, module)
 
     def _caller(self, frame: FrameType) -> str | None:
@@ -134,7 +138,7 @@ class _Follower:
             name,
             list(self.rooms),
             list(self.modules),
-            [f"{a} <> {b}" for a, b in self.crossings if a < b and (b, a) in self.crossings],
+            [f"{a} > {b}" for a, b in self.returns],
             {
                 function: max(texts.values())
                 for function, texts in self.texts.items()

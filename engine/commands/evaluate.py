@@ -110,7 +110,7 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
     """
     started = time.time()
     dataset = load_dataset(config.format, config.tasks, config.reports)
-    out = Path(config.out)
+    out, place = Path(config.out), Place.of(config.store)
     _make(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
     protocols = config.scoring_protocols()
@@ -124,15 +124,15 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
     parts = [dataset] if resolver is None else resolver.batches()
     batches = (spending.watch(part.cases(config.repeats)) for part in parts)
     with about(run=run):
-        async with _open(config) as evaluator, metrics_served(evaluator):
+        async with _open(config, place) as evaluator, metrics_served(evaluator):
             evaluator.metrics.planned(total)
             event(_log, "run started", judge=evaluator.judge.name, scorecards=total)
-            made, unscored = await _score_all(config, batches, evaluator, run, steps)
+            made, unscored = await _score_all(ScorecardStore(place, run), batches, evaluator, steps)
         counts = evaluator.counts
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
     stopped = None if resolver is None else resolver.result()
     record = _record(config, dataset, evaluator, run, started, spending, stopped)
-    scores = await asyncio.to_thread(score_table, Place.of(config.store), run)
+    scores = await asyncio.to_thread(score_table, place, run)
     await asyncio.to_thread(_write_run, out, record, scores, page(evaluator.measured()))
     written = [RunRecord.read(out)]  # numbers as any later leaderboard reads them: 100 is 100.0
     board = await asyncio.to_thread(leaderboard_of, written, scores, Statistics())
@@ -152,24 +152,22 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
     )
 
 
-def _open(config: RunConfig) -> AbstractAsyncContextManager["Evaluator | Cluster"]:
+def _open(config: RunConfig, place: Place) -> AbstractAsyncContextManager["Evaluator | Cluster"]:
     """The evaluator in this process, or the cluster's: they look the same from here."""
     if not config.is_on_cluster():
-        return open_evaluator(config)
+        return open_evaluator(config, place)
     from adjudge.engine.cluster.driver import open_cluster
 
     return open_cluster(config)
 
 
 async def _score_all(
-    config: RunConfig,
+    scorecards: ScorecardStore,
     batches: Iterable[Iterable[Case]],
     evaluator: "Evaluator | Cluster",
-    run: str,
     steps: list[Progress],
 ) -> tuple[int, int]:
-    """Score cases, batch by batch, into the store of scorecards; how many there are, and how many are unscored."""
-    scorecards = ScorecardStore(Place.of(config.store), run)
+    """Score cases, batch by batch, into `scorecards`; how many there are, and how many are unscored."""
     evaluator.metrics.watch(scorecards)
     made = unscored = 0
     try:

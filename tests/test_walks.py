@@ -1,0 +1,35 @@
+"""The walks through the house stay short (docs/architecture.md, Walks)."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = {"report": 14, "rollout": 12, "URL": 12}
+REPEATED = {
+    "judges/lexical:terms": "the embedded judge compares one text with several others",
+    "engine/rendering/markdown:_escaped": "cells of a table are escaped where they are written",
+    "engine/rendering/markup:_safe": "so are those of a page",
+    "engine/store/pages:PageStore._key": "a page is looked up, and stored once it is read",
+    "engine/store/place:Place.open": "a part is opened to see what it replaces, then to be read",
+}
+
+
+@pytest.fixture(scope="module")
+def walks() -> dict[str, dict[str, list[str]]]:
+    command = [sys.executable, "-m", "benchmarks.walks", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {walk["name"]: walk for walk in json.loads(done.stdout)}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_walk_enters_few_rooms(name: str, walks: dict[str, dict[str, list[str]]]) -> None:
+    assert 5 < len(walks[name]["rooms"]) <= ROOMS[name]
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_walk_does_nothing_twice(name: str, walks: dict[str, dict[str, list[str]]]) -> None:
+    assert set(walks[name]["repeated"]) <= set(REPEATED)
