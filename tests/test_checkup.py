@@ -55,7 +55,7 @@ def test_silent_nodes_and_too_few_gpus_are_reported():
     judge = {"backend": "vllm", "model": "m", "replicas": 2}
     cluster = {"address": "auto", "judge_resources": {"GPU": 1}}
     assert bad([GOOD], judge=judge, cluster=cluster) == {
-        "cluster GPUs": "1, 2 wanted by the judge's replicas"
+        "cluster GPUs": "1, 2 needed by the judge's replicas"
     }
 
 
