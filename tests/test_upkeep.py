@@ -139,7 +139,7 @@ def test_invalid_store_is_an_error_that_names_it(tmp_path, capsys, action):
     (tmp_path / "folder").mkdir()
     for name in ("nowhere", "file.csv", "folder"):
         code, out, error = run(capsys, "store", action[0], tmp_path / name, *action[1:])
-        assert (code, out) == (2, "") and f"{name} is no store" in one_line(error)
+        assert (code, out) == (2, "") and f"no store at {tmp_path / name};" in one_line(error)
 
 
 @pytest.mark.parametrize("days", [0, 10_000])

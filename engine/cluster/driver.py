@@ -1,7 +1,7 @@
 """The driver: keeps evaluators alive, feeds them cases in sliding windows, and takes in their scorecards.
 
-Paths in the configuration (store, snapshot, prompts) must name the same on every node. Whatever ends a run early, what
-evaluators had written is in the store, and the same command goes on from there.
+Paths in the configuration (store, snapshot, prompts) must name the same files on every node. If a run ends early, what
+evaluators had written stays in the store, and the same command continues from there.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ async def open_cluster(
 ) -> AsyncIterator["Cluster"]:
     """The cluster of `config` with a first evaluator open. On the way out everything is written and closed.
 
-    `judge` makes another judge than the configured one, in every evaluator, or in so many `replicas` of its own.
+    `judge` makes another judge than the configured one, in every evaluator, or in that many separate `replicas`.
     Raises UsageError, StoreError, JudgeError, ClusterError.
     """
     settings = config.cluster_config()
@@ -58,7 +58,7 @@ async def open_cluster(
 
 
 class Cluster:
-    """Evaluators on Ray that look like one `Evaluator`."""
+    """Evaluators on Ray with the interface of one `Evaluator`."""
 
     def __init__(self, config: RunConfig, judge: MakeJudge | None = None, replicas: int = 0) -> None:
         asked = config.judge_config()
@@ -114,7 +114,7 @@ class Cluster:
         await self._background.until(self._opened)
 
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:
-        """The scorecards of `cases`, each when all that it rests on is written. Engine-fatal errors propagate."""
+        """The scorecards of `cases`, each once everything it rests on is written. Engine-fatal errors propagate."""
         self._work = work = Work(cases, self._protocols)
         for name in self._roster.members:
             work.shards.join(name)
@@ -137,13 +137,13 @@ class Cluster:
             work.end()
 
     async def close(self) -> None:
-        """Let every evaluator write what it has, and end it."""
+        """Let every evaluator write what it has, then end it."""
         await self._background.cancel()
         await asyncio.gather(*map(_stop, self._roster.members.values()))
         await self._backing.close()
 
     async def _keep(self, slots: int) -> None:
-        """Have one evaluator, and another when it dies or hangs, for as long as the cluster is open."""
+        """Keep one evaluator running, replaced when it dies or hangs, for as long as the cluster is open."""
         deaths = 0
         while True:
             member = self._roster.hire(slots)
@@ -154,10 +154,12 @@ class Cluster:
                 event(_log, "worker lost", logging.WARNING, worker=member.name, why=type(error).__name__)
                 await self._bury(member)
                 if deaths == DEATHS_AT_START:
-                    raise ClusterError(f"evaluators die before they do anything: {error}") from error
+                    raise ClusterError(
+                        f"cluster: {DEATHS_AT_START} evaluators in a row died before doing anything: {error}"
+                    ) from error
 
     async def _tend(self, member: Member) -> None:
-        """Open `member`, take in what it delivers and give it more, for as long as it lives."""
+        """Open `member`, take in what it delivers and give it more cases, for as long as it lives."""
         await member.open()
         self._send_services(member)
         self._roster.join(member)

@@ -1,8 +1,8 @@
-"""An evaluator in a process of its own: the same house as in one process, fed and emptied by the driver.
+"""An evaluator in a separate process, which the driver sends cases to and takes scorecards from.
 
-Each evaluator writes its own parts to the store: one writer a process, not one a node. Part names are unique to their
+Each evaluator writes its own parts to the store: one writer per process, not per node. Part names are unique to their
 writer, so nothing is shared between them, an answer needs no further hop before it is kept, and a kill loses at most
-what one evaluator had not yet written. Scorecards are handed over only when all that they rest on is written.
+what one evaluator had not yet written. Scorecards are delivered only once everything they rest on is written.
 """
 
 import asyncio
@@ -36,10 +36,10 @@ __all__ = ["PULSE_SECONDS", "UNWRITTEN", "EvaluatorActor"]
 
 _log = logging.getLogger(__name__)
 
-UNWRITTEN = 2_000  # finished cases that wait to be written at most, however fast they come
+UNWRITTEN = 2_000  # the most finished cases that wait to be written
 PULSE_SECONDS = 2.0
 _MEASURE_SECONDS = 1.0
-_GATHER_SECONDS = 0.01  # what is ready within that time goes in one delivery
+_GATHER_SECONDS = 0.01  # what is ready within this time goes into one delivery
 
 
 class EvaluatorActor:
@@ -91,7 +91,7 @@ class EvaluatorActor:
         return Opened(judge=found.judge, pages=found.pages, process=os.getpid(), node=node)
 
     async def use(self, number: int, judges: list[Service], fetchers: list[Service]) -> None:
-        """The workers that there are from now on; of messages that overtake each other the highest `number` counts."""
+        """Use these workers from now on; messages may overtake each other, and the highest `number` counts."""
         if number > self._told:
             self._told = number
             if self._replicas is not None:
@@ -100,7 +100,7 @@ class EvaluatorActor:
                 self._fetchers.update(fetchers)
 
     async def take(self, packed: bytes, refresh: bool) -> None:
-        """Begin the cases of `packed`, after a look at what others have written if `refresh`."""
+        """Begin the cases in `packed`; with `refresh`, first index what other processes have written."""
         if refresh:
             try:
                 await self._evaluator.refresh()
@@ -136,7 +136,7 @@ class EvaluatorActor:
         ).encode()
 
     def _measure(self) -> list[Family]:
-        """All numbers, now and then while there is work, and always when all of it is written."""
+        """All metrics, at intervals while there is work, and always once all of it is written."""
         now = time.monotonic()
         if (self._running or self._unwritten) and now - self._measured < _MEASURE_SECONDS:
             return []
@@ -144,22 +144,22 @@ class EvaluatorActor:
         return self._evaluator.measured()
 
     async def lease(self, number: int, share: int) -> None:
-        """Have `share` of the judge's requests in flight from now on, by the lease `number`; the latest counts."""
+        """Use `share` of the judge's requests in flight from now on, under lease `number`; the latest counts."""
         if number > self._lease:
             self._lease = number
             self._limit.lease(share)
             self._news.set()
 
     async def hurry(self) -> None:
-        """Write now what is finished."""
+        """Write finished cases now."""
         self._hurry.set()
 
     async def stop(self) -> None:
-        """Drop what is at work, write all that was answered, and close."""
+        """Drop running cases, write everything answered so far, and close."""
         for task in (*self._running, self._writing):
             task.cancel()
         await asyncio.gather(*self._running, self._writing, return_exceptions=True)
-        with suppress(StoreError):  # it was said already, or nobody waits for it any more
+        with suppress(StoreError):  # already reported, or nothing waits for it any more
             await self._stack.aclose()
 
     async def _score(self, number: int, case: Case) -> None:
@@ -170,7 +170,7 @@ class EvaluatorActor:
         except (UsageError, JudgeError, StoreError) as error:
             self._fail(error)
             return
-        except Exception as error:  # noqa: BLE001 - whatever it is, the driver raises it
+        except Exception as error:  # noqa: BLE001 - the driver raises it
             self._broken = error
             self._news.set()
             return

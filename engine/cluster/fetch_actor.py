@@ -1,6 +1,6 @@
-"""Live pages read by a few processes: a URL's host decides which, so that politeness to a host holds for all.
+"""Reads live pages in a few processes. A URL's host decides which, so that rate limits per host hold for the cluster.
 
-Where a redirect leads to another host, the process that follows it counts as a visitor of its own there.
+If a redirect leads to another host, the process that follows it counts as a separate visitor there.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class FetchActor:
             self._progress += 1
 
     async def pulse(self) -> Pulse:
-        """How far it is."""
+        """The progress of this worker."""
         return Pulse(progress=self._progress, outstanding=self._outstanding)
 
     async def stop(self) -> None:
@@ -61,7 +61,7 @@ class FetchActor:
 
 
 class Fetchers(Fetcher):
-    """The fetch workers that there are, as one fetcher; a host whose worker is away waits for the next in its place."""
+    """The live fetch workers as one fetcher; URLs whose worker is gone wait for its successor."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -69,13 +69,13 @@ class Fetchers(Fetcher):
         self._changed = asyncio.Event()
 
     def update(self, live: list[Service]) -> None:
-        """The workers that there are from now on."""
+        """Use the workers `live` from now on."""
         self._actors = {one.place: one.actor for one in live}
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def page(self, address: NormalURL) -> Page:
-        """The page at `address`; page_server_error if it was with several workers that died."""
+        """The page at `address`; page_server_error if several workers died reading it."""
         place = f"{FetchActor.__name__} {worker_of(address, self._count)}"
         for _ in range(_LOSSES):
             while (actor := self._actors.get(place)) is None:
@@ -86,7 +86,7 @@ class Fetchers(Fetcher):
             except RayActorError:
                 if self._actors.get(place) is actor:
                     del self._actors[place]
-        return failed(address, "page_server_error", f"{_LOSSES} fetch workers died with it")
+        return failed(address, "page_server_error", f"{_LOSSES} fetch workers died while reading it")
 
     async def close(self) -> None:
-        """Nothing to release: the workers are the driver's."""
+        """Do nothing: the driver owns the workers."""

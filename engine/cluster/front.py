@@ -1,4 +1,4 @@
-"""The front of a cluster: an evaluator in this process, its judge's replicas and its readers of pages on Ray."""
+"""An evaluator in this process whose judge's replicas and fetchers run on Ray."""
 
 import asyncio
 import logging
@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 async def open_front(config: RunConfig, place: Place | None = None) -> AsyncIterator[Evaluator]:
     """The evaluator of `config`, storing at `place` as `open_evaluator` does, for callers that wait for single cases.
 
-    A judge without `replicas` answers from this process. A replica that dies is replaced, and what it was asked is
-    asked again. Raises UsageError, StoreError, JudgeError, ClusterError.
+    A judge without `replicas` answers from this process. A replica that dies is replaced, and its unanswered
+    questions are asked again. Raises UsageError, StoreError, JudgeError, ClusterError.
     """
     settings = config.cluster_config()
     with connected(settings.address, settings.cpus):
@@ -67,6 +67,6 @@ async def open_front(config: RunConfig, place: Place | None = None) -> AsyncIter
 
 
 def _say(keeper: "asyncio.Task[None]") -> None:
-    """Whoever waits for what is gone for good gives up at its own deadline; the log says why."""
+    """Log why a keeper failed. Callers that wait for its service give up at their deadlines."""
     if not keeper.cancelled() and isinstance(keeper.exception(), ClusterError):
         _log.error("%s", keeper.exception())

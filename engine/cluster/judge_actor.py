@@ -1,6 +1,6 @@
-"""Judges in processes of their own: replicas that take batches of questions and stream the answers back.
+"""Judges in separate processes: replicas that take batches of questions and stream the answers back.
 
-A replica's place in the cluster is one node: a model that is split over several accelerators has them there.
+A replica runs on one node, and so do all accelerators that its model is split over.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ __all__ = ["JudgeActor", "Replicas"]
 
 A = TypeVar("A", bound=Answer)
 
-_GATHER_SECONDS = 0.002  # questions and answers that come within it travel together
+_GATHER_SECONDS = 0.002  # questions and answers within this time travel together
 _LOSSES_TOGETHER = 2  # of replicas, after which a question is asked with nothing beside it
 _RESERVED_SECONDS = 10.0
 _LOSSES_ALONE = 2  # after which it is set aside
@@ -61,7 +61,7 @@ class JudgeActor:
         )
 
     async def reserve(self) -> None:
-        """Wait until nothing else is at work here. The caller's next question is alone, if it comes soon."""
+        """Wait until nothing else runs here. The caller's next question then runs alone, if it arrives in time."""
         await self._alone.acquire()
         await self._empty.wait()
         self._expiry = asyncio.get_running_loop().call_later(_RESERVED_SECONDS, self._release)
@@ -73,7 +73,7 @@ class JudgeActor:
             self._alone.release()
 
     async def answers(self, packed: bytes, alone: bool) -> AsyncIterator[bytes]:
-        """Pairs of number and reply, pickled, as they come. `alone` is for a place that was reserved."""
+        """Pairs of number and reply, pickled, as they arrive. `alone` uses a reservation made before."""
         asked: Packed = pickle.loads(packed)
         tasks = {asyncio.ensure_future(self._answer(*one, alone)) for one in asked}
         try:
@@ -117,7 +117,7 @@ class JudgeActor:
             self._progress += 1
 
     async def pulse(self) -> Pulse:
-        """How far it is."""
+        """The progress of this replica."""
         return Pulse(progress=self._progress, outstanding=self._outstanding)
 
     async def stop(self) -> None:
@@ -207,7 +207,7 @@ class _Replica:
 
 
 class Replicas:
-    """Whatever replicas there are, as one judge: routed by context; without any, it waits for one."""
+    """The live replicas as one judge, routed by context; it waits while there are none."""
 
     def __init__(self, opened: Opened) -> None:
         self.identity = opened.judge
@@ -219,11 +219,11 @@ class Replicas:
 
     @property
     def loads(self) -> dict[str, int]:
-        """Questions outstanding at each replica, of those asked here."""
+        """Outstanding questions of this process at each replica."""
         return {} if self._router is None else self._router.loads
 
     def update(self, live: list[Service]) -> None:
-        """The replicas that there are from now on."""
+        """Use the replicas `live` from now on."""
         names = {one.name for one in live}
         for one in live:
             if one.name in self._known:
@@ -241,7 +241,7 @@ class Replicas:
         self._known = names
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The reply of one of them."""
+        """The reply of one replica."""
         while True:
             await self._there.wait()
             assert self._router is not None

@@ -1,10 +1,10 @@
-"""One limit of requests in flight, leased in shares to whoever has work; together never more than the whole."""
+"""One limit of requests in flight, leased in shares to holders that have work; together never more than the whole."""
 
 __all__ = ["Leases", "shares"]
 
 
 class _Lease:
-    """What one holder has: its latest lease, and the most it may still have out."""
+    """The latest lease of one holder, and the most that it may still have in flight (`bound`)."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -13,28 +13,28 @@ class _Lease:
 
 
 class Leases:
-    """Who holds how much of `total`. No Ray here: `divide` says what is to be sent."""
+    """Who holds how much of `total`. Does not use Ray: `divide` returns the messages to send."""
 
     def __init__(self, total: int) -> None:
         self._total = total
         self._leases: dict[str, _Lease] = {}
 
     def join(self, holder: str) -> None:
-        """`holder` takes part, with nothing yet."""
+        """Add `holder`, with a share of 0."""
         self._leases[holder] = _Lease()
 
     def leave(self, holder: str) -> None:
-        """`holder` is surely gone: what it had is free."""
+        """Remove `holder`, which must be dead, and free its share."""
         self._leases.pop(holder, None)
 
     def report(self, holder: str, number: int, held: int) -> None:
-        """`holder` says that under its lease `number` it holds `held`. A report from before its latest says nothing."""
+        """Note that `holder` holds `held` under its lease `number`; reports under earlier leases are ignored."""
         lease = self._leases[holder]
         if number == lease.number:
             lease.bound = max(lease.share, held)
 
     def divide(self, busy: list[str]) -> list[tuple[str, int, int]]:
-        """New leases (holder, number, share), so that the `busy` have equal shares as soon as others give way."""
+        """New leases (holder, number, share), which give the `busy` equal shares as soon as others release theirs."""
         if not busy:
             return []
         wanted = dict.fromkeys(self._leases, 0)
@@ -57,6 +57,6 @@ class Leases:
 
 
 def shares(total: int, parts: int) -> list[int]:
-    """`total` in whole parts as equal as can be, each at least 1; fewer parts if there are not so many."""
+    """`total` in `parts` whole numbers as equal as possible, each at least 1; fewer parts if `total` is smaller."""
     parts = min(parts, total)
     return [total // parts + (part < total % parts) for part in range(parts)]

@@ -1,4 +1,4 @@
-"""What goes between driver and evaluators."""
+"""The messages between driver and evaluators."""
 
 import pickle
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
-    """How opening went: who judges, the source of pages, process and node; or why not."""
+    """The result of opening: judge, source of pages, process and node; or the failure."""
 
     judge: JudgeIdentity = JudgeIdentity("", "", "")
     pages: str = ""
@@ -63,10 +63,10 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What an evaluator is made of. `slots` is what it may count on having of the judge's requests in flight.
+    """What an evaluator is made of. `slots` is the number of the judge's requests in flight that it may count on.
 
-    `make_judge` makes another judge than the configured one. `replicas`: the judge is the cluster's replicas, which say
-    so of themselves. `fetchers`: how many of the cluster's workers read live pages; 0 for none. `log` is the form
+    `make_judge` makes another judge than the configured one. `replicas`: the judge is the cluster's replicas,
+    described here. `fetchers`: how many of the cluster's workers read live pages; 0 for none. `log` is the form
     of its log, and `about` what its events are about.
     """
 
@@ -81,14 +81,14 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pulse(msgspec.Struct, frozen=True):
-    """How far a worker is: `progress` grows with everything done, `outstanding` is what it has to do."""
+    """The progress of a worker: `progress` grows with everything done, `outstanding` counts what is left to do."""
 
     progress: int
     outstanding: int
 
 
 class Done(msgspec.Struct, frozen=True, array_like=True):
-    """A case and its scorecards, all that they rest on written to the store."""
+    """A case and its scorecards; everything they rest on is written to the store."""
 
     case: int
     cards: tuple[Scorecard, ...]
@@ -97,9 +97,9 @@ class Done(msgspec.Struct, frozen=True, array_like=True):
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """What is new at an evaluator.
 
-    `finished` cases are scored but not written: they need no place in the window any more, and no suspicion falls
-    on them. `progress` grows with everything that is answered, read or scored. `held` is its share of the judge's
-    requests in flight under the lease number `lease`. `measured` is all its numbers, where there was time for them.
+    `finished` cases are scored but not written: they free their place in the window and cannot become suspects.
+    `progress` grows with everything that is answered, read or scored. `held` is its share of the judge's
+    requests in flight under the lease number `lease`. `measured` is all its metrics, in some of its deliveries.
     """
 
     finished: list[int] = []
@@ -122,11 +122,11 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pack_cases(cases: list[Numbered]) -> bytes:
-    """`cases` as bytes; what they share (a task, a report) once."""
+    """`cases` as bytes; what they share (a task, a report) is written once."""
     return pickle.dumps(cases, protocol=5)
 
 
 def unpack_cases(raw: bytes) -> list[Numbered]:
-    """The cases again. Only what `pack_cases` of the same cluster made may be given."""
+    """The cases in `raw`, which must come from `pack_cases` in the same cluster: it is unpickled."""
     found: list[Numbered] = pickle.loads(raw)
     return found

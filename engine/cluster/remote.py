@@ -1,4 +1,4 @@
-"""A Ray actor as the driver sees it: called within a time, and ended for certain."""
+"""A Ray actor as the driver sees it: called with a time limit, and killed for certain."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ _KILL_SECONDS = 10.0
 
 
 class Hung(Exception):
-    """An actor has work and makes no progress, or does not answer."""
+    """An actor that has work and makes no progress, or does not answer."""
 
 
 class Remote:
@@ -32,7 +32,7 @@ class Remote:
         self.actor: Any = made.remote(*arguments)
 
     async def call(self, method: str, *arguments: object, within: float | None = None) -> Any:
-        """What the actor's `method` gives. Raises RayActorError, and Hung after `within` seconds."""
+        """The result of the actor's `method`. Raises RayActorError, and Hung after `within` seconds."""
         reference = getattr(self.actor, method).remote(*arguments)
         try:
             async with asyncio.timeout(within):  # Python 3.11's wait_for can lose a cancellation
@@ -47,7 +47,7 @@ class Remote:
             raise self.opened.failure.error()
 
     async def end(self) -> None:
-        """Kill the actor. A process that hangs does not hear Ray's own request; a node that is gone has none."""
+        """Kill the actor, and its process by signal too: a hung process does not respond to Ray's request."""
         ray.kill(self.actor, no_restart=True)
         if not self.opened.process:
             return

@@ -1,4 +1,4 @@
-"""Who is there: the evaluators of a cluster, and the numbers that those which are gone left behind."""
+"""The evaluators of a cluster that are open, and the numbers of those that are gone."""
 
 import itertools
 import time
@@ -22,7 +22,7 @@ __all__ = ["Member", "Roster"]
 class Member(Remote):
     """One evaluator, from its start to its end. `room` is how many cases it may have at once.
 
-    It is hung if it does not answer for the cluster's `hung_seconds`, or makes no progress for `patience` seconds.
+    It counts as hung if it does not answer for `hung_seconds`, or makes no progress for `patience` seconds.
     """
 
     def __init__(self, name: str, setup: Setup, patience: float) -> None:
@@ -38,7 +38,7 @@ class Member(Remote):
         self._patience = patience
 
     async def delivery(self) -> Delivery:
-        """What is new. Raises RayActorError, and Hung if nothing comes."""
+        """The next delivery. Raises RayActorError, and Hung if none arrives."""
         return Delivery.decode(await self.call("deliveries", within=self._hung_seconds))
 
     def begin_waiting(self) -> None:
@@ -46,7 +46,7 @@ class Member(Remote):
         self._progressed = time.monotonic()
 
     def hear(self, delivery: Delivery, *, idle: bool) -> None:
-        """Take the numbers of `delivery`; an `idle` evaluator need not make progress."""
+        """Take over the numbers in `delivery`; an `idle` evaluator need not make progress."""
         self.counts = delivery.counts
         self.measured = delivery.measured or self.measured
         if delivery.progress != self.progress or idle:
@@ -60,7 +60,7 @@ class Member(Remote):
 
 
 class Roster:
-    """The evaluators that are open, by name. `hire` starts one, `join` says that it is open, `leave` that it is gone.
+    """The evaluators that are open, by name. `hire` starts one, `join` adds an open one, `leave` removes one.
 
     `judge` makes another judge than the configured one, in every evaluator.
     """
@@ -112,11 +112,11 @@ class Roster:
         return Member(name, setup, self._patience)
 
     def join(self, member: Member) -> None:
-        """Count `member` among those that are open."""
+        """Add `member`, which is open."""
         self._members[member.name] = member
 
     def leave(self, member: Member) -> None:
-        """Count `member` among those that are gone; its gauges no longer say anything."""
+        """Remove `member`, and keep its numbers, except gauges."""
         self._members.pop(member.name, None)
         self._past_counts += member.counts
         families = (*self._past_families, *member.measured)

@@ -1,4 +1,4 @@
-"""The connection to Ray: a small one started here, or one that is there."""
+"""The connection to Ray: an instance started here, or a running one."""
 
 import logging
 import os
@@ -15,9 +15,7 @@ from adjudge.engine.config.errors import ConfigError
 
 __all__ = ["connected"]
 
-_OBJECT_STORE_BYTES = (
-    100_000_000  # cases and scorecards are small and go inline; the least that Ray likes is 75 MB
-)
+_OBJECT_STORE_BYTES = 100_000_000  # cases and scorecards are small and go inline; Ray needs at least 75 MB
 
 _CONNECT_SECONDS = 5.0
 
@@ -26,7 +24,7 @@ _CONNECT_SECONDS = 5.0
 def connected(address: str, cpus: float) -> Iterator[None]:
     """Ray for as long as the block lasts: `local` starts one with at least `cpus` logical CPUs, on loopback only.
 
-    A connection that this process has already is used and left open. Raises ConfigError.
+    An existing connection of this process is used and left open. Raises ConfigError.
     """
     if ray.is_initialized():
         yield
@@ -47,9 +45,9 @@ def connected(address: str, cpus: float) -> Iterator[None]:
             else:
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError, RuntimeError, RayError) as error:
-            said = " ".join(str(error).split())[:300]
+            message = " ".join(str(error).split())[:300]
             raise ConfigError(
-                f"cluster: {address}: {said}; write none, local, or a Ray head's HOST:PORT, and if it asks for a "
+                f"cluster: {address}: {message}; write none, local, or a Ray head's HOST:PORT, and if it asks for a "
                 "token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
             ) from error
     try:
@@ -59,7 +57,7 @@ def connected(address: str, cpus: float) -> Iterator[None]:
 
 
 def _check(address: str) -> None:
-    """Ray itself waits for minutes, and then exits. Raises ConfigError if nobody listens at HOST:PORT."""
+    """Raise ConfigError if nothing listens at HOST:PORT; Ray itself would wait for minutes and then exit."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         return
@@ -73,7 +71,7 @@ def _check(address: str) -> None:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Ray takes SIGTERM for itself when it starts; afterwards it is whose it was."""
+    """Restore the handler of SIGTERM, which Ray replaces when it starts."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,7 +1,7 @@
-"""Which evaluator gets which cases: shards by task, given out as there is room, and taken back from the dead.
+"""Which evaluator gets which cases: shards by task, handed out as there is room, and taken back from dead workers.
 
 A task's cases stay with one evaluator until one of them is written, so that what they share is asked once; after that
-whoever has room may take of the rest. What was in flight when a worker died is suspect: it runs again one case at a
+any worker with room may take from the rest. Cases in flight when a worker died are suspects: they run again one at a
 time, on a worker that has nothing else. A case that was alone on a worker that died, twice, is set aside.
 """
 
@@ -20,7 +20,7 @@ DEATHS = 2  # of workers that had one case alone
 
 
 class _Shard:
-    """A task: its size, what of it is unsent, how many are out and unwritten, who has it, if one is written."""
+    """A task: `unsent` cases, `owners`, whether a case is written (`led`), its size, and how many cases are `out`."""
 
     def __init__(self) -> None:
         self.unsent: deque[_Item] = deque()
@@ -31,7 +31,7 @@ class _Shard:
 
 
 class _Item:
-    """A case in the hands of the driver."""
+    """A case and its state."""
 
     def __init__(self, number: int, case: Case, shard: _Shard) -> None:
         self.number = number
@@ -43,7 +43,7 @@ class _Item:
 
 
 class Shards:
-    """The cases of a run, read as they are needed, and where each is until it is written. No Ray here."""
+    """The cases of a run, read as they are needed, and where each one is until it is written. Does not use Ray."""
 
     def __init__(self, cases: Iterable[Case]) -> None:
         self._unread = groupby(enumerate(cases), key=lambda numbered: numbered[1].task.id)
@@ -61,7 +61,7 @@ class Shards:
         return not (self._ahead or self._suspects or unsent or any(self._held.values()))
 
     def awaited(self) -> list[str]:
-        """Workers who should write what they have finished now: others wait for it, or nothing else is left."""
+        """Workers that should write their finished cases now, because others wait for them or nothing else is left."""
         found = set()
         if self._ahead is None:
             found |= {owner for shard in self._open if not shard.led for owner in shard.owners}
@@ -70,16 +70,16 @@ class Shards:
         return [worker for worker in found if len(self._held[worker]) > self._flying[worker]]
 
     def join(self, worker: str) -> None:
-        """`worker` may be given cases from now on."""
+        """Let `worker` be given cases from now on."""
         self._held[worker] = {}
         self._flying[worker] = 0
 
     def in_flight(self, worker: str) -> int:
-        """Cases that `worker` has and has not finished."""
+        """The number of cases that `worker` has and has not finished."""
         return self._flying[worker]
 
     def give(self, worker: str, room: int) -> tuple[list[Numbered], bool]:
-        """At most `room` cases for `worker`, now in its hands, and whether it must look at what others wrote first."""
+        """At most `room` cases, now held by `worker`, and whether it must first refresh its view of the store."""
         if worker in self._alone:
             return [], False
         if self._suspects and (suspect := self._suspect(worker)) is not None:
@@ -94,7 +94,7 @@ class Shards:
         return self._hand(worker, items)
 
     def deal(self, rooms: Mapping[str, int]) -> dict[str, tuple[list[Numbered], bool]]:
-        """What `give` hands to the workers of `rooms`, at most so many cases each; the least busy is served first."""
+        """What `give` hands to the workers; `rooms` maps each to its most cases. The least busy is served first."""
         given: dict[str, tuple[list[Numbered], bool]] = {}
         hungry = [(self.in_flight(worker), worker) for worker in rooms]
         heapq.heapify(hungry)
@@ -111,7 +111,7 @@ class Shards:
         return given
 
     def finish(self, worker: str, number: int) -> None:
-        """`worker` has scored a case and not yet written it."""
+        """Note that Note that `worker` has scored a case and not yet written it."""
         item = self._held[worker].get(number)
         if item is not None and not item.finished:
             item.finished = True
@@ -119,7 +119,7 @@ class Shards:
             self._alone.discard(worker)
 
     def write(self, worker: str, number: int, cards: tuple[Scorecard, ...]) -> bool:
-        """`worker` has written a case. False if it was not its to write."""
+        """Note that `worker` has written a case. Returns False if it does not hold that case."""
         item = self._held[worker].pop(number, None)
         if item is None:
             return False
@@ -128,7 +128,7 @@ class Shards:
         return True
 
     def lose(self, worker: str) -> list[Case]:
-        """`worker` is dead: its cases go to others. Those that are set aside."""
+        """Take back the cases of `worker`, which is dead. Returns those that are set aside."""
         items = list(self._held.pop(worker).values())
         del self._flying[worker]
         self._alone.discard(worker)
@@ -157,7 +157,7 @@ class Shards:
             self._open.append(item.shard)
 
     def _suspect(self, worker: str) -> _Item | None:
-        """The suspect that `worker` is to run next, if it is the one to do so: nobody has less in flight."""
+        """The suspect that `worker` runs next, if no other worker has fewer cases in flight."""
         mine = self.in_flight(worker)
         if any(self.in_flight(other) < mine for other in self._held):
             return None
@@ -180,14 +180,14 @@ class Shards:
         return not shard.owners or worker in shard.owners or shard.led
 
     def _allowed(self, shard: _Shard) -> int:
-        """How many more cases of `shard` may be given: the last tasks are kept for all until they may be shared."""
+        """How many more cases of `shard` may be given: the last tasks are rationed until they may be shared."""
         if shard.led or self._ahead is not None:
             return len(shard.unsent)
         first = -(-shard.size // max(1, len(self._held)))
         return min(len(shard.unsent), max(0, first - shard.out))
 
     def _shard(self, worker: str) -> _Shard | None:
-        """What `worker` takes from next: its own, what nobody has, a new task, then what others have and may share."""
+        """The shard `worker` takes from next: its own, an unowned one, a new task, then one that others may share."""
         free = [shard for shard in self._open if self._may_take(worker, shard) and self._allowed(shard)]
         own = next((shard for shard in free if worker in shard.owners), None)
         return (

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Service(msgspec.Struct, frozen=True):
-    """One actor of a kind: its place, which stays, its own name, and its handle."""
+    """One actor of a kind: its place, which its successor inherits, its own name, and its handle."""
 
     place: str
     name: str
@@ -63,12 +63,12 @@ class Services:
 
     @property
     def live(self) -> list[Service]:
-        """Those that can be used now."""
+        """The actors that can be used now."""
         kind = self._kind.__name__
         return [Service(f"{kind} {place}", one.name, one.actor) for place, one in sorted(self._live.items())]
 
     async def keep(self, place: int) -> None:
-        """Have one at `place`, and another when it dies or hangs, for ever. Raises what one failed to open with."""
+        """Keep one actor at `place`, replaced when it dies or hangs. Raises what it failed to open with."""
         deaths = 0
         while True:
             name = f"{self._kind.__name__} {place}.{next(self._numbers)}"
@@ -86,7 +86,9 @@ class Services:
                 event(_log, "worker lost", logging.WARNING, worker=name, why=type(error).__name__)
                 deaths += not remote.opened.process
                 if deaths == DEATHS_AT_START:
-                    raise ClusterError(f"{name} dies before it does anything: {error}") from error
+                    raise ClusterError(
+                        f"cluster: {name} died before doing anything, {DEATHS_AT_START} times in a row: {error}"
+                    ) from error
             finally:
                 if self._live.get(place) is remote:
                     del self._live[place]
@@ -105,7 +107,7 @@ class Services:
             await asyncio.sleep(_PULSE_SECONDS)
 
     async def close(self) -> None:
-        """Let each close what it has open, and end it."""
+        """Let each actor close what it has open, then end it."""
 
         async def stop(remote: Remote) -> None:
             try:

@@ -14,7 +14,7 @@ __all__ = ["Work"]
 
 
 class Work:
-    """`cases` under `protocols`: where each case is (`shards`), and a queue of scorecards, which `end` closes."""
+    """`cases` under `protocols`: where each case is (`shards`), and a queue of scorecards that `end` closes."""
 
     def __init__(self, cases: Iterable[Case], protocols: tuple[ScoringProtocol, ...]) -> None:
         self.shards = Shards(cases)
@@ -37,13 +37,13 @@ class Work:
                     self._cards.put_nowait(card)
 
     def lose(self, worker: str) -> None:
-        """Give the cases of `worker`, which is dead, to others, but those that are to be set aside."""
+        """Return the cases of a dead `worker` to the pool; those that killed too many workers get scorecards here."""
         for case in self.shards.lose(worker):
             for protocol in self._protocols:
                 self._cards.put_nowait(_set_aside(protocol, case))
 
     def end(self) -> None:
-        """Let `next_card` give None after the cards that are there."""
+        """Let `next_card` return None after the cards already queued."""
         self._cards.put_nowait(None)
 
     async def next_card(self) -> Scorecard | None:

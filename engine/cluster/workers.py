@@ -1,4 +1,4 @@
-"""What evaluators stand on, on Ray: the replicas of the judge, where it has any, and the readers of live pages."""
+"""The services that evaluators use on Ray: replicas of the judge, if it has any, and fetchers of live pages."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -22,10 +22,10 @@ __all__ = ["Backing", "cpus_of_cluster", "patience_of", "replica_options"]
 
 
 class Backing:
-    """Judges and fetchers for `config`, either of which may be None: evaluators then have their own, or none.
+    """Judges and fetchers for `config`, either of which may be None; evaluators then use their own, or none.
 
-    `judge` makes another judge than the configured one, for so many `replicas`; `changed` is called whenever one of
-    them comes or goes.
+    `judge` makes another judge than the configured one, with that many `replicas`; `changed` is called whenever
+    a service starts or ends.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class Backing:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is one of each kind now; while there is none, who waits for it is not hung."""
+        """Whether each kind has a live service now; a worker that waits for one is not hung."""
         return all(kind.live for kind in self._kinds)
 
     @property
     def patience(self) -> float:
-        """Seconds in which one that makes no progress is given up; who waits for it must not be given up before."""
+        """Seconds without progress until a service is replaced; workers that wait for it must be given longer."""
         return max((kind.patience for kind in self._kinds), default=0.0)
 
     @property
@@ -85,11 +85,11 @@ class Backing:
         return [kind for kind in (self.judges, self.fetchers) if kind is not None]
 
     def keepers(self) -> list[Coroutine[Any, Any, None]]:
-        """One for each place, to be run for as long as they are needed."""
+        """One coroutine for each place, to run for as long as the services are needed."""
         return [kind.keep(place) for kind in self._kinds for place in range(kind.count)]
 
     async def close(self) -> None:
-        """Let each close what it has open, and end it; their keepers are cancelled before."""
+        """Let each service close what it has open, then end it. Cancel the keepers first."""
         await asyncio.gather(*(kind.close() for kind in self._kinds))
 
 

@@ -29,7 +29,7 @@ from adjudge.prompts import PromptBook, PromptError
 
 __all__ = ["LEAST_WINDOW", "make_book", "make_fetcher", "make_judge", "open_evaluator", "window_of"]
 
-LEAST_WINDOW = 16  # a case also reads and computes, and asks little at its beginning and end
+LEAST_WINDOW = 16  # cases also read and compute, and ask few questions at their beginning and end
 
 
 @asynccontextmanager
@@ -44,9 +44,9 @@ async def open_evaluator(
 ) -> AsyncIterator[Evaluator]:
     """The evaluator of `config`, its stores open. On the way out everything is written and closed.
 
-    What is asked and read is kept at `place` instead of the configuration's store, if given; `judge` makes another
-    judge than the configured one, and `fetcher` reads in place of the configured one. Questions are asked under
-    `limit`; without one, under the configuration's.
+    Judgments and pages are kept at `place`, if given, instead of the configured store. `judge` makes the judge and
+    `fetcher` reads pages instead of the configured ones. Questions are asked under `limit`, or without it under the
+    configured limit.
 
     Raises ConfigError, StoreError, and what the judge raises for a server it cannot use.
     """
@@ -87,7 +87,7 @@ async def open_evaluator(
 
 
 def window_of(config: RunConfig, slots: int) -> int:
-    """How many (case, protocol) pairs are at work at once for a judge that takes `slots` questions at once."""
+    """How many (case, protocol) pairs run at once for a judge that takes `slots` questions at once."""
     return 1 if config.serial else max(LEAST_WINDOW, slots)
 
 
@@ -166,7 +166,7 @@ def _openai(config: JudgeConfig, url: str, max_in_flight: int) -> OpenAIConfig:
 
 
 def make_fetcher(config: FetchConfig, network: bool = True) -> tuple[Fetcher | None, str]:
-    """The fetcher (None for none) and the name under which its pages are stored; only one that needs no `network`."""
+    """The fetcher, or None, and the name that its pages are stored under. Without `network`, never a live fetcher."""
     live = f"live {config.extractor}"
     if config.mode == "off" or (config.mode == "snapshot" and config.snapshot is None):
         return None, live if config.mode == "snapshot" else "off"

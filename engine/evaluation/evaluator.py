@@ -1,4 +1,4 @@
-"""Runs cases through protocols, a sliding window of them at a time: the same class in this process and on a cluster."""
+"""Runs cases through protocols in a sliding window; the same class works in this process and on a cluster."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -41,7 +41,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class CaseTools(PageSource):
-    """What one protocol may do for one case; remembers what it did."""
+    """What one protocol may do for one case. Remembers the judgments and pages that it used."""
 
     def __init__(self, asker: Asker, reader: Reader, repeat: int, priority: int = 0) -> None:
         self._asker = asker
@@ -59,7 +59,7 @@ class CaseTools(PageSource):
         return judgment
 
     async def ask_all(self, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
-        """The judgments of `questions`, asked all at once, in their order."""
+        """The judgments of `questions`, asked concurrently, in the order of `questions`."""
         asked = tuple(questions)
         self.asked += len(asked)
         return await self._asker.ask_all(asked, self._repeat, self._priority, each=self._remember)
@@ -93,7 +93,7 @@ class Evaluator:
 
     @property
     def judge(self) -> JudgeIdentity:
-        """Who answers."""
+        """The judge that answers."""
         return self.asker.judge.identity
 
     @property
@@ -103,26 +103,26 @@ class Evaluator:
 
     @property
     def metrics(self) -> Metrics:
-        """The numbers of this process."""
+        """The metrics of this process."""
         return self.asker.metrics
 
     def measured(self) -> list[Family]:
-        """All numbers as they stand."""
+        """All metrics as they are now."""
         return self.metrics.families()
 
     @property
     def counts(self) -> Counts:
-        """Where judgments and pages came from until now."""
+        """Where judgments and pages have come from so far."""
         return Counts(
             self.asker.from_store, self.asker.from_judge, self.reader.from_store, self.reader.from_fetcher
         )
 
     async def flush(self) -> None:
-        """Write all that was answered and read until now. Raises StoreError."""
+        """Write everything answered and read so far. Raises StoreError."""
         await asyncio.gather(self.asker.store.flush(), self.reader.store.flush())
 
     async def refresh(self) -> None:
-        """Look at what other processes wrote since. Raises StoreError."""
+        """Index what other processes have written since. Raises StoreError."""
         await asyncio.gather(self.asker.store.refresh(), self.reader.store.refresh())
 
     def tools(self, case: Case, priority: int = 0) -> CaseTools:

@@ -1,4 +1,4 @@
-"""Python's cyclic garbage collection, kept from walking through thousands of waiting questions again and again."""
+"""Python's cyclic garbage collection, tuned not to traverse thousands of waiting questions over and over."""
 
 import gc
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 __all__ = ["rare_collections"]
 
-# New objects until a collection: questions in flight hold tens of thousands, and come in waves.
+# New objects until a collection: questions in flight hold tens of thousands, and arrive in bursts.
 YOUNG = 200_000
 
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Collect seldom inside the block: half of a run's CPU time otherwise goes into collections that find nothing."""
+    """Collect rarely inside the block; else half of a run's CPU time goes into collections that free nothing."""
     before = gc.get_threshold()
     gc.set_threshold(YOUNG, *before[1:])
     try:

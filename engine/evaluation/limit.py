@@ -1,6 +1,6 @@
-"""How much a judge is asked at once and a minute: limits that may be changed while questions are out.
+"""Limits of a judge's questions in flight and tokens per minute, which may change while questions are in flight.
 
-A cluster's driver leases shares of one limit to its evaluators; what all of them hold together is never more than the
+A cluster's driver leases shares of one limit to its evaluators; together they never hold more than the
 whole.
 """
 
@@ -16,13 +16,13 @@ __all__ = ["Limit", "Limited", "TokenRate"]
 A = TypeVar("A", bound=Answer)
 
 _BURST_SECONDS = 5.0
-_BYTES_PER_TOKEN = 4.0  # of a prompt, until the judge has counted some
+_BYTES_PER_TOKEN = 4.0  # of a prompt, until the judge has counted tokens
 
 
 class TokenRate:
-    """Tokens that may be spent: in no 60 seconds more than `per_minute`, but for what one question was underrated by.
+    """Tokens that may be spent: at most `per_minute` in any 60 seconds, plus what one question was underestimated by.
 
-    It begins empty, so that one that is closed and opened again gives nothing away.
+    It begins empty, so that closing and reopening it grants no extra tokens.
     """
 
     def __init__(self, per_minute: float) -> None:
@@ -31,26 +31,26 @@ class TokenRate:
         self._at = time.monotonic()
 
     def resize(self, per_minute: float) -> None:
-        """Go on at another rate."""
+        """Continue at another rate."""
         self._fill()
         self._rate = per_minute / (60.0 + _BURST_SECONDS)
         self._level = min(self._level, self._rate * _BURST_SECONDS)
 
     async def spend(self, tokens: float) -> None:
-        """Wait until `tokens` may be spent, and spend them. What is larger than a burst waits for a whole one."""
-        while (wait := self._wait(tokens)) > 0:  # noqa: ASYNC110 - time alone brings tokens
+        """Wait until `tokens` may be spent, and spend them. More than one burst waits for a full burst only."""
+        while (wait := self._wait(tokens)) > 0:  # noqa: ASYNC110 - only time adds tokens
             await asyncio.sleep(wait)
         self._level -= tokens
 
     def _wait(self, tokens: float) -> float:
-        """Seconds until it is worth looking again; 0 when `tokens` may be spent."""
+        """Seconds until the next check; 0 when `tokens` may be spent."""
         missing = min(tokens, self._rate * _BURST_SECONDS) - self._fill()
         if not self._rate:
             return 1.0
         return min(1.0, max(0.001, missing / self._rate)) if missing > 0 else 0.0
 
     def correct(self, tokens: float) -> None:
-        """Spend `tokens` more without waiting; less if negative."""
+        """Spend `tokens` more without waiting; a negative number gives tokens back."""
         self._level -= tokens
 
     def _fill(self) -> float:
@@ -71,14 +71,14 @@ class Limit:
         self.tokens = None if tokens_per_minute is None else TokenRate(tokens_per_minute * share / total)
 
     def lease(self, share: int) -> None:
-        """Hold `share` of the total from now on; what is out above it comes back as it is answered."""
+        """Hold `share` of the total from now on; an excess in flight is released as questions are answered."""
         self.slots.resize(share)
         if self.tokens is not None and self._per_minute is not None:
             self.tokens.resize(self._per_minute * share / self._total)
 
     @property
     def held(self) -> int:
-        """The share held: the one leased, or what is still out if that is more."""
+        """The share held: the leased one, or the number still in flight if that is more."""
         return max(self.slots.total, self.slots.in_use)
 
 
@@ -92,7 +92,7 @@ class Limited:
         self._bytes, self._tokens = _BYTES_PER_TOKEN, 1.0
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The judge's reply, when there is room for the question."""
+        """The judge's reply, once the limit admits the question."""
         slots, tokens = self._limit.slots, self._limit.tokens
         await slots.acquire(asked.priority)
         try:
@@ -116,6 +116,6 @@ class Limited:
 
 
 def _size(question: Question[A]) -> int:
-    """Characters of what a question shows."""
+    """Number of characters that a question shows the judge."""
     shown = sum(len(section.text) for section in question.context.sections)
     return shown + sum(map(len, question.fields().values()))

@@ -1,11 +1,11 @@
-"""Which replica answers: the one that has seen the context before, unless it has too much to do.
+"""Chooses the replica for a question: the one that has seen its context before, unless that one is too busy.
 
-Rendezvous hashing of a question's context group over the live replicas, with bounded load. A context that is nowhere
-in a cache goes to the first in rendezvous order that has no more to do than the mean. All its questions follow, to the
-least busy of the replicas where it was, unless that one has more than FLOOR questions outstanding and more than
+Rendezvous hashing of a question's context group over the live replicas, with bounded load. A context that is in no
+cache goes to the first replica in rendezvous order whose load is at most the mean. All its questions follow, to the
+least busy of the replicas that have had it, unless that one has at least FLOOR questions outstanding and more than
 (1 + EPSILON) times the least busy of all; then one more is chosen as for a cold context. So contexts stay whole, a
 replica that joins or leaves moves only its own share of the groups, a flood on one context spreads, and work that
-shares nothing spreads evenly. benchmarks/scale.py simulates it beside others.
+shares nothing spreads evenly. benchmarks/scale.py simulates it beside other policies.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ def name_hash(name: str) -> int:
 def choose(group: int, names: Hashes, loads: Loads, warm: Sequence[int] = ()) -> int:
     """The place of the replica for `group` (64 bits) among `names` uint64[R] with outstanding work `loads` int64[R].
 
-    `warm` are the places where the group has been.
+    `warm` are the places that the group has been sent to.
     """
     if warm:
         lightest = min(warm, key=loads.__getitem__)
@@ -58,17 +58,17 @@ def choose(group: int, names: Hashes, loads: Loads, warm: Sequence[int] = ()) ->
 
 
 class Warm(Generic[N]):
-    """Which replicas, by name, each of the last REMEMBERED groups has been to."""
+    """The replicas, by name, that each of the last REMEMBERED groups has been sent to."""
 
     def __init__(self) -> None:
         self._names: OrderedDict[int, list[N]] = OrderedDict()
 
     def of(self, group: int) -> list[N]:
-        """Where `group` has been."""
+        """The replicas that `group` has been sent to."""
         return self._names.get(group, [])
 
     def add(self, group: int, name: N) -> None:
-        """`group` is at `name` now."""
+        """Remember that `group` was sent to `name`."""
         names = self._names.setdefault(group, [])
         self._names.move_to_end(group)
         if name not in names:
@@ -80,9 +80,9 @@ class Warm(Generic[N]):
 class Router:
     """Several replicas of one judge as one `Judge`. All must have one fingerprint and one sampling.
 
-    A replica that is unavailable rests for REST_SECONDS, and its question goes to the next; only when all are does
-    the question come back judge_unavailable. A replica that fails for good (JudgeError) is dropped; the error
-    propagates when it was the last. `loads` says how many questions each replica has outstanding.
+    A replica that is unavailable rests for REST_SECONDS, and its question goes to the next; only when all are
+    does the question come back judge_unavailable. A replica that raises JudgeError is dropped; the error propagates
+    if it was the last. `loads` says how many questions each replica has outstanding.
     """
 
     def __init__(self, replicas: Mapping[str, Judge]) -> None:
@@ -114,14 +114,14 @@ class Router:
         self._loads = np.append(self._loads, 0)
 
     def leave(self, name: str) -> None:
-        """Send nothing more to a replica; what it has outstanding it may still answer."""
+        """Send nothing more to a replica; it may still answer its outstanding questions."""
         kept = [place for place, known in enumerate(self._names) if known != name]
         self._names = [self._names[place] for place in kept]
         self._judges = [self._judges[place] for place in kept]
         self._hashes, self._loads = self._hashes[kept], self._loads[kept]
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The reply of the replica that the question is routed to, or of the next that can be reached."""
+        """The reply of the replica that the question is routed to, or of the next available one."""
         group = int.from_bytes(question.context.digest[:8], "big")
         tried: set[str] = set()
         while True:

@@ -21,7 +21,7 @@ class ScoreMatrix(msgspec.Struct, frozen=True, kw_only=True):
     """One metric: `values[S, T]` is the mean over samples and repeats of what was scored, NaN where nothing was.
 
     `rows`, `scored` int64[S] count score rows; `unscored[s]` counts those without a value by reason.
-    `denominators[S, T]` is there for a pooled metric, whose `values` are its numerators.
+    A pooled metric has `denominators[S, T]`; its `values` are the numerators.
     """
 
     protocol: str
@@ -42,7 +42,9 @@ def read_scores(runs: list[Path]) -> pa.Table:
         try:
             tables.append(pq.read_table(run / "scores.parquet"))
         except (OSError, pa.ArrowException) as error:
-            raise UsageError(f"{run} is no finished run: scores.parquet cannot be read ({error})") from error
+            raise UsageError(
+                f"{run}: not a finished run: scores.parquet cannot be read ({error}); pass a run's folder"
+            ) from error
     return pa.concat_tables(tables, promote_options="default")
 
 
@@ -98,7 +100,7 @@ def codes(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int64]]:
 
 
 def figure(value: float) -> float | None:
-    """A kernel's `value`, None where it is NaN: undefined."""
+    """A kernel's `value`, or None if it is NaN (undefined)."""
     return None if np.isnan(value) else float(value) + 0.0  # no negative zero
 
 

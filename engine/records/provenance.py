@@ -1,4 +1,4 @@
-"""Where a leaderboard comes from: what a reader needs to judge it, and to make it again."""
+"""Where a leaderboard comes from: what a reader needs to judge and to reproduce it."""
 
 import shlex
 import time
@@ -13,10 +13,10 @@ __all__ = ["Provenance"]
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in a reader's words: its judge, prompts (file name to digest), protocols with options, seed and command.
+    """A run as a leaderboard shows it: judge, prompts (file name to digest), protocols with options, seed and command.
 
-    `began` is UTC; `seconds` how long it took; `rejected` counts input lines left out. No paths but those in `command`
-    as it was typed.
+    `began` is in UTC, `seconds` is the duration, and `rejected` counts input lines left out. Paths occur only in
+    `command`, as it was typed.
     """
 
     run: str
@@ -39,7 +39,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: RunRecord) -> "Provenance":
-        """What `record` says."""
+        """The provenance of the run in `record`."""
         return cls(
             run=record.run,
             command=_typed(record.command),
@@ -64,7 +64,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _typed(command: list[str]) -> str:
-    """The command as it was typed, without the folder that the program is in."""
+    """The command as it was typed, without the program's folder."""
     if not command:
         return ""
     program = Path(command[0]).name

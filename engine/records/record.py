@@ -1,4 +1,4 @@
-"""What a run says of itself in its folder: run.json."""
+"""The record of a run in its folder: run.json."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ __all__ = ["RunRecord", "TaskRecord"]
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
-    """What a leaderboard breaks a task down by, and the digest of what it asks and of its gold."""
+    """What a leaderboard groups a task by, and a digest of its prompt and gold."""
 
     language: str
     domain: str
@@ -27,7 +27,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, task: Task) -> "TaskRecord":
-        """The record of `task`; how its gold is spelled, spaces and order of keys, makes no difference."""
+        """The record of `task`. Whitespace and the order of keys in its gold do not change the digest."""
         gold = {protocol: _plain(raw) for protocol, raw in task.gold.items()}
         whole = msgspec.json.encode((task.prompt, gold), order="sorted")
         return cls(task.language, task.domain, hashlib.blake2b(whole, digest_size=8).hexdigest())
@@ -44,10 +44,10 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A run: its configuration as it was used, versions, judge, prompts (file name to digest), metrics and tasks.
 
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
-    `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took.
-    `stopped` says how a run ended that was to stop when its comparisons were resolved. `criteria` are the digests of
-    the protocols' files of criteria. `began_in` leads from the run's folder to the one that relative paths are seen
-    from, as both were.
+    `from_store` and `from_judge` count judgments; `spent` is what systems reported that their reports took.
+    `stopped` says how a run ended that stops once its comparisons are resolved. `criteria` are the digests of the
+    protocols' files of criteria. `began_in` is the path from the run's folder to the working directory of the run,
+    which relative paths start from.
     """
 
     run: str
@@ -72,7 +72,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     began_in: str | None = None
 
     def found_from_here(self, folder: Path) -> "RunRecord":
-        """The record of the run in `folder`, with relative paths that lead there from where this process is."""
+        """The record of the run in `folder`, with its relative paths rewritten for this process's working directory."""
         if self.began_in is None:
             return self
         return msgspec.structs.replace(
@@ -80,18 +80,20 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def write(self, folder: Path) -> None:
-        """Write run.json into `folder`, whole."""
+        """Write run.json into `folder`, atomically."""
         written = folder / ".run.json.tmp"
         written.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1))
         written.rename(folder / "run.json")
 
     @classmethod
     def read(cls, folder: Path) -> "RunRecord":
-        """The record in `folder`. Raises UsageError if there is none, or none that this version reads."""
+        """The record in `folder`. Raises UsageError if it is missing, or if this version cannot read it."""
         file = folder / "run.json"
         try:
             return msgspec.json.decode(file.read_bytes(), type=cls)
         except OSError as error:
-            raise UsageError(f"{folder} is no run: {file} cannot be read ({error.strerror})") from error
+            raise UsageError(
+                f"{folder}: not a run: {file} cannot be read ({error.strerror}); pass a run's folder"
+            ) from error
         except msgspec.MsgspecError as error:
             raise UsageError(f"{file}: not the record of a run: {error}") from error

@@ -1,4 +1,4 @@
-"""A run that stops when it can tell which systems the full run would put first: tasks in a seeded order, in batches."""
+"""A run that stops once it knows how the full run would order the systems; tasks come in seeded order, in batches."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -21,10 +21,10 @@ BATCHES = 20  # of equal size, at most
 
 
 class ResolvedPair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two systems: `ahead` is the one that the full run would put first, known after `resolved_at` tasks; None: open.
+    """Two systems: `ahead` is the one that the full run would put first, known after `resolved_at` tasks; None if open.
 
-    `difference` is the mean of `a` less `b` over the `n_used` tasks judged and scored for both; `low`..`high` is the
-    interval then (or at the end) for what it would be over all planned tasks, None where there is none yet.
+    `difference` is the mean of `a` minus `b` over the `n_used` tasks judged and scored for both; `low`..`high` is the
+    interval then (or at the end) for what it would be over all planned tasks, None where it is still undefined.
     """
 
     a: str
@@ -41,8 +41,8 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     """How a run that may stop early ended: after `judged_tasks` of `planned_tasks`, every system on the same ones.
 
     The chance that any of `pairs` is resolved wrongly, against what the full run would say, is at most `error_rate`
-    (confidence sequences; semantics in `scoring.kernels.confidence_sequences`). `saved_questions` is an estimate:
-    the scorecards that were not made times the mean number of questions of those that were.
+    (confidence sequences; exact rules in `scoring.kernels.comparison.confidence_sequences`). `saved_questions` is an
+    estimate: the number of scorecards left out times the mean number of questions of those made.
     """
 
     protocol: str
@@ -62,7 +62,7 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def note(self) -> str:
-        """What a reader of the scores must know, in one line."""
+        """The outcome in one line, for readers of the scores."""
         name = f"{self.protocol}.{self.metric}"
         if not self.early:
             open_still = sum(
@@ -81,7 +81,7 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resolver:
-    """Deals out the tasks of `dataset` until the comparisons of `stop` are resolved. Raises ConfigError."""
+    """Hands out the tasks of `dataset` until the comparisons of `stop` are resolved. Raises ConfigError."""
 
     def __init__(self, stop: StopConfig, config: RunConfig, dataset: Dataset) -> None:
         self._stop = stop
@@ -97,7 +97,7 @@ class Resolver:
         self._cards: Counter[str] = Counter()
 
     def batches(self) -> Iterator[Dataset]:
-        """The next tasks with the reports of all systems; ends when all is resolved or no task is left."""
+        """The next tasks with the reports of all systems; ends when all pairs are resolved or no task is left."""
         size = max(1, round(len(self._tasks) / BATCHES))
         by_task = defaultdict(list)
         for report in self._dataset.reports:
@@ -180,10 +180,10 @@ def _found(name: str, protocols: tuple[ScoringProtocol, ...]) -> tuple[str, Metr
         )
     if not found:
         there = ", ".join(f"{protocol}.{metric.name}" for protocol, metric in known if metric.ratio is None)
-        raise ConfigError(f"until_resolved: this run has no metric {name!r}; there are {there}")
+        raise ConfigError(f"until_resolved: unknown metric {name!r}; this run has {there}")
     if found[0][1].ratio is not None:
         raise ConfigError(
-            f"until_resolved: {name!r} is pooled over tasks and has no value for one; name another"
+            f"until_resolved: {name!r} is pooled over tasks and has no per-task value; choose another metric"
         )
     return found[0]
 
@@ -193,7 +193,7 @@ def _pairs(stop: StopConfig, systems: list[str]) -> list[tuple[str, str]]:
         for system in (a, b):
             if system not in systems:
                 raise ConfigError(
-                    f"until_resolved: {system!r} is no system of this run; there are {', '.join(systems[:20])}"
+                    f"until_resolved: unknown system {system!r}; this run has {', '.join(systems[:20])}"
                 )
         if a == b:
             raise ConfigError(f"until_resolved: {a!r} is compared with itself; name two systems")
@@ -203,7 +203,7 @@ def _pairs(stop: StopConfig, systems: list[str]) -> list[tuple[str, str]]:
 
 
 def _ordered(dataset: Dataset, seed: int) -> list[str]:
-    """Tasks that have a report, in an order of the seed's: each by its own digest, whatever else is in the file."""
+    """Tasks that have a report, in an order that depends on the seed and each task's name, not on other tasks."""
     tasks = {report.task_id for report in dataset.reports}
     return sorted(tasks, key=lambda task: hashlib.blake2b(f"{seed}\n{task}".encode()).digest())
 

@@ -1,4 +1,4 @@
-"""What systems spent on their reports, as far as the reports say: the other axis of a leaderboard."""
+"""What systems spent on their reports, as stated in the reports: the other axis of a leaderboard."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,8 +12,8 @@ __all__ = ["Spending", "Spent"]
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
     """Means over a system's reports: wall `seconds`, `cost` in the user's currency, `tokens` in all.
 
-    `tokens_written` are those less the input's. Each is over the reports that state it, None where none does;
-    `reports` counts all of them.
+    `tokens_written` is `tokens` minus the input tokens. Each mean is over the reports that state it, and None if no
+    report does; `reports` counts all reports.
     """
 
     reports: int
@@ -31,7 +31,7 @@ class Spending:
         self._sums: dict[tuple[str, str], tuple[float, int]] = {}
 
     def watch(self, cases: Iterable[Case]) -> Iterator[Case]:
-        """`cases` as they are; each report is counted once, with the judge's first repeat."""
+        """Pass `cases` through unchanged; each report is counted once, at the judge's first repeat."""
         for case in cases:
             if case.repeat == 0:
                 self._count(case)

@@ -1,4 +1,4 @@
-"""What was asked, read and scored: immutable Parquet parts, one folder a table, readable by any Parquet reader."""
+"""The store of judgments, pages and scorecards: immutable Parquet parts in one folder per table."""
 
 from adjudge.engine.store.judgments import JudgmentStore
 from adjudge.engine.store.pages import PageStore

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 __all__ = ["KeyIndex", "Locations", "Prefixes", "prefixes"]
 
-_GROWTH = 8  # a run is at least so many times as long as the next: a million rows are two or three runs
+_GROWTH = 8  # each run is at least this many times as long as the next, so a million rows make two or three
 
 Prefixes = npt.NDArray[np.uint64]
 Locations = npt.NDArray[np.uint64]
@@ -18,7 +18,7 @@ Locations = npt.NDArray[np.uint64]
 class KeyIndex:
     """Rows by key prefix. Of equal prefixes the earliest added comes first.
 
-    Sorted runs, the longest first. Add from any thread: who looks meanwhile sees all of an addition or nothing of it.
+    Sorted runs, the longest first. Rows may be added from any thread: a concurrent look-up sees all of them or none.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class KeyIndex:
             self._runs = (*runs, run)
 
     def find(self, keys: Sequence[bytes]) -> list[list[tuple[int, int]]]:
-        """For each of the 16-byte `keys` (part, row) of every row whose key it may be, earliest added first."""
+        """For each of the 16-byte `keys`, (part, row) of every row whose prefix matches, earliest added first."""
         found: list[list[tuple[int, int]]] = [[] for _ in keys]
         wanted = np.frombuffer(b"".join(keys), ">u8")[::2].astype(np.uint64)
         for prefix, location in self._runs:

@@ -43,7 +43,7 @@ JUDGMENTS = TableKind("judgments", JudgmentRow, row_group=1024)
 
 
 class JudgmentStore(Table[JudgmentRow]):
-    """Judgments by key. With `retry_unscored` only scored ones answer; else all but transient failures do."""
+    """Judgments by key. With `retry_unscored`, only scored ones answer; else all but transient failures do."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class JudgmentStore(Table[JudgmentRow]):
         super().__init__(PartStore(place, JUDGMENTS, answering(retry_unscored), flush_seconds, cached))
 
     def at_hand(self, keys: Sequence[bytes], questions: Sequence[Question[A]]) -> list[Judgment[A] | None]:
-        """What `get` gives for each, if it can be had at once (`PartStore.at_hand`); None says nothing."""
+        """What `get` gives for each of `keys`, where no waiting is needed (see `PartStore.at_hand`); None elsewhere."""
         rows = self._parts.at_hand(keys)
         return [
             None if row is None else _judgment(row, question)

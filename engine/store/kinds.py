@@ -1,4 +1,4 @@
-"""The kinds of tables: a struct per row, whose fields are the columns, each annotated with its Arrow type."""
+"""The kinds of tables. Each has a struct for its rows; its fields, annotated with Arrow types, are the columns."""
 
 from functools import cache
 from typing import Annotated, Generic, Protocol, TypeVar, get_type_hints
@@ -18,22 +18,22 @@ Time = Annotated[int, pa.timestamp("us", "UTC")]  # microseconds since the epoch
 
 
 class Row(Protocol):
-    """What every row has: a msgspec struct with further fields, whose last is `written_at`."""
+    """What every row has. A row is a msgspec struct with more fields, the last of which is `written_at`."""
 
     @property
     def key(self) -> bytes:
-        """The key it is found by."""
+        """The 16-byte key that it is looked up by."""
 
     @property
     def reason(self) -> str | None:
-        """Why there is no answer; None where there is one."""
+        """The reason why there is no answer; None if there is one."""
 
 
 R = TypeVar("R", bound=Row)
 
 
 class TableKind(msgspec.Struct, Generic[R], frozen=True):
-    """A kind of table: its folder's name, the struct of its rows, and how many rows are read at once."""
+    """A kind of table: the name of its folder, the struct of its rows, and how many rows are read at once."""
 
     name: str
     row: type[R]

@@ -45,10 +45,10 @@ PAGES = TableKind("pages", PageRow, row_group=32)
 
 
 class PageStore(Table[PageRow]):
-    """Pages by source and URL. `source` says where they are read from: live ones and each snapshot are kept apart.
+    """Pages by source and URL. `source` says where they are read from: live pages and each snapshot have separate keys.
 
-    What the guard refused is kept apart too, so that a page read under another policy answers for its block, and is
-    no answer where `allow` (as the guard takes it) names the address that it ended at.
+    Pages that the guard blocked have keys of their own. A page read under another policy therefore takes precedence
+    over its block, and a block does not answer if `allow` (in the guard's syntax) names the address it ended at.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class PageStore(Table[PageRow]):
         )
 
     def put(self, url: str, page: Page) -> None:
-        """Keep `page` under the URL it was asked by. Raises StoreError if an earlier part could not be written."""
+        """Keep `page` under the requested `url`. Raises StoreError if an earlier part could not be written."""
         row = PageRow(
             key=self._key(url, blocked=page.reason == "page_blocked"),
             source=self.source,

@@ -1,8 +1,8 @@
-"""Immutable Parquet parts with a key index: how judgments, pages and scores are kept.
+"""Immutable Parquet parts with a key index, which hold judgments, pages and scores.
 
-One writer a process: rows are buffered and written as a part every `flush_seconds` or 32 MB, whole. Nothing is edited
-in place. A kill loses at most what was not yet written. Of rows with equal keys that answer, the earliest
-(written_at, part, row) wins, in every process that opens the same parts.
+Each process is one writer: it buffers rows and writes them as a whole part every `flush_seconds` or 32 MB. Nothing is
+edited in place, so a kill loses at most the rows not yet written. Of several answering rows with the same key, the
+earliest (written_at, part, row) wins, in every process that opens the same parts.
 """
 
 import asyncio
@@ -46,8 +46,8 @@ Group = tuple[int, int]  # a part's number, and the number of a row group in it
 class PartStore(Generic[R]):
     """The rows of one table kind at `place`. Use from one event loop; `open` before use, `close` after.
 
-    `answers(reason)` says whether a row with that reason is an answer, or is to be asked for again. The last `cached`
-    groups of rows that were read are kept.
+    `answers(reason)` says whether a row with that reason counts as an answer; other rows are asked for again. The last
+    `cached` row groups that were read stay in memory.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class PartStore(Generic[R]):
 
     @property
     def unwritten(self) -> int:
-        """Rows to be written."""
+        """Rows that are buffered for the next part."""
         return len(self._buffer)
 
     @property
@@ -93,12 +93,12 @@ class PartStore(Generic[R]):
         return len(self._index) + len(self._pending)
 
     async def open(self, every: bool = False) -> None:
-        """Build the index of what is there, of `every` row or of those that answer. Raises StoreError."""
+        """Build the key index, of `every` row or only of rows that answer. Raises StoreError."""
         names = await asyncio.to_thread(live_parts, self._place)
         await self._take_in(names, every)
 
     async def refresh(self) -> None:
-        """Index the parts that others wrote since, of rows that answer. Raises StoreError."""
+        """Index the parts that other processes have written since, of rows that answer. Raises StoreError."""
         known = set(self._parts)
         await self._take_in(
             [name for name in await asyncio.to_thread(self._place.files) if name not in known]
@@ -114,7 +114,7 @@ class PartStore(Generic[R]):
     def _keyed(
         self, names: list[str], first: int, every: bool
     ) -> tuple[Prefixes, Locations, Locations] | None:
-        """Prefix, part and row of every row in `names`, parts number `first` and on, in order of precedence."""
+        """Prefix, part and row of every row in `names` (parts `first`, `first` + 1, ...), in order of precedence."""
         prefix, written, row = [], [], []
         for name in names:
             keyed = self._place.open(name).read(columns=["key", "reason", "written_at"])
@@ -141,10 +141,10 @@ class PartStore(Generic[R]):
         return answering
 
     def at_hand(self, keys: Sequence[bytes]) -> list[R | None]:
-        """The rows that answer `keys`, if they are in memory or in a local file; None says nothing of other places.
+        """The rows that answer `keys`, from memory or a local file. None does not mean that there is no such row.
 
-        A local file's row group is read in place: that holds the event loop for about as long as scoring one case
-        does (3 ms), and costs far less than to let the thousand questions wait that are answered from it.
+        A row group of a local file is read on the event loop. That blocks it for about as long as scoring one case
+        (3 ms), which costs far less than suspending each of the thousand questions that the group answers.
         """
         places = self._index.find(keys)
         return [self._at_hand(*wanted) for wanted in zip(keys, places, strict=True)]
@@ -166,7 +166,7 @@ class PartStore(Generic[R]):
         return None
 
     async def get(self, key: bytes) -> R | None:
-        """The row that answers `key`; where every row is indexed and none answers, the last; or None."""
+        """The row that answers `key`, or None. If every row is indexed and none answers, the last row of `key`."""
         row = self._pending.get(key)
         if row is not None:
             return row
@@ -205,14 +205,14 @@ class PartStore(Generic[R]):
     def _flushed(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and isinstance(error := task.exception(), StoreError):
             self._failure = error
-        if self._buffer and self._timer is None:  # they were due while the part before them was being written
+        if self._buffer and self._timer is None:  # became due while the previous part was being written
             self._begin_flush()
 
     async def flush(self) -> None:
         """Write everything put so far. Raises StoreError."""
         while self._flushing is not None and not self._flushing.done():
             await asyncio.shield(self._flushing)
-        await asyncio.shield(self._begin_flush())  # a caller that is cancelled takes no rows with it
+        await asyncio.shield(self._begin_flush())  # a cancelled caller must not cancel the writing
 
     async def _flush(self) -> None:
         if self._timer is not None:
@@ -245,13 +245,13 @@ class PartStore(Generic[R]):
         return self._place.write(name, table, self._kind.row_group)
 
     async def close(self) -> None:
-        """Write what is left. Raises StoreError if a part could not be written."""
+        """Write everything put so far. Raises StoreError if any part could not be written."""
         await self.flush()
         if self._failure is not None:
             raise self._failure
 
     async def _rows(self, group: Group) -> list[R]:
-        """The rows of one group, from the cache or read once however many want them."""
+        """The rows of one group, from the cache, or read once for all that wait for them."""
         rows = self._groups.get(group)
         if rows is not None:
             self._groups.move_to_end(group)
@@ -279,7 +279,7 @@ class PartStore(Generic[R]):
 
 
 def _listed(column: pa.ChunkedArray) -> list[Any]:
-    """The values, times as integers of their unit: by way of numpy, which takes a fraction of pyarrow's time."""
+    """The values; times are integers in their unit. Converts through numpy, in a fraction of pyarrow's time."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
     elif pa.types.is_fixed_size_binary(column.type):
@@ -287,28 +287,28 @@ def _listed(column: pa.ChunkedArray) -> list[Any]:
     elif pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_nested(column.type) or (pa.types.is_primitive(column.type) and column.null_count):
-        values: list[Any] = column.to_pylist()  # numpy has neither lists nor an integer for null
+        values: list[Any] = column.to_pylist()  # numpy has no nested values and no null integers
     else:
         values = column.to_numpy().tolist()
     return values
 
 
 def stamped(schema: pa.Schema, replaces: Sequence[str] = ()) -> pa.Schema:
-    """`schema` with this version, and the parts that a part of it replaces, in its metadata."""
+    """`schema` with the schema version, and the names of the parts that the new one `replaces`, in its metadata."""
     return schema.with_metadata(
         {_VERSION_KEY: str(SCHEMA_VERSION).encode(), _REPLACES_KEY: msgspec.json.encode(list(replaces))}
     )
 
 
 def live_parts(place: Place) -> list[str]:
-    """Names of the parts at `place` that no other part replaces, oldest first. Raises StoreError for a newer schema."""
+    """Names of the parts at `place` that no other part replaces, oldest first. Raises StoreError for newer schemas."""
     names = place.files()
     replaced: set[str] = set()
     for name in names:
         metadata = place.open(name).schema_arrow.metadata or {}
         if not 1 <= version_of(metadata) <= SCHEMA_VERSION:
             raise StoreError(
-                f"{place.uri}/{name}: has schema version {version_of(metadata) or 'none'}, this adjudge reads up to "
+                f"{place.uri}/{name}: schema version {version_of(metadata) or 'missing'}, and this adjudge reads up to "
                 f"{SCHEMA_VERSION}; use the adjudge that wrote it, or another --store"
             )
         replaced.update(msgspec.json.decode(metadata.get(_REPLACES_KEY, b"[]"), type=list[str]))
@@ -316,13 +316,13 @@ def live_parts(place: Place) -> list[str]:
 
 
 def version_of(metadata: Mapping[bytes, bytes]) -> int:
-    """The schema version in a part's metadata; 0 for none."""
-    said = metadata.get(_VERSION_KEY, b"").decode()
-    return int(said) if said.isdecimal() else 0
+    """The schema version in a part's metadata; 0 if it is missing or not a number."""
+    version = metadata.get(_VERSION_KEY, b"").decode()
+    return int(version) if version.isdecimal() else 0
 
 
 def current(table: pa.Table, kind: TableKind[Any]) -> pa.Table:
-    """Rows of any version that can be read, in this version's columns: what an older one had not is null."""
+    """Rows of any supported version in this version's columns; columns that an older version lacks are null."""
     columns = [
         table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
         for field in kind.schema

@@ -24,7 +24,7 @@ class Place(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, uri: str) -> "Place":
-        """The place that `uri` names: a local path, or scheme://... . Raises StoreError if it names none."""
+        """The place that `uri` names: a local path, or scheme://... . Raises StoreError if it is unusable."""
         try:
             if "://" in uri:
                 filesystem, path = fs.FileSystem.from_uri(uri)
@@ -40,15 +40,15 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def is_local(self) -> bool:
-        """Whether its files are this machine's, as far as can be told."""
+        """Whether it is on the local filesystem (which may be a network mount)."""
         return isinstance(self.filesystem, fs.LocalFileSystem)
 
     def is_folder(self) -> bool:
-        """Whether there is a folder here. Raises StoreError if that cannot be told."""
+        """Whether there is a folder here. Raises StoreError if the filesystem fails."""
         try:
             return bool(self.filesystem.get_file_info(self.path).type == fs.FileType.Directory)
         except OSError as error:
-            raise StoreError(f"{self.uri}: cannot be looked at: {error}") from error
+            raise StoreError(f"{self.uri}: cannot be inspected: {error}") from error
 
     def files(self) -> list[str]:
         """Names of the Parquet files here, sorted; empty if the folder does not exist."""
@@ -61,18 +61,18 @@ class Place(msgspec.Struct, frozen=True):
         )
 
     def size(self, name: str) -> int:
-        """Bytes of the file `name`."""
+        """The size of the file `name` in bytes."""
         return int(self.filesystem.get_file_info(f"{self.path}/{name}").size)
 
     def open(self, name: str) -> pq.ParquetFile:
-        """The Parquet file `name`, its footer read. Raises StoreError if it cannot be."""
+        """The Parquet file `name`, with its footer read. Raises StoreError if it cannot be read."""
         try:
             return pq.ParquetFile(self.filesystem.open_input_file(f"{self.path}/{name}"))
         except (OSError, pa.ArrowException) as error:
             raise StoreError(f"{self.uri}/{name}: cannot be read: {error}") from error
 
     def write(self, name: str, table: pa.Table, row_group: int) -> int:
-        """Write `table` whole under `name`: renamed into place locally, one upload on object storage. Its bytes."""
+        """Write `table` under `name`, atomically: a rename locally, one upload on object storage. Returns its bytes."""
         target = f"{self.path}/{name}"
         written = f"{self.path}/.{name}.tmp" if self.is_local else target
         try:
@@ -87,7 +87,7 @@ class Place(msgspec.Struct, frozen=True):
             raise StoreError(f"{self.uri}/{name}: cannot be written: {error}") from error
 
     def delete(self, name: str) -> None:
-        """Delete the file `name`; one that is gone already is fine."""
+        """Delete the file `name`; a missing file is fine."""
         try:
             self.filesystem.delete_file(f"{self.path}/{name}")
         except FileNotFoundError:

@@ -40,7 +40,7 @@ _NO_KEY = bytes(16)
 
 
 class ScorecardStore(Table[ScorecardRow]):
-    """The scorecards of one run, written as they come; nothing is looked up here while a run goes on."""
+    """The scorecards of one run, written as they arrive. Nothing is looked up by key here."""
 
     def __init__(self, place: Place, run: str, flush_seconds: float = FLUSH_SECONDS) -> None:
         self.run = run
@@ -70,7 +70,7 @@ class ScorecardStore(Table[ScorecardRow]):
 
 
 def score_table(place: Place, run: str) -> pa.Table:
-    """The score rows of `run`: one a metric, columns SCORE_COLUMNS, sorted by all of them but the last three."""
+    """The score rows of `run`: one per card and metric, columns SCORE_COLUMNS, sorted by all but the last three."""
     names = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics"]
     tables = [
         _flat(table.filter(pc.equal(pc.cast(table["run"], pa.string()), run)))

@@ -11,14 +11,14 @@ __all__ = ["Table", "answering"]
 
 
 def answering(retry_unscored: bool) -> Callable[[str | None], bool]:
-    """Whether a row with a reason answers: with `retry_unscored` only without one, else unless it is transient."""
+    """Whether a row with a reason answers: with `retry_unscored` only scored ones, else all but transient failures."""
     return (lambda reason: reason is None) if retry_unscored else (lambda reason: reason not in TRANSIENT)
 
 
 class Table(Generic[R]):
     """The base of the stores of judgments, pages and scorecards.
 
-    Use from one event loop; call `open` before looking up, and `close` at the end. Subclasses say what a row holds.
+    Use from one event loop; call `open` before the first look-up, and `close` at the end.
     """
 
     def __init__(self, parts: PartStore[R]) -> None:

@@ -1,7 +1,7 @@
-"""Housekeeping: what a store holds, many small parts made few, old rows left out.
+"""Housekeeping: list what a store holds, merge small parts, drop old rows.
 
-A rewritten part names the parts that it replaces; those are hidden from then on and deleted a day later, so that
-whoever still reads them can finish. Nothing is ever edited in place.
+A rewritten part names the parts that it replaces. Those are ignored from then on and deleted a day later, so that
+processes that still read them can finish. Nothing is ever edited in place.
 """
 
 import secrets
@@ -35,11 +35,11 @@ Kept = Callable[[pa.Table], pa.Table]
 
 
 class TableContent(msgspec.Struct, frozen=True, kw_only=True):
-    """One table of a store: parts and rows that count, bytes on disk of all its files, and rows by kind.
+    """One table of a store: live parts and their rows, bytes on disk of all its files, and rows by kind.
 
     `kinds` counts judgments by judge, pages by source, scorecards by run; `reasons` counts rows without an answer.
-    `oldest` and `newest` say when rows were written, in seconds since the epoch, UTC; None without rows that carry a
-    time. `versions` counts parts by schema version, `tokens` those of judgments.
+    `oldest` and `newest` are when rows were written, in seconds since the epoch, UTC; None if no row has a time.
+    `versions` counts parts by schema version, `tokens` sums the tokens of judgments by kind.
     """
 
     table: str
@@ -71,10 +71,12 @@ _KIND = {JUDGMENTS.name: "judge", PAGES.name: "source", SCORECARDS.name: "run"}
 
 
 def existing(uri: str) -> Place:
-    """The store at `uri`, whatever it holds. Raises UsageError if there is none, and StoreError."""
+    """The store at `uri`. Raises UsageError if there is no store, and StoreError if it cannot be read."""
     place = Place.of(uri)
     if not any((place / kind.name).is_folder() for kind in TABLES):
-        raise UsageError(f"store: {uri} is no store; name the folder or URI that store: of a run names")
+        raise UsageError(
+            f"store: no store at {uri}; pass the path or URI in `store:` of a run's configuration"
+        )
     return place
 
 
@@ -116,18 +118,18 @@ def _counts(column: pa.ChunkedArray) -> dict[str, int]:
 
 
 def compact(place: Place) -> list[Rewritten]:
-    """Merge small parts, and drop rows that a later reader would never be given. Raises StoreError.
+    """Merge small parts, and drop rows that no reader would ever get. Raises StoreError.
 
-    Of equal keys the row that answers is kept (the earliest that is no transient failure), of keys with failures
-    only the last one. Parts of an older schema come to this version's. Parts replaced more than a day ago are deleted.
+    Of rows with the same key, the earliest that is not a transient failure is kept, or the last if all are. Parts of
+    an older schema are rewritten in the current one. Parts replaced more than a day ago are deleted.
     """
     return [_rewrite(place / kind.name, kind, _winners, small_only=True) for kind in TABLES]
 
 
 def prune(place: Place, *, days: float | None = None, judge: str | None = None) -> list[Rewritten]:
-    """Leave out rows written more than `days` ago; of `judge`, only judgments with that fingerprint.
+    """Drop rows written more than `days` ago; with `judge`, drop only judgments with that fingerprint.
 
-    A row without a time (a snapshot's page) is not old. Raises StoreError.
+    A row without a time (a page of a snapshot) never counts as old. Raises StoreError.
     """
     oldest = None if days is None else (time.time() - days * 86_400) * 1e6
 
@@ -186,7 +188,7 @@ def _batches(folder: Place, names: list[str]) -> Iterator[list[str]]:
 
 
 def _delete_replaced(folder: Place, live: list[str]) -> int:
-    """Delete parts that were replaced more than a day ago, by the time in the newest part's name."""
+    """Delete replaced parts, if the newest rewritten part is more than a day old by its name."""
     rewritten = [int(name.split("-")[0]) for name in live if name.endswith("-rewritten.parquet")]
     if not rewritten or time.time_ns() - max(rewritten) < KEPT_SECONDS * 1_000_000_000:
         return 0
@@ -197,7 +199,7 @@ def _delete_replaced(folder: Place, live: list[str]) -> int:
 
 
 def _winners(table: pa.Table) -> pa.Table:
-    """The rows of `table` that can be asked for; every row of a table without keys."""
+    """The rows of `table` that a look-up can return; every row of a table without keys."""
     if "run" in table.column_names or len(table) == 0:
         return table
     reasons = pc.cast(table["reason"], pa.string())

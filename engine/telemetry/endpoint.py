@@ -1,6 +1,6 @@
-"""The numbers of a run over HTTP while it lasts, where the environment variable ADJUDGE_METRICS says: HOST:PORT.
+"""The metrics of a run over HTTP while it lasts, at HOST:PORT from the environment variable ADJUDGE_METRICS.
 
-A cluster's workers send theirs to the driver: there is this one page for all of them.
+The workers of a cluster send theirs to the driver, so one page covers all of them.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Metrics as values: sent between processes, added up, and printed in Prometheus' text format."""
+"""Metrics as values that are sent between processes, added up, and printed in Prometheus' text format."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4"
 
 
 class Family(msgspec.Struct, frozen=True, array_like=True):
-    """One metric as it stands: samples are (name, labels, value). It can be sent, and added to others of its name."""
+    """The current state of one metric; samples are (name, labels, value). Families of one name can be added."""
 
     name: str
     kind: str
@@ -22,7 +22,7 @@ class Family(msgspec.Struct, frozen=True, array_like=True):
 
 
 def added(families: Iterable[Family]) -> list[Family]:
-    """`families`, those of one name, from whatever processes, added up."""
+    """`families` of any processes, with those of the same name added up."""
     heads: dict[str, Family] = {}
     values: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = defaultdict(dict)
     for family in families:
@@ -52,7 +52,7 @@ class _Page:
         self._families = families
 
     def collect(self) -> Iterable[Metric]:
-        """As a collector of prometheus_client."""
+        """The metrics, as prometheus_client expects of a collector."""
         for family in added(self._families):
             metric = Metric(family.name, family.help, family.kind)
             for sample, labels, value in family.samples:

@@ -1,7 +1,7 @@
-"""What is logged, on stderr: warnings as lines for people, or every event as a JSON line where ADJUDGE_LOG=json.
+"""The log on stderr: warnings as readable lines or, with ADJUDGE_LOG=json, every event as a JSON line.
 
-An event says what it is about (run, shard: the task; case: system, task, sample, repeat). Neither answers nor texts of
-reports and pages are ever in one, and the values of variables that hold secrets are left out of every line.
+An event says what it is about (run; shard: the task; case: system, task, sample, repeat). It never contains answers or
+the text of reports and pages. The values of environment variables that hold secrets are masked in every line.
 """
 
 import logging
@@ -20,15 +20,15 @@ __all__ = ["FORM", "about", "begin", "case_name", "current", "event", "form", "i
 
 FORM = "ADJUDGE_LOG"
 _SECRET = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-_SHORTEST_SECRET = 6  # characters: what is shorter would be struck out of innocent words
+_SHORTEST_SECRET = 6  # characters: a shorter value would be masked inside ordinary words too
 _about: ContextVar[dict[str, str]] = ContextVar("adjudge_about")
 
 
 def form() -> str:
-    """The form asked for: `human` or `json`. Raises ConfigError."""
+    """The configured form of the log: `human` or `json`. Raises ConfigError."""
     asked = os.environ.get(FORM, "").strip() or "human"
     if asked not in ("human", "json"):
-        raise ConfigError(f"{FORM}: {asked!r} is no form of log; write human or json")
+        raise ConfigError(f"{FORM}: {asked!r} is not a form of log; write human or json")
     return asked
 
 
@@ -44,19 +44,19 @@ def begin(form: str) -> None:
 
 
 def is_json() -> bool:
-    """Whether this process logs JSON lines: then nothing else may go to stderr."""
+    """Whether this process logs JSON lines; if so, nothing else may go to stderr."""
     handlers = logging.getLogger("adjudge").handlers
     return any(isinstance(handler.formatter, _Json) for handler in handlers)
 
 
 def current() -> dict[str, str]:
-    """What events are about here."""
+    """What events in the current context are about."""
     return _about.get({})
 
 
 @contextmanager
 def about(**what: str) -> Iterator[None]:
-    """Inside the block, and in tasks begun there, every event is about `what` too."""
+    """Add `what` to every event logged inside the block and in tasks started there."""
     token = _about.set({**current(), **what})
     try:
         yield
@@ -67,12 +67,12 @@ def about(**what: str) -> Iterator[None]:
 def event(logger: logging.Logger, name: str, level: int = logging.INFO, **fields: object) -> None:
     """Log what happened under `name`, with `fields` of plain values."""
     if logger.isEnabledFor(level):
-        said = " ".join(f"{key}={value}" for key, value in fields.items())
-        logger.log(level, "%s %s", name, said, extra={"event": name, "fields": fields})
+        text = " ".join(f"{key}={value}" for key, value in fields.items())
+        logger.log(level, "%s %s", name, text, extra={"event": name, "fields": fields})
 
 
 def case_name(system: str, task_id: str, sample: int, repeat: int) -> str:
-    """A case in one word: SYSTEM/TASK/SAMPLE/REPEAT."""
+    """The name of a case: SYSTEM/TASK/SAMPLE/REPEAT."""
     return f"{system}/{task_id}/{sample}/{repeat}"
 
 

@@ -1,7 +1,7 @@
-"""What a run or a server tells Prometheus, and how the numbers of many processes become one page.
+"""The metrics of a run or a server for Prometheus.
 
 Labels come from closed lists or from the configuration (types of questions, judges, protocols, reasons, tables, live
-replicas), never from a report, a page or a request: the number of series is bounded.
+replicas), never from a report, a page or a request, so the number of series is bounded.
 """
 
 from collections import Counter as Tally
@@ -27,14 +27,14 @@ SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 
 @runtime_checkable
 class _Balanced(Protocol):
-    """A judge of several replicas."""
+    """A judge with several replicas."""
 
     @property
     def loads(self) -> Mapping[str, int]: ...
 
 
 class Metrics:
-    """The numbers of one process."""
+    """The metrics of one process."""
 
     def __init__(self) -> None:
         self.registry = own = CollectorRegistry()
@@ -76,13 +76,15 @@ class Metrics:
         self._at_work = Gauge("adjudge_scorecards_in_flight", "Cases at work under a protocol", registry=own)
         self._lost = Counter("adjudge_workers_lost", "Workers that died or hung", ["kind"], registry=own)
         self._workers = Gauge("adjudge_workers", "Workers that are open", ["kind"], registry=own)
-        self._question = cache(self._questions.labels)  # half of what counting costs is finding the series
+        self._question = cache(
+            self._questions.labels
+        )  # looking up the series is half of the cost of counting
         self._of_judge = cache(self._judges_own)
         self._watched = _Watched()
         own.register(self._watched)
 
     def answered(self, judgment: Judgment[Any], waited: float) -> None:
-        """Count a judgment that came after `waited` seconds from its judge, all told."""
+        """Count a judgment that its judge returned after `waited` seconds in all."""
         usage = judgment.usage
         self._question(judgment.question, judgment.judge, judgment.status, judgment.reason or "").inc()
         seconds, queue, computed, cached, generated = self._of_judge(judgment.judge)
@@ -102,16 +104,16 @@ class Metrics:
         )
 
     def fetched(self, page: Page) -> None:
-        """Count a page that the fetcher gave."""
+        """Count a page from the fetcher."""
         self._pages.labels(page.reason or page.status).inc()
         self._page_bytes.inc(page.size)
 
     def stored(self, table: str, rows: int = 1) -> None:
-        """Count what the store had."""
+        """Count `rows` that the store answered from `table`."""
         self._watched.hits[table] += rows
 
     def planned(self, scorecards: int) -> None:
-        """Say how many scorecards there will be."""
+        """Set how many scorecards there will be."""
         self._planned.set(scorecards)
 
     def scored(self, card: Scorecard) -> None:
@@ -123,7 +125,7 @@ class Metrics:
         self._at_work.inc(by)
 
     def workers(self, kind: str, count: int) -> None:
-        """Say how many workers are open."""
+        """Set how many workers of `kind` are open."""
         self._workers.labels(kind).set(count)
 
     def lost(self, kind: str) -> None:
@@ -140,7 +142,7 @@ class Metrics:
             self._watched.routers.append(judge)
 
     def families(self) -> list[Family]:
-        """All of it, as it stands."""
+        """All metrics as they are now."""
         return [
             Family(
                 metric.name,
@@ -157,7 +159,7 @@ class Metrics:
 
 
 class _Watched:
-    """Numbers that others keep, and store hits, of which there are too many for a lock each."""
+    """Numbers kept by tables and routers, and store hits, which are too many to take a lock for each."""
 
     def __init__(self) -> None:
         self.hits: Tally[str] = Tally()
@@ -165,7 +167,7 @@ class _Watched:
         self.routers: list[_Balanced] = []
 
     def collect(self) -> Iterable[Metric]:
-        """As a collector of prometheus_client."""
+        """The metrics, as prometheus_client expects of a collector."""
         built = InfoMetricFamily("adjudge_build", "Which adjudge this is", {"version": version("adjudge")})
         rows = CounterMetricFamily("adjudge_store_rows", "Rows written to the store", labels=["table"])
         size = CounterMetricFamily("adjudge_store_bytes", "Bytes written to the store", labels=["table"])
