@@ -9,7 +9,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run one command and exit with its code (contract.md, Command line)."""
+    """Run one command and exit with its code."""
     minded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if minded:
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))

@@ -120,8 +120,8 @@ def test_text_log_holds_warnings_only_and_no_secrets(monkeypatch, capsys):
     begin("human")
     logger = logging.getLogger("adjudge.made")
     event(logger, "run started", scorecards=3)
-    logger.warning("the token %s is no good", SECRET)
-    assert capsys.readouterr().err == "adjudge: warning: the token *** is no good\n"
+    logger.warning("the token %s is invalid", SECRET)
+    assert capsys.readouterr().err == "adjudge: warning: the token *** is invalid\n"
 
 
 def test_log_context_ends_with_its_block(capsys):

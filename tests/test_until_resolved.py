@@ -24,7 +24,7 @@ WORDS = [
     "saddle",
     "tunnel",
 ]
-FILLER = "Nothing else was found in the sources at hand. " * 20
+FILLER = "Nothing else was found in the sources given. " * 20
 
 
 def unequal(folder: Path, shares: dict[str, float], tasks: int = 60, **settings: object) -> Path:

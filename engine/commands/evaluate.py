@@ -104,7 +104,7 @@ def _terminable() -> Iterator[None]:
 async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> RunResult:
     """Evaluate what `config` names, and write its run folder.
 
-    `on_start` is told how many scorecards there will be and gives a function that is called with each. Whatever ends
+    `on_start` gets the number of scorecards to come, and returns a function that is called with each. Whatever ends
     the run early, all that was answered until then is in the store, and the same call goes on from there. Raises
     UsageError, StoreError and the judge's own engine-fatal errors.
     """

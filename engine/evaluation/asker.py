@@ -45,7 +45,7 @@ class Asker:
         self._static: dict[tuple[type, str, int, tuple[float, ...]], bytes] = {}
 
     def key(self, question: Question[A], repeat: int) -> bytes:
-        """The 16-byte key of `question`: equal keys are the same question to the same judge (design.md, records)."""
+        """The 16-byte key of `question`: equal keys are the same question to the same judge."""
         static = self._static_part(question)
         parts = (static, question.context.digest, repeat.to_bytes(4, "big"), question.identity())
         return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
@@ -95,7 +95,7 @@ class Asker:
         priority: int = 0,
         each: Callable[[Judgment[A]], None] = lambda judgment: None,
     ) -> list[Judgment[A]]:
-        """What `ask` gives for `questions`, asked all at once, in order; `each` is told of every one as it comes."""
+        """What `ask` gives for `questions`, asked all at once, in order; `each` is called with every one as it comes."""
         keys = [self.key(question, repeat) for question in questions]
         known = self.store.at_hand(keys, questions)
         stored = [judgment for judgment in known if judgment is not None]
@@ -123,7 +123,7 @@ class Asker:
         self, question: Question[A], key: bytes, repeat: int, priority: int, deadline: float | None
     ) -> Judgment[A]:
         """What the store has elsewhere, or else the judge says, before the deadline."""
-        # Not the deadline: whoever else waits for the same key may have more time, or all the time there is.
+        # Not the deadline: others who wait for the same key may have more time, or no deadline at all.
         asked = Asked(key=key, repeat=repeat, priority=priority)
         if deadline is None:
             return await self._get_or_answer(question, asked)
