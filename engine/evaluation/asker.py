@@ -95,7 +95,7 @@ class Asker:
         priority: int = 0,
         each: Callable[[Judgment[A]], None] = lambda judgment: None,
     ) -> list[Judgment[A]]:
-        """What `ask` gives for `questions`, asked all at once, in order; `each` is called with every one as it comes."""
+        """What `ask` gives for `questions`, asked all at once, in order; `each` is called with each as it comes."""
         keys = [self.key(question, repeat) for question in questions]
         known = self.store.at_hand(keys, questions)
         stored = [judgment for judgment in known if judgment is not None]
