@@ -425,7 +425,7 @@ def test_resamples_that_miss_a_system_are_counted_and_left_out() -> None:
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
-        ([1.0, 2.0], {}, "1 dimensions where 2"),
+        ([1.0, 2.0], {}, "1 dimensions, expected 2"),
         (np.empty((0, 4)), {}, "no systems"),
         ([["a", "b"]], {}, "not an array of numbers"),
         ([[1.0, np.inf]], {}, "infinite"),

@@ -297,7 +297,8 @@ async def test_search_continues_where_it_stopped(run, monkeypatch, where, words)
     assert len(wanted) > 3 and got[: len(wanted)] == wanted and len(set(got)) == len(got)
 
 
-async def test_absent_words_are_not_found(run):
+async def test_absent_words_are_not_found(run, monkeypatch):
+    monkeypatch.setattr(search, "SECONDS", 60.0)
     async with viewing(run) as reader:
         for where in ("statements", "answers", "pages", "reports", "tasks"):
             page = await reader.page(address("search", where=where, q="zyzzyva"))
