@@ -30,7 +30,7 @@ def numpy_bootstrap(scores: NDArray[np.float64], resamples: int, seed: int) -> S
 
 
 def resampled_means(scores: NDArray[np.float64], resamples: int, seed: int) -> Singles:
-    """[S, B]"""
+    """Means of the drawn tasks, float32[S, B]."""
     systems, tasks = scores.shape
     generator = np.random.default_rng(seed)
     scored = ~np.isnan(scores)
