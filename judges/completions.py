@@ -11,20 +11,31 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from adjudge.judges.judgment import Usage
+from adjudge.judges.judgment import MOST_TOKENS, Usage
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.render import Message, Part, content_parts, messages
-from adjudge.judges.schema import Schema, max_tokens, schema_of
+from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
+from adjudge.judges.text import Redaction
 from adjudge.prompts import PromptBook
 
-__all__ = ["BrokenReply", "Completion", "Form", "Requests", "complaint", "completion", "retry_after"]
+__all__ = [
+    "BrokenReply",
+    "Completion",
+    "Form",
+    "Model",
+    "Requests",
+    "complaint",
+    "completion",
+    "models",
+    "retry_after",
+]
 
 A = TypeVar("A", bound=Answer)
+T = TypeVar("T")
 
 COMPLAINT_CHARS = 2_000
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
-_MAX_TOKENS_COUNTED = 2**30 - 1  # two of them added are still 32 bits
 
 
 class BrokenReply(ValueError):
@@ -34,12 +45,13 @@ class BrokenReply(ValueError):
 class Form(msgspec.Struct):
     """What all questions with one answer schema share: the schema, encoded once, and its tokens.
 
+    `budgets` are `max_tokens` of a request, and of the one that follows if its reply is cut off.
     `constrained` turns False for good when the server refuses to constrain this schema.
     """
 
     schema: Schema
     response_format: msgspec.Raw
-    max_tokens: int
+    budgets: tuple[int, int]
     constrained: bool = True
 
 
@@ -61,7 +73,10 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class Requests:
-    """Writes the requests of one judge. `thinking_tokens` come on top of what an answer may take."""
+    """Writes the requests of one judge. `thinking_tokens` come on top of what an answer may take.
+
+    After a cut an answer gets what no valid one exceeds, and thinking gets double.
+    """
 
     def __init__(
         self, book: PromptBook, secret: bytes, *, model: str, temperature: float, thinking_tokens: int
@@ -79,18 +94,20 @@ class Requests:
         form = self._forms.get(key)
         if form is None:
             schema = schema_of(question, analysis=not self._thinking_tokens)
-            described = {
-                "name": _NAME.sub("_", question.answer.__name__)[:64],
-                "schema": schema,
-                "strict": True,
-            }
-            encoded = msgspec.json.encode({"type": "json_schema", "json_schema": described})
-            form = Form(schema, msgspec.Raw(encoded), max_tokens(schema) + self._thinking_tokens)
+            thinking = self._thinking_tokens
+            budgets = (max_tokens(schema) + thinking, most_tokens(schema) + 2 * thinking)
+            form = Form(schema, _response_format(question.answer.__name__, schema), budgets)
             self._forms[key] = form
         return form
 
-    def body(self, question: Question[A], form: Form, seed: int, constrained: bool) -> bytes:
-        """The JSON body that asks `question`, with or without its schema as a constraint."""
+    def tried(self, question: Question[A], wanted: Schema) -> Form:
+        """The form of `question`, but constrained to `wanted`, of which its prompt does not speak."""
+        form = self.form(question)
+        constraint = _response_format(question.answer.__name__, wanted)
+        return Form(form.schema, constraint, form.budgets)
+
+    def body(self, question: Question[A], form: Form, seed: int, budget: int, constrained: bool) -> bytes:
+        """The JSON body that asks `question` within `budget` tokens, with or without its schema as a constraint."""
         system, user = messages(question, self._book, form.schema, self._secret)
         content: str | list[Part] = user["content"]
         if question.context.media:
@@ -99,7 +116,7 @@ class Requests:
             _Request(
                 self._model,
                 (system, _UserMessage(content)),
-                form.max_tokens,
+                budget,
                 self._temperature,
                 seed,
                 form.response_format if constrained else UNSET,
@@ -107,12 +124,19 @@ class Requests:
         )
 
 
-Count = Annotated[int, Meta(ge=0, le=_MAX_TOKENS_COUNTED)]
+def _response_format(name: str, schema: Schema) -> msgspec.Raw:
+    described = {"name": _NAME.sub("_", name)[:64], "schema": schema, "strict": True}
+    return msgspec.Raw(msgspec.json.encode({"type": "json_schema", "json_schema": described}))
+
+
+_NOTHING = msgspec.Raw(b"null")
 
 
 class _Message(msgspec.Struct):
     content: str | None = None
     refusal: str | None = None
+    reasoning: msgspec.Raw = _NOTHING
+    reasoning_content: msgspec.Raw = _NOTHING
 
 
 class _Choice(msgspec.Struct):
@@ -121,34 +145,43 @@ class _Choice(msgspec.Struct):
 
 
 class _PromptDetails(msgspec.Struct):
-    cached_tokens: Count | None = None
+    cached_tokens: msgspec.Raw = _NOTHING
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: Count = 0
-    completion_tokens: Count | None = None
-    prompt_tokens_details: _PromptDetails | None = None
+    prompt_tokens: msgspec.Raw = _NOTHING
+    completion_tokens: msgspec.Raw = _NOTHING
+    prompt_tokens_details: msgspec.Raw = _NOTHING
 
 
 class _Completion(msgspec.Struct):
     choices: Annotated[list[_Choice], Meta(min_length=1)]
-    usage: _Usage | None = None
+    model: msgspec.Raw = _NOTHING
+    usage: msgspec.Raw = _NOTHING
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """The first choice of a chat completion; what the server parsed apart as reasoning is left out."""
+    """The first choice of a chat completion. `reasoned`: the server parsed reasoning apart, which is left out.
+
+    `model` is what answered, by the server's own word; empty if it does not say.
+    """
 
     text: str | None
     finish_reason: str
     refusal: str | None
     usage: Usage
+    reasoned: bool = False
+    model: str = ""
 
 
 _DECODER = msgspec.json.Decoder(_Completion)
 
 
 def completion(body: bytes | None) -> Completion:
-    """The chat completion in `body` (None: too large to be read). Raises BrokenReply for anything else."""
+    """The chat completion in `body` (None: too large to be read). Raises BrokenReply for anything else.
+
+    What is not needed for the answer never breaks it: a strange number of tokens is bounded, or 0.
+    """
     if body is None:
         raise BrokenReply("too large")
     try:
@@ -158,14 +191,62 @@ def completion(body: bytes | None) -> Completion:
     except (UnicodeDecodeError, RecursionError) as error:
         raise BrokenReply(f"not JSON text: {type(error).__name__}") from error
     choice = reply.choices[0]
-    usage = reply.usage or _Usage()
-    details = usage.prompt_tokens_details or _PromptDetails()
+    message = choice.message
     return Completion(
-        choice.message.content,
+        message.content,
         (choice.finish_reason or "")[:40],
-        choice.message.refusal,
-        Usage(usage.prompt_tokens, details.cached_tokens or 0, usage.completion_tokens or 0),
+        message.refusal,
+        _usage(reply.usage),
+        any((_lenient(raw, str) or "").strip() for raw in (message.reasoning, message.reasoning_content)),
+        (_lenient(reply.model, str) or "")[:200],
     )
+
+
+def _usage(raw: msgspec.Raw) -> Usage:
+    usage = _lenient(raw, _Usage) or _Usage()
+    details = _lenient(usage.prompt_tokens_details, _PromptDetails) or _PromptDetails()
+    return Usage(_count(usage.prompt_tokens), _count(details.cached_tokens), _count(usage.completion_tokens))
+
+
+def _count(raw: msgspec.Raw) -> int:
+    return min(MOST_TOKENS, max(0, _lenient(raw, int) or 0))
+
+
+def _lenient(raw: msgspec.Raw, kind: type[T]) -> T | None:
+    """`raw` as `kind`, or None."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+class Model(msgspec.Struct, frozen=True):
+    """One entry of a server's list of models: `window` is the most tokens of prompt and answer, None if not said."""
+
+    name: str
+    window: int | None
+
+
+class _Listed(msgspec.Struct):
+    id: str
+    max_model_len: msgspec.Raw = _NOTHING
+    context_length: msgspec.Raw = _NOTHING
+    context_window: msgspec.Raw = _NOTHING
+
+
+class _Models(msgspec.Struct):
+    data: list[_Listed]
+
+
+def models(body: bytes | None) -> list[Model]:
+    """A server's list of models; empty for anything else."""
+    found = None if body is None else _lenient(msgspec.Raw(body), _Models)
+    return [] if found is None else [Model(one.id, _window(one)) for one in found.data]
+
+
+def _window(listed: _Listed) -> int | None:
+    said = (_count(raw) for raw in (listed.max_model_len, listed.context_length, listed.context_window))
+    return next((count for count in said if count), None)
 
 
 class _Error(msgspec.Struct):
@@ -182,8 +263,8 @@ class _Complaint(_Error):
 _COMPLAINT = msgspec.json.Decoder(_Complaint)
 
 
-def complaint(body: bytes) -> str:
-    """The error message of a failed reply, at most 2,000 characters.
+def complaint(body: bytes, redacted: Redaction) -> str:
+    """The error message of a failed reply, redacted, at most 2,000 characters.
 
     Only the server's own message where it can be found: the rest of such a body may repeat the request.
     """
@@ -193,9 +274,9 @@ def complaint(body: bytes) -> str:
         found = _Complaint()
     error = found.error or found
     if not error.message:
-        return body[:COMPLAINT_CHARS].decode("utf-8", "replace")
+        return redacted(body.decode("utf-8", "replace"))[:COMPLAINT_CHARS]
     named = [str(part) for part in (error.code, error.param) if part is not None]
-    return " ".join([error.message, *named])[:COMPLAINT_CHARS]
+    return redacted(" ".join([error.message, *named]))[:COMPLAINT_CHARS]
 
 
 def retry_after(value: str | None, now: float) -> float | None:

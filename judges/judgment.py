@@ -5,8 +5,19 @@ from typing import Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from adjudge.judges.question import Answer, Question
+from adjudge.judges.text import storable
 
-__all__ = ["Asked", "Judge", "JudgeIdentity", "JudgeReason", "Judgment", "Reply", "Status", "Usage"]
+__all__ = [
+    "MOST_TOKENS",
+    "Asked",
+    "Judge",
+    "JudgeIdentity",
+    "JudgeReason",
+    "Judgment",
+    "Reply",
+    "Status",
+    "Usage",
+]
 
 Status = Literal["scored", "unscored"]
 
@@ -20,14 +31,17 @@ JudgeReason = Literal[
     "deadline",  # the caller's deadline passed first
     "worker_died",  # the question killed a worker alone, twice
     "context_overflow",  # context and answer do not fit into the judge's window
-    "answer_truncated",  # the reply reached its token limit, twice
+    "answer_truncated",  # the reply reached its token limit, with more tokens too
 ]
 
 A = TypeVar("A", bound=Answer)
 
 
+MOST_TOKENS = 2**31 - 1
+
+
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens, as the server counted them: prompt (cached included), cached, and generated."""
+    """Tokens, as the server counted them: prompt (cached included), cached, and generated; at most 2**31 - 1 each."""
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -35,17 +49,18 @@ class Usage(msgspec.Struct, frozen=True):
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.completion_tokens + other.completion_tokens,
+            min(MOST_TOKENS, self.prompt_tokens + other.prompt_tokens),
+            min(MOST_TOKENS, self.cached_tokens + other.cached_tokens),
+            min(MOST_TOKENS, self.completion_tokens + other.completion_tokens),
         )
 
 
 class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     """A judge's answer to one question: `answer`, or None and a reason.
 
-    `text` is the raw reply (at most 100,000 characters kept); `seconds` runs from sending to the last byte, without
-    queueing.
+    `text` is the raw reply, at most 100,000 characters, or what was said in its place; `finish_reason` is the server's
+    word, and names both `max_tokens` sent if the question was asked again with more. Both are made storable here.
+    `seconds` runs from sending to the last byte, without queueing.
     """
 
     answer: A | None = None
@@ -54,6 +69,10 @@ class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     finish_reason: str = ""
     usage: Usage = Usage()
     seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "text", storable(self.text))
+        msgspec.structs.force_setattr(self, "finish_reason", storable(self.finish_reason))
 
 
 class Judgment(msgspec.Struct, Generic[A], frozen=True, kw_only=True):

@@ -9,12 +9,14 @@ has no answer, the panel has none, for that member's reason: a panel of two is a
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain
 from statistics import fmean, median_low
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from adjudge.judges.judgment import Asked, Judge, JudgeIdentity, Reply, Usage
+from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, schema_of
 
@@ -60,6 +62,11 @@ class PanelJudge:
         text = msgspec.json.encode({"members": said, "agreement": agreement}).decode()
         answer = question.typed(msgspec.convert(raw, question.answer))
         return Reply(answer=answer, text=text, finish_reason="stop", usage=usage, seconds=seconds)
+
+    async def probe(self, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
+        """The verdicts on all members, in their order."""
+        found = await asyncio.gather(*(probe(member, timeout_s) for member in self.members))
+        return tuple(chain.from_iterable(found))
 
     async def close(self) -> None:
         """Close every member."""

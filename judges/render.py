@@ -7,11 +7,11 @@ the context's hash and a secret, are constant for one context, and are removed f
 
 import hashlib
 import os
-import re
 from typing import TypeVar
 
 from adjudge.judges.question import Answer, Context, Media, Question
 from adjudge.judges.schema import Schema, shape
+from adjudge.judges.text import encodable
 from adjudge.prompts import Prompt, PromptBook
 
 __all__ = ["Message", "content_parts", "messages", "secret_from_environment"]
@@ -22,7 +22,6 @@ Message = dict[str, str]
 Part = dict[str, object]
 
 _PREAMBLE = "preamble"
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def secret_from_environment() -> bytes:
@@ -46,7 +45,7 @@ def messages(question: Question[A], book: PromptBook, schema: Schema, secret: by
     parts.append(f"JSON: {shape(schema)}")
     return [
         {"role": "system", "content": preamble.template},
-        {"role": "user", "content": _encodable("\n\n".join(parts))},
+        {"role": "user", "content": encodable("\n\n".join(parts))},
     ]
 
 
@@ -56,14 +55,6 @@ def _fields(question: Question[A], mark: str) -> dict[str, str]:
         name: text if isinstance(getattr(question, name), int | float) else _fenced(name, text, mark)
         for name, text in question.fields().items()
     }
-
-
-def _encodable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _LONE_SURROGATE.sub("\ufffd", text)
-    return text
 
 
 def content_parts(context: Context, text: str) -> list[Part]:

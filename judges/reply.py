@@ -3,11 +3,13 @@
 import re
 from typing import TypeVar
 
+import msgspec
+
 from adjudge.judges.judgment import JudgeReason, Reply, Usage
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import UnparseableReply, decode
 
-__all__ = ["read_reply"]
+__all__ = ["continued", "read_reply", "without_reasoning"]
 
 A = TypeVar("A", bound=Answer)
 
@@ -30,13 +32,13 @@ def read_reply(
 
     `length` is answer_truncated, an abort by the server judge_unavailable, a content filter or a stated refusal
     judge_refused, and anything that does not fit the answer type judge_unparseable. Reasoning in front of the answer is
-    dropped. `seconds` is the request's own duration.
+    dropped; `text` is empty if nothing follows it. `seconds` is the request's own duration.
     """
-    spoken = _without_reasoning(text or "")
+    spoken = without_reasoning(text or "")
     kept = (refusal or spoken)[:MAX_REPLY_CHARS]
 
-    def unscored(reason: JudgeReason) -> Reply[A]:
-        return Reply(reason=reason, text=kept, finish_reason=finish_reason, usage=usage, seconds=seconds)
+    def unscored(reason: JudgeReason, said: str = kept) -> Reply[A]:
+        return Reply(reason=reason, text=said, finish_reason=finish_reason, usage=usage, seconds=seconds)
 
     if finish_reason == "length":
         return unscored("answer_truncated")
@@ -49,19 +51,37 @@ def read_reply(
     try:
         answer = decode(question, spoken)
     except UnparseableReply:
-        return unscored("judge_unparseable")
+        return unscored("judge_unparseable", kept or "(an empty reply)")
     return Reply(answer=answer, text=kept, finish_reason=finish_reason, usage=usage, seconds=seconds)
 
 
-def _without_reasoning(text: str) -> str:
-    """`text` after its reasoning; a reply whose reasoning does not end has no answer.
+def continued(cut: Reply[A], again: Reply[A], budgets: tuple[int, int]) -> Reply[A]:
+    """The reply to a question that was `cut` off and asked `again` with more tokens: `budgets` are both `max_tokens`.
 
-    Templates often open the block in the prompt, so a reply may begin inside it.
+    Where the server takes no more tokens, the first reply stands.
     """
-    begins = text.lstrip()[:10]
-    if begins.startswith("{"):
-        return text
-    end = _REASONING_ENDS.search(text)
-    if end is not None:
-        return text[end.end() :]
-    return "" if begins.startswith("<think") else text
+    refused = again.reason in ("context_overflow", "judge_unsupported")
+    ends = (f"length ({budgets[0]})", f"{'refused' if refused else again.finish_reason} ({budgets[1]})")
+    return msgspec.structs.replace(
+        cut if refused else again, finish_reason=", ".join(ends), usage=cut.usage + again.usage
+    )
+
+
+def without_reasoning(text: str) -> str:
+    """`text` after its reasoning, which the last closing tag ends; reasoning that does not end has no answer.
+
+    Templates often open the block in the prompt, so a reply may begin inside it. A reply that is JSON as a whole has
+    none: a tag in it stands inside a string.
+    """
+    tags = list(_REASONING_ENDS.finditer(text))
+    if not tags:
+        return "" if text.lstrip().startswith("<think") else text
+    return text if _is_json(text) else text[tags[-1].end() :]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False
+    return True

@@ -1,13 +1,13 @@
 """Answer types as JSON schemas for constrained decoding, and replies back into answers.
 
-A reply is accepted if it is, as a whole, JSON of the answer type; inside a ```json fence; or from the first
-brace on. Nothing else is salvaged: keys are not guessed and numbers are not clipped.
+A reply is accepted if it is, as a whole, JSON of the answer type, or if the first brace begins such an object and no
+other object follows that differs. Nothing else is salvaged: keys are not guessed and numbers are not clipped.
 """
 
 import json
 import math
+import re
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar, get_type_hints
@@ -16,7 +16,16 @@ import msgspec
 
 from adjudge.judges.question import Answer, Choice, Question, numbered
 
-__all__ = ["AnswerTypeError", "UnparseableReply", "decode", "json_schema", "max_tokens", "schema_of", "shape"]
+__all__ = [
+    "AnswerTypeError",
+    "UnparseableReply",
+    "decode",
+    "json_schema",
+    "max_tokens",
+    "most_tokens",
+    "schema_of",
+    "shape",
+]
 
 A = TypeVar("A", bound=Answer)
 Schema = dict[str, Any]
@@ -26,6 +35,7 @@ MAX_VALUES = 101
 _STRIP = ("title", "description", "default", "examples", "$defs")
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _FIRST_OBJECT = json.JSONDecoder()
+_BRACE = re.compile(r'\}|\{\s*["}]?')  # an object begins with a quote or ends at once
 
 
 class AnswerTypeError(TypeError):
@@ -177,8 +187,13 @@ def _whole(value: float) -> float:
 
 
 def max_tokens(schema: Schema) -> int:
-    """A bound on the tokens of a valid answer: two per character of free text, one per character of the rest."""
+    """Tokens that suffice for nearly any valid answer: two per character of free text, else one per character."""
     return 16 + _longest(schema)
+
+
+def most_tokens(schema: Schema) -> int:
+    """Tokens that no valid answer exceeds, not even one written in escapes (six characters) and spread over lines."""
+    return 3 * max_tokens(schema)
 
 
 def _longest(node: Schema) -> int:
@@ -228,35 +243,52 @@ def _runs(properties: Schema) -> list[tuple[str, Schema]]:
 
 
 def decode(question: Question[A], text: str) -> A:
-    """The answer in a reply's `text`. Raises UnparseableReply if it does not fit the answer type."""
+    """The answer in a reply's `text`, in linear time.
+
+    Raises UnparseableReply if it does not fit the answer type or is not the only one.
+    """
     text = text.strip()
     try:
         return _typed(question, text)
     except UnparseableReply as error:
-        for embedded in (_in_fence(text), _from_brace(text)):
-            if embedded and embedded != text:
-                with suppress(UnparseableReply):
-                    return _typed(question, embedded)
-        raise error
+        embedded = _only_object(text)
+        if embedded in ("", text):
+            raise error
+        return _typed(question, embedded)
 
 
-def _in_fence(text: str) -> str:
-    """The content of the first fence if it is a JSON fence, else nothing."""
-    _, _, fenced = text.partition("```")
-    kind, _, body = fenced.partition("\n")
-    return body.partition("```")[0].strip() if kind.strip().lower() in ("", "json") else ""
+def _only_object(text: str) -> str:
+    """The JSON object in `text`, the first of several equal ones; nothing if there is none.
+
+    Raises UnparseableReply for objects that differ, for a first brace that begins none, and for braces that do not
+    match: what encloses an object may be what the judge meant.
+    """
+    first, seen, end, depth = "", None, 0, 0
+    while (brace := _BRACE.search(text, end)) is not None:
+        start, end = brace.span()
+        if brace[0] == "}":
+            depth -= 1
+        elif seen is not None and not brace[0].endswith(('"', "}")):
+            depth += 1
+        else:
+            found, after = _object_at(text, start)
+            if depth or (seen is not None and found != seen):
+                raise UnparseableReply("several JSON objects that differ")
+            first, seen, end = first or text[start:after], found, after
+        if depth < 0:
+            break
+    if depth:
+        raise UnparseableReply("braces that do not match")
+    return first
 
 
-def _from_brace(text: str) -> str:
-    """The JSON object at the first brace, or nothing."""
-    start = text.find("{")
-    if start < 0:
-        return ""
+def _object_at(text: str, start: int) -> tuple[str, int]:
+    """The JSON object at `start` in one canonical form, and its end."""
     try:
-        _, end = _FIRST_OBJECT.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return ""
-    return text[start:end]
+        value, end = _FIRST_OBJECT.raw_decode(text, start)
+        return json.dumps(value, sort_keys=True), end
+    except (ValueError, RecursionError) as error:
+        raise UnparseableReply("a brace that begins no JSON object") from error
 
 
 def _typed(question: Question[A], text: str) -> A:

@@ -8,7 +8,7 @@ vLLM's queue is full, or it aborted    judge_unavailable
 sent, and no answer in time            judge_timeout, and aborted
 the caller's deadline                  deadline, wherever the question is by then, and aborted
 refused by vLLM's validation           judge_unsupported, its text what vLLM said
-cut off at its token limit             asked again as it was; answer_truncated if cut off again
+cut off at its token limit             asked again with more tokens; answer_truncated if cut off again
 vLLM cannot start, or its engine died  JudgeError
 =====================================  ===============================================================
 
@@ -24,14 +24,15 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from adjudge.judges.errors import JudgeError
+from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.expected import Labels, distribution, expected_answer, labels_of
 from adjudge.judges.judgment import Asked, JudgeIdentity, Reply, Usage
+from adjudge.judges.probe import PROBE_SECONDS, Probe, Verdict
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import ContextQueue, Turn
 from adjudge.judges.render import messages
-from adjudge.judges.reply import read_reply
-from adjudge.judges.schema import Schema, max_tokens, schema_of
+from adjudge.judges.reply import continued, read_reply
+from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
 from adjudge.judges.vllm_engine import EngineFailure, Generated, Sampling, VLLMEngine
 from adjudge.judges.weights import identity_of
 from adjudge.prompts import PromptBook
@@ -43,6 +44,14 @@ Scoring = Literal["sampled", "expected"]
 
 _BYTES_PER_TOKEN = 4.0  # until the tokenizer has been seen at work
 _ANSWER_SHARE = 0.3  # of the tokens that an answer may take at most
+_TROUBLES: dict[str, tuple[Trouble, str]] = {
+    "deadline": ("unreachable", "its engine does not answer; see its log"),
+    "judge_timeout": ("unreachable", "its engine does not answer; see its log"),
+    "judge_unavailable": ("unreachable", "its engine is full or stopping; try again later"),
+    "answer_truncated": ("cut_off", "use a model whose chat template can switch thinking off"),
+    "context_overflow": ("window_too_small", "raise judge: max_context, or use another model"),
+    "judge_unparseable": ("ignores_schema", "use an engine with structured outputs"),
+}
 _KEYED = ("dtype", "hf_overrides", "kv_cache_dtype", "quantization", "tokenizer")
 
 
@@ -70,11 +79,14 @@ class VLLMConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """What all questions with one answer schema share; `labels` only where expected scores are wanted and possible."""
+    """What all questions with one answer schema share; `labels` only where expected scores are wanted and possible.
+
+    `budgets` are the tokens of an answer, and of the one asked for if it was cut off.
+    """
 
     schema: Schema
     encoded: str
-    max_tokens: int
+    budgets: tuple[int, int]
     labels: Labels | None
 
 
@@ -139,6 +151,20 @@ class VLLMJudge:
                 await (await loading).close()
         self._threads.shutdown(wait=False)
 
+    async def probe(self, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
+        """The verdict on the engine, asked as in the run. Loading it first has no timeout."""
+        try:
+            window = (await self.start()).window
+            deadline = asyncio.get_running_loop().time() + timeout_s
+            reply = await self.answer(Probe.make(), Asked(key=bytes(16), deadline=deadline))
+        except JudgeError as error:
+            return (Verdict(where=self._config.model, trouble=error.trouble, line=str(error)),)
+        if reply.answer is not None:
+            return (Verdict(where=self._config.model, window=window, seconds=reply.seconds),)
+        trouble, fix = _TROUBLES.get(str(reply.reason), ("unusable", "correct judge: model and engine"))
+        line = f"judge: vLLM with {self._config.model}: {reply.reason} on the smallest question; {fix}"
+        return (Verdict(where=self._config.model, trouble=trouble, line=line, window=window),)
+
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """Answer one question. Raises JudgeError only."""
         if question.context.media:
@@ -168,7 +194,7 @@ class VLLMJudge:
         return prompt
 
     async def _answer(self, ask: "_Ask[A]") -> Reply[A]:
-        if len(ask.prompt) + ask.form.max_tokens > ask.engine.window:
+        if len(ask.prompt) + ask.form.budgets[0] > ask.engine.window:
             return Reply(reason="context_overflow", usage=Usage(len(ask.prompt)))
         try:
             async with asyncio.timeout(self._config.timeout_s):
@@ -186,7 +212,7 @@ class VLLMJudge:
         template = self._book.get(question.prompt, question.language).template
         rest = _size(template) + sum(map(_size, question.fields().values()))
         ratio = self._prompt_tokens / self._bytes
-        return round(context * ratio), round(rest * ratio + _ANSWER_SHARE * form.max_tokens) + block
+        return round(context * ratio), round(rest * ratio + _ANSWER_SHARE * form.budgets[0]) + block
 
     def _form(self, question: Question[A]) -> _Form:
         key = (question.answer, question.count, question.options)
@@ -194,7 +220,8 @@ class VLLMJudge:
         if form is None:
             schema = schema_of(question, self.identity.analysis)
             labels = labels_of(schema) if self._config.scoring == "expected" else None
-            form = _Form(schema, msgspec.json.encode(schema).decode(), max_tokens(schema), labels)
+            budgets = (max_tokens(schema), most_tokens(schema))
+            form = _Form(schema, msgspec.json.encode(schema).decode(), budgets, labels)
             self._forms[key] = form
         return form
 
@@ -220,17 +247,22 @@ class _Ask(Generic[A]):
         self._turn = turn
 
     async def sampled(self, temperature: float) -> Reply[A]:
-        """One answer; if it was cut off, the answer to the identical request sent again."""
+        """One answer; if it was cut off, the answer to the same request with more tokens, as the window has them."""
+        budget, more = self.form.budgets
+        reply = await self._sampled(temperature, budget)
+        more = min(more, self.engine.window - len(self.prompt))
+        if reply.reason != "answer_truncated" or more <= budget:
+            return reply
+        again = await self._sampled(temperature, more)
+        return msgspec.structs.replace(continued(reply, again, (budget, more)), usage=self.usage)
+
+    async def _sampled(self, temperature: float, budget: int) -> Reply[A]:
         how = Sampling(
             seed=self._asked.seed,
             temperature=temperature,
-            max_tokens=self.form.max_tokens,
+            max_tokens=budget,
             schema=self.form.encoded,
         )
-        reply = await self._sampled(how)
-        return await self._sampled(how) if reply.reason == "answer_truncated" else reply
-
-    async def _sampled(self, how: Sampling) -> Reply[A]:
         started = time.perf_counter()
         found = await self._send(self.prompt, how)
         seconds = time.perf_counter() - started

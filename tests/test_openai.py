@@ -164,10 +164,10 @@ async def test_retry_after_is_respected() -> None:
 def test_waits_are_capped_and_random() -> None:
     judge = judge_of("http://127.0.0.1:1/v1", backoff_s=0.5)
     for attempt in range(12):
-        waits = [judge._wait(None, attempt) for _ in range(50)]
+        waits = [judge._server._wait(None, attempt) for _ in range(50)]
         assert all(0 <= wait <= min(30.0, 0.5 * 2**attempt) for wait in waits)
         assert len(set(waits)) > 1
-    assert 60.0 <= judge._wait("86400", 0) <= 60.5
+    assert 60.0 <= judge._server._wait("86400", 0) <= 60.5
 
 
 async def test_server_that_stays_down_is_unavailable() -> None:
@@ -402,8 +402,8 @@ def test_credentials_in_a_url_are_refused_without_showing_them() -> None:
 )
 def test_endpoint_follows_the_base_url(base: str, endpoint: str) -> None:
     judge = judge_of(f"http://h:1{base}")
-    assert judge._url.path == f"{endpoint}/chat/completions"
-    assert judge._url.query_string == ("api=2" if "?" in base else "")
+    assert judge._server.url.path == f"{endpoint}/chat/completions"
+    assert judge._server.url.query_string == ("api=2" if "?" in base else "")
 
 
 HOSTILE = {

@@ -139,14 +139,14 @@ async def test_answer_cut_off_twice_is_truncated(judge: VLLMJudge) -> None:
     question = Long(context=report("cut"), topic="cut")
     key = (Essay, 0, ())
     whole = judge._form(question)
-    judge._forms[key] = msgspec.structs.replace(whole, max_tokens=20)
+    judge._forms[key] = msgspec.structs.replace(whole, budgets=(20, 30))
     try:
         reply = await judge.answer(question, asked())
     finally:
         judge._forms[key] = whole
     assert reply.reason == "answer_truncated"
-    assert reply.finish_reason == "length"
-    assert reply.usage.completion_tokens == 40
+    assert reply.finish_reason == "length (20), length (30)"
+    assert reply.usage.completion_tokens == 50
 
 
 async def test_context_beyond_the_window_is_refused_before_sending(judge: VLLMJudge) -> None:

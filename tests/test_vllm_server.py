@@ -132,11 +132,11 @@ async def test_every_question_type_is_answered_within_its_schema(judge: OpenAIJu
 
 async def test_answer_cut_off_twice_is_truncated(server: Server) -> None:
     made, question = judge_of(server), Long(context=report("cut"), topic="cut")
-    made._requests.form(question).max_tokens = 20
+    made._requests.form(question).budgets = (20, 30)
     [reply] = await answers(made, [question])
     await made.close()
-    assert (reply.reason, reply.finish_reason) == ("answer_truncated", "length")
-    assert reply.usage.completion_tokens == 40
+    assert (reply.reason, reply.finish_reason) == ("answer_truncated", "length (20), length (30)")
+    assert reply.usage.completion_tokens == 50
 
 
 async def test_context_beyond_the_window_is_an_overflow(judge: OpenAIJudge) -> None:
