@@ -38,18 +38,24 @@ class Redaction:
 
     def __init__(self, key: str, queried: Iterable[str] = ()) -> None:
         # The longest first, so that one that begins another leaves nothing of it.
-        secrets = sorted({key, *queried}, key=len, reverse=True)
+        secrets = sorted({key, *queried} - {""}, key=len, reverse=True)
         self._long = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
-        self._all = [*self._long, *([key] if key and key not in self._long else ())]
+        named = [secret for secret in secrets if secret in self._long or secret == key]
+        self._spelled = re.compile("|".join(map(_spellings, named)) or "(?!)", re.IGNORECASE)
 
     def __call__(self, text: str) -> str:
-        """An error's `text`, storable, with *** for every secret."""
-        for secret in self._all:
-            text = text.replace(secret, "***")
-        return storable(text)
+        """An error's `text`, storable, with *** for every secret, escaped or not."""
+        return storable(self._spelled.sub("***", text))
 
     def body(self, content: bytes) -> bytes:
         """The bytes of a reply with *** for every secret."""
         for secret in self._long:
             content = content.replace(secret.encode(), b"***")
         return content
+
+
+def _spellings(secret: str) -> str:
+    """A pattern of `secret` as it is, behind backslashes, and in the escapes of JSON and of URLs."""
+    return "".join(
+        rf"(?:\\{{0,3}}{re.escape(char)}|\\{{1,3}}u{ord(char):04x}|%{ord(char):02x})" for char in secret
+    )

@@ -32,6 +32,7 @@ class _ResponseFormat(msgspec.Struct):
 class _Request(msgspec.Struct):
     messages: msgspec.Raw
     model: str = ""
+    max_tokens: int = 0
     response_format: _ResponseFormat | None = None
 
 
@@ -49,6 +50,8 @@ class Call:
         self.constrained = request.response_format is not None
         self.schema = bytes(request.response_format.json_schema.schema) if request.response_format else b""
         self.messages = bytes(request.messages)
+        self.model = request.model
+        self.max_tokens = request.max_tokens
         self.hash = hashlib.blake2b(self.messages, digest_size=32).digest()
         self.before = seen[self.hash]
         seen[self.hash] += 1
@@ -87,13 +90,13 @@ def valid(schema: dict[str, Any], seed: bytes, place: int = 0) -> Any:
 
 
 def completion(
-    text: str | None, finish_reason: str = "stop", tokens: int = 100, **message: Any
+    text: str | None, finish_reason: str = "stop", tokens: int = 100, model: str = "mock", **message: Any
 ) -> web.Response:
     body = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 0,
-        "model": "mock",
+        "model": model,
         "choices": [
             {
                 "index": 0,
@@ -125,11 +128,22 @@ def refused(status: int, message: str, **headers: str) -> web.Response:
 class MockOpenAI:
     """The server. `latency` is in seconds; `together` holds every reply back until that many requests are open.
 
+    `serves` is the one model that it lists, with `window`; without it there is no list, and any model is answered for.
+
     A response from `fault` replaces the server's own. Afterwards `calls` is the number of requests, `peak` the largest
     number open at once, and `bodies` and `headers` are those of the last requests.
     """
 
-    def __init__(self, latency: float = 0.0, fault: Fault | None = None, together: int = 0) -> None:
+    def __init__(
+        self,
+        latency: float = 0.0,
+        fault: Fault | None = None,
+        together: int = 0,
+        serves: str = "",
+        window: int = 32_768,
+    ) -> None:
+        self.serves = serves
+        self.window = window
         self.latency = latency
         self.fault = fault
         self.together = together
@@ -170,6 +184,9 @@ class MockOpenAI:
             if http.method == "DELETE":
                 self.calls = self.peak = 0
             return raw(msgspec.json.encode({"calls": self.calls, "peak": self.peak}))
+        if http.path.endswith("/v1/models") and self.serves:
+            listed = {"id": self.serves, "object": "model", "max_model_len": self.window}
+            return raw(msgspec.json.encode({"object": "list", "data": [listed]}))
         if not http.path.endswith("/v1/chat/completions") or http.method != "POST":
             return refused(404, "no such path")
         self.calls += 1
@@ -191,7 +208,7 @@ class MockOpenAI:
         name = http.path.removesuffix("/v1/chat/completions").strip("/")
         fault = FAULTS[name] if name else self.fault
         response = None if fault is None else await fault(self, call)
-        return completion(call.answer()) if response is None else response
+        return completion(call.answer(), model=self.serves or call.model) if response is None else response
 
 
 def replying(response: Callable[[], web.Response]) -> Fault:
@@ -246,6 +263,28 @@ async def _prose(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
     )
 
 
+async def _missing(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+    return refused(404, f"The model `{call.model}` does not exist.")
+
+
+async def _small(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+    """Have a window of 512 tokens, 20 of them for the prompt."""
+    if 20 + call.max_tokens > 512:
+        said = f"'max_tokens' is too large: {call.max_tokens}. This model's maximum context length is 512 tokens."
+        return refused(400, said)
+    return None
+
+
+async def _loose(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+    """Answer in the form that the prompt shows, for it does not look at the schema."""
+    return completion('{"ready": "yes"}')
+
+
+NO_MAX_TOKENS = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+NO_TEMPERATURE = (
+    "Unsupported value: 'temperature' does not support 0. Only the default (1) value is supported."
+)
+
 FAULTS: dict[str, Fault] = {
     "busy": first(lambda: refused(429, "slow down", Retry_After="1")),
     "flapping": first(lambda: refused(500, "try again")),
@@ -259,6 +298,15 @@ FAULTS: dict[str, Fault] = {
     "slow": _slow,
     "unconstrained": _unconstrained,
     "prose": _prose,
+    "thinks": replying(lambda: completion(None, "length", reasoning_content="Let me see. " * 20)),
+    "thinks-silently": replying(lambda: completion(None, "length")),
+    "thinks-aloud": replying(lambda: completion("<think>Let me see. ", "length")),
+    "rambles": replying(lambda: completion("What a fine report, I must say, and", "length")),
+    "loose": _loose,
+    "missing-model": _missing,
+    "small-window": _small,
+    "no-max-tokens": replying(lambda: refused(400, NO_MAX_TOKENS)),
+    "no-temperature": replying(lambda: refused(400, NO_TEMPERATURE)),
 }
 
 

@@ -1,6 +1,11 @@
 import asyncio
 import logging
+import pickle
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import aiohttp
@@ -9,11 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.judges import Answer, Asked, Context, Media, Question, Reply
+from adjudge.engine.evaluation.asker import Asker
+from adjudge.engine.store import JudgmentStore, Place
+from adjudge.judges import Answer, Asked, Context, JudgeIdentity, Judgment, Media, Question, Reply
 from adjudge.judges.completions import BrokenReply, completion
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.openai import MAX_BODY_BYTES, THINKING_TOKENS, OpenAIConfig, OpenAIJudge
-from adjudge.judges.schema import json_schema, max_tokens
+from adjudge.judges.schema import json_schema, max_tokens, most_tokens
+from adjudge.judges.text import shown_url, storable
 from adjudge.prompts import PromptBook
 from tests import mock_openai
 from tests.mock_openai import MockOpenAI, first, raw, refused, replying
@@ -230,21 +238,66 @@ async def test_deadline_bounds_sending_queueing_and_waiting() -> None:
         await judge.close()
 
 
-async def test_answer_truncated_twice_is_truncated() -> None:
-    async with MockOpenAI() as mock:
-        reply = await ask(mock.at("truncated"))
-    assert reply.reason == "answer_truncated"
-    assert reply.finish_reason == "length"
-    assert mock.calls == 2
+def budgets_of(analysis: bool = True, thinking: int = 0) -> tuple[int, int]:
+    schema = json_schema(Verdict, 3, analysis)
+    return max_tokens(schema) + thinking, most_tokens(schema) + 2 * thinking
+
+
+async def test_cut_answer_gets_more_tokens_once() -> None:
+    sent: list[int] = []
+
+    async def cut(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        sent.append(call.max_tokens)
+        return mock_openai.completion('{"analysis": "and so on', "length")
+
+    async with MockOpenAI(fault=cut) as mock:
+        reply = await ask(mock.url)
+        assert tuple(sent) == budgets_of()
+        thinking = await ask(mock.url, thinking=True, thinking_tokens=500)
+    assert tuple(sent[2:]) == budgets_of(False, 500)
+    assert reply.reason == thinking.reason == "answer_truncated"
+    assert reply.finish_reason == "length ({}), length ({})".format(*budgets_of())
     assert reply.usage.prompt_tokens == 200
-    assert mock.seen.most_common(1)[0][1] == 2  # the identical request
+    assert reply.text.startswith('{"analysis"')
 
 
-async def test_answer_truncated_once_is_retried() -> None:
+async def test_answer_cut_once_is_scored_with_both_budgets() -> None:
     async with MockOpenAI(fault=first(lambda: mock_openai.completion('{"anal', "length"))) as mock:
         reply = await ask(mock.url)
     assert reply.answer is not None
+    assert reply.finish_reason == "length ({}), stop ({})".format(*budgets_of())
     assert reply.usage.prompt_tokens == 200
+
+
+async def test_cut_answer_stands_where_more_tokens_do_not_fit() -> None:
+    async def narrow(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        if call.before:
+            return refused(400, "This model's maximum context length is 2048 tokens.")
+        return mock_openai.completion('{"analysis": "and', "length")
+
+    async with MockOpenAI(fault=narrow) as mock:
+        reply = await ask(mock.url)
+    assert reply.reason == "answer_truncated"
+    assert reply.finish_reason == "length ({}), refused ({})".format(*budgets_of())
+
+
+@pytest.mark.parametrize("fault", ["thinks", "thinks-silently", "thinks-aloud"])
+async def test_thinking_unasked_is_not_asked_again_and_says_so(fault: str) -> None:
+    async with MockOpenAI() as mock:
+        reply = await ask(mock.at(fault))
+        assert mock.calls == 1
+        thinking = await ask(mock.at(fault), thinking=True)
+        assert mock.calls == 3
+    assert reply.answer is thinking.answer is None
+    assert reply.reason == thinking.reason == "answer_truncated"
+    assert "judge: thinking: true" in reply.text
+    assert "judge: thinking_tokens" in thinking.text
+
+
+async def test_empty_reply_says_that_it_is_empty() -> None:
+    async with MockOpenAI(fault=replying(lambda: mock_openai.completion(None))) as mock:
+        reply = await ask(mock.url)
+    assert (reply.reason, reply.text) == ("judge_unparseable", "(an empty reply)")
 
 
 @pytest.mark.parametrize(
@@ -365,6 +418,84 @@ async def test_server_that_fails_every_question_stops_the_run(
     assert "sk-very-secret" not in str(raised.value) + caplog.text
 
 
+@pytest.mark.parametrize(
+    ("fault", "trouble", "fix"),
+    [
+        ("no-max-tokens", "refuses_max_tokens", "max_tokens"),
+        ("no-temperature", "unusable", "judge: temperature"),
+        ("missing-model", "wrong_model", "judge: model"),
+    ],
+)
+async def test_refusal_that_meets_every_question_stops_the_run(fault: str, trouble: str, fix: str) -> None:
+    async with MockOpenAI() as mock:
+        with pytest.raises(JudgeError, match=fix) as raised:
+            await ask(mock.at(fault))
+        assert mock.calls == 1
+    assert raised.value.trouble == trouble
+    assert "\n" not in str(raised.value)
+    assert msgspec.json.decode(msgspec.json.encode(raised.value.trouble)) == pickled(raised.value).trouble
+
+
+def pickled(error: JudgeError) -> JudgeError:
+    found = pickle.loads(pickle.dumps(error))
+    assert isinstance(found, JudgeError)
+    return found
+
+
+async def test_report_quoted_in_a_refusal_does_not_stop_the_run() -> None:
+    async def quote(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
+        return refused(400, f"bad input: {mock_openai.NO_MAX_TOKENS}") if b"poison" in call.messages else None
+
+    async with MockOpenAI(fault=quote) as mock:
+        judge = judge_of(mock.url)
+        assert (await judge.answer(check("food"), Asked(key=b"k" * 16))).answer is not None
+        assert (await judge.answer(check("poison"), Asked(key=b"k" * 16))).reason == "judge_unsupported"
+        await judge.close()
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 500])
+@pytest.mark.parametrize("form", ["{}", "Authorization: Bearer {}", "x" * 1990 + "{}", "x" * 290 + "{}"])
+async def test_key_and_query_stay_out_of_what_a_server_says(
+    status: int, form: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-very/secret")
+    said = form.format("sk-very/secret") + " code=query-secret"
+    plain, escaped = msgspec.json.encode({"error": {"message": said}}), said.replace("/", "\\/").encode()
+    coded = said.replace("-", r"\u002D").replace("/", "%2F").encode()
+    for body in (plain, plain.replace(b"/", b"\\/"), b'{"detail": "%s"}' % said.encode(), escaped, coded):
+        async with MockOpenAI(fault=replying(partial(raw, body, status))) as mock:
+            with caplog.at_level(logging.DEBUG):
+                try:
+                    found = (await ask(f"{mock.url}?code=query-secret", api_key_env="SOME_KEY")).text
+                except JudgeError as error:
+                    found = str(error)
+        for secret in ("sk-very", "query-secret", "secret", "very"):
+            assert secret not in found + caplog.text
+
+
+async def test_key_in_a_good_reply_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-very-secret")
+    async with MockOpenAI(fault=replying(lambda: mock_openai.completion("I got sk-very-secret."))) as mock:
+        assert (await ask(mock.url, api_key_env="SOME_KEY")).text == "I got ***."
+
+
+async def test_short_key_does_not_change_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "unknown")  # local servers take any word
+    async with MockOpenAI() as mock:
+        plain = await ask(mock.url)
+        keyed = await ask(mock.url, api_key_env="SOME_KEY")
+    assert plain.answer == keyed.answer
+
+
+async def test_unreachable_server_is_named_without_its_query(unused_tcp_port: int) -> None:
+    url = f"http://127.0.0.1:{unused_tcp_port}/v1?code=query-secret"
+    reply = await ask(url, retries=0)
+    judge = judge_of(url, retries=0)
+    [verdict] = await judge.probe()
+    await judge.close()
+    assert "query-secret" not in reply.text + verdict.line + verdict.where
+
+
 async def test_key_is_sent_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     async with MockOpenAI() as mock:
         monkeypatch.setenv("SOME_KEY", "sk-1")
@@ -395,6 +526,30 @@ def test_credentials_in_a_url_are_refused_without_showing_them() -> None:
     with pytest.raises(JudgeError, match="judge url on example") as raised:
         judge_of("http://user:pass@example.org/v1")
     assert "pass" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://h:1/v1?key=secret#secret", "http://h:1/v1"),
+        ("http://user:secret@h/v1", "http://h/v1"),
+        ("http://user:secret@[::1/v1", "http://[::1/v1"),
+        ("http://user:sec?ret@h/v1", "http://***"),
+        ("http://user:sec://ret@h/v1", "http://h/v1"),
+        ("user:secret@h/v1", "h/v1"),
+        ("http://h/v1?key=secret@x&more=secret", "http://***"),
+        ("http://h/\udcff", "http://h/\ufffd"),
+    ],
+)
+def test_shown_urls_hold_no_secret(url: str, shown: str) -> None:
+    assert shown_url(url) == shown
+
+
+def test_invalid_url_is_refused_without_its_secrets() -> None:
+    with pytest.raises(JudgeError) as raised:
+        judge_of("http://user:secret@[::1/v1?key=secret")
+    assert "secret" not in str(raised.value)
+    assert raised.value.__cause__ is None
 
 
 @pytest.mark.parametrize(
@@ -556,6 +711,81 @@ async def test_judge_reuses_one_connection() -> None:
         await judge.close()
         await judge.close()
     assert len(peers) == 1
+
+
+COUNTS = [b"-1", b"1e400", b"%d" % 2**70, b'"many"', b"1.5", b"null", b"[[]]", b'"\\u0000"']
+
+
+@pytest.mark.parametrize("count", COUNTS)
+async def test_strange_token_counts_do_not_break_an_answer(count: bytes, tmp_path: Path) -> None:
+    async def answer(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        good = msgspec.json.decode(bytes(mock_openai.completion(call.answer()).body))
+        good["usage"] = msgspec.Raw(
+            b'{"prompt_tokens":%b,"completion_tokens":%b,"prompt_tokens_details":{"cached_tokens":%b}}'
+            % (count, count, count)
+        )
+        good["model"] = 7
+        return raw(msgspec.json.encode(good))
+
+    async with MockOpenAI(fault=answer) as mock:
+        reply = await ask(mock.url)
+    assert reply.answer is not None
+    total = reply.usage + reply.usage
+    assert all(0 <= number < 2**31 for number in msgspec.structs.astuple(total))
+    assert (await stored(reply, tmp_path)).usage == reply.usage
+
+
+async def stored(reply: Reply[Verdict], folder: Path) -> Judgment[Verdict]:
+    """`reply` as a store gives it back."""
+
+    class Says:
+        identity = JudgeIdentity("says", "says", "")
+
+        async def answer(self, question: Question[Any], asked: Asked) -> Reply[Any]:
+            return reply
+
+        async def close(self) -> None: ...
+
+    question = check()
+    async with store_at(folder) as store:
+        written = await Asker(Says(), store, PromptBook()).ask(question)
+    async with store_at(folder) as store:
+        found = await store.get(written.key, question)
+    assert found is not None
+    return found
+
+
+@asynccontextmanager
+async def store_at(folder: Path) -> AsyncIterator[JudgmentStore]:
+    store = JudgmentStore(Place.of(str(folder)), retry_unscored=False)
+    await store.open(every=True)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("text", ["\udcff\ud800 and \x00", "Grüße \udc80", "plain"])
+async def test_any_text_of_a_reply_is_stored(text: str, tmp_path: Path) -> None:
+    reply = Reply[Verdict](reason="judge_unparseable", text=text, finish_reason=text)
+    found = await stored(reply, tmp_path)
+    assert found.text == found.finish_reason == storable(text)
+    assert storable(text).encode().decode() == storable(storable(text))
+
+
+async def test_latin_1_reason_phrase_is_stored(tmp_path: Path) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 400 Mau\xdfe\xff\r\nX-Odd: \xe9\r\nContent-Length: 3\r\n\r\n\xff\x00\xfe")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        reply = await ask(f"http://127.0.0.1:{port}/v1", retries=0)
+    assert reply.answer is None
+    assert (await stored(reply, tmp_path)).text == reply.text
 
 
 @given(st.binary() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(msgspec.json.encode))

@@ -1,0 +1,153 @@
+"""The probe: one request, and why a judge can or cannot be used."""
+
+from typing import Any
+
+import pytest
+
+from adjudge.judges import LexicalJudge
+from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.judges.panel import PanelJudge
+from adjudge.judges.probe import Verdict, probe
+from adjudge.prompts import PromptBook
+from tests import mock_openai
+from tests.mock_openai import MockOpenAI, completion, refused, replying
+
+
+def judge_of(url: str, **options: Any) -> OpenAIJudge:
+    config = OpenAIConfig(url=url, model="judge-1", **{"retries": 2, "backoff_s": 0.001, **options})
+    return OpenAIJudge(config, PromptBook(), b"a secret")
+
+
+async def verdict(url: str, timeout_s: float = 60.0, **options: Any) -> Verdict:
+    judge = judge_of(url, **options)
+    try:
+        [found] = await probe(judge, timeout_s)
+    finally:
+        await judge.close()
+    assert found.is_good == (found.trouble is None) == (not found.line)
+    assert "\n" not in found.line
+    assert found.is_good or found.line.startswith(f"{found.where}, model judge-1: ")
+    return found
+
+
+async def test_good_server_passes_in_one_request() -> None:
+    async with MockOpenAI(serves="judge-1", window=4096) as mock:
+        found = await verdict(mock.url)
+        assert mock.calls == 1
+        assert mock.last is not None
+        assert mock.last.constrained
+        assert (await verdict(mock.url, max_context=2000)).window == 2000
+    assert (found.trouble, found.where, found.window) == (None, mock.url, 4096)
+    assert found.seconds > 0
+
+
+async def test_thinking_judge_is_probed_with_thinking_tokens() -> None:
+    async def think(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        return completion(call.answer(), reasoning_content="Hm.")
+
+    async with MockOpenAI(fault=think) as mock:
+        assert (await verdict(mock.url, thinking=True, thinking_tokens=700)).is_good
+        assert mock.last is not None
+        assert mock.last.max_tokens > 700
+        assert (await verdict(mock.url)).trouble == "thinks_unasked"
+
+
+@pytest.mark.parametrize(
+    ("fault", "trouble", "fix"),
+    [
+        ("down", "unreachable", "start it"),
+        ("busy", None, ""),
+        ("missing-model", "wrong_model", "judge: model"),
+        ("thinks", "thinks_unasked", "judge: thinking: true"),
+        ("thinks-silently", "thinks_unasked", "judge: thinking: true"),
+        ("thinks-aloud", "thinks_unasked", "judge: thinking: true"),
+        ("prose", "thinks_unasked", "judge: thinking: true"),
+        ("loose", "ignores_schema", "response_format"),
+        ("garbage", "ignores_schema", "response_format"),
+        ("rambles", "ignores_schema", "response_format"),
+        ("truncated", "cut_off", "limit of tokens"),
+        ("no-max-tokens", "refuses_max_tokens", "max_tokens"),
+        ("no-temperature", "unusable", "judge: temperature"),
+        ("refusal", "unusable", "another model"),
+        ("filtered", "unusable", "another model"),
+    ],
+)
+async def test_sick_server_is_told_apart(fault: str, trouble: str | None, fix: str) -> None:
+    async with MockOpenAI() as mock:
+        found = await verdict(mock.at(fault))
+    assert found.trouble == trouble
+    assert fix in found.line
+
+
+async def test_missing_server_is_unreachable(unused_tcp_port: int) -> None:
+    found = await verdict(f"http://127.0.0.1:{unused_tcp_port}/v1")
+    assert found.trouble == "unreachable"
+    assert "judge: url" in found.line
+
+
+async def test_silent_server_is_unreachable_in_time() -> None:
+    async with MockOpenAI() as mock:
+        found = await verdict(mock.at("slow"), timeout_s=0.1)
+    assert found.trouble == "unreachable"
+    assert "0.1 s" in found.line
+
+
+async def test_window_must_hold_the_thinking() -> None:
+    async with MockOpenAI() as mock:
+        assert (await verdict(mock.at("small-window"))).is_good
+        found = await verdict(mock.at("small-window"), thinking=True)
+        assert found.trouble == "window_too_small"
+        assert "thinking_tokens" in found.line
+        assert (await verdict(mock.url, max_context=120)).trouble == "window_too_small"
+
+
+async def test_cut_off_thinking_asks_for_more_thinking_tokens() -> None:
+    async with MockOpenAI() as mock:
+        found = await verdict(mock.at("thinks"), thinking=True)
+    assert found.trouble == "cut_off"
+    assert "judge: thinking_tokens" in found.line
+
+
+@pytest.mark.parametrize(
+    ("serves", "good"),
+    [
+        ("judge-1", True),
+        ("/models/Judge-1", True),
+        ("judge-1-2026-01-01", True),
+        ("another", False),
+    ],
+)
+async def test_server_of_another_model_is_recognised(serves: str, good: bool) -> None:
+    async with MockOpenAI(serves=serves) as mock:
+        found = await verdict(mock.url)
+    assert found.trouble == (None if good else "wrong_model")
+    assert good or serves in found.line
+
+
+async def test_server_that_refuses_to_constrain_may_answer() -> None:
+    async def refuse(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        return refused(400, "response_format: unknown") if call.constrained else completion(said)
+
+    async with MockOpenAI(fault=refuse) as mock:
+        said = 'Yes: {"ready": "yes"}'
+        assert (await verdict(mock.url)).is_good
+        said = "Yes."
+        assert (await verdict(mock.url)).trouble == "ignores_schema"
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"choices": []}', b"\xff", b"{" * 100_000])
+async def test_hostile_replies_are_unusable(body: bytes) -> None:
+    async with MockOpenAI(fault=replying(lambda: mock_openai.raw(body))) as mock:
+        found = await verdict(mock.url)
+    assert found.trouble == "unusable"
+    assert "judge: url" in found.line
+
+
+async def test_every_member_of_a_panel_is_probed(unused_tcp_port: int) -> None:
+    async with MockOpenAI() as mock:
+        good, bad = judge_of(mock.url), judge_of(f"http://127.0.0.1:{unused_tcp_port}/v1")
+        panel = PanelJudge([good, LexicalJudge(), bad])
+        found = await probe(panel)
+        await panel.close()
+    assert [one.trouble for one in found] == [None, "unreachable"]
+    assert await probe(LexicalJudge()) == ()
