@@ -139,7 +139,10 @@ def bare_loop(url: str, bodies: list[bytes]) -> float:
 def bodies_of(asked: list[Check]) -> list[bytes]:
     """The very bodies that ours sends."""
     requests = Requests(PromptBook(), b"secret", model="mock", temperature=0.0, thinking_tokens=0)
-    return [requests.body(question, requests.form(question), 1, constrained=True) for question in asked]
+    return [
+        requests.body(question, form, 1, form.budgets[0], constrained=True)
+        for question, form in zip(asked, map(requests.form, asked), strict=True)
+    ]
 
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:

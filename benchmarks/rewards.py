@@ -105,7 +105,8 @@ class Work:
                 )
                 for criterion in self.criteria
             ]
-            found.append([made.body(q, made.form(q), 1, constrained=True) for q in questions])
+            forms = zip(questions, map(made.form, questions), strict=True)
+            found.append([made.body(q, form, 1, form.budgets[0], constrained=True) for q, form in forms])
         return found
 
     def close(self) -> None:

@@ -71,8 +71,9 @@ class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "text", storable(self.text))
-        msgspec.structs.force_setattr(self, "finish_reason", storable(self.finish_reason))
+        for field, text in (("text", self.text), ("finish_reason", self.finish_reason)):
+            if (kept := storable(text)) is not text:
+                msgspec.structs.force_setattr(self, field, kept)
 
 
 class Judgment(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
