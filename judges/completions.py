@@ -274,9 +274,9 @@ def complaint(body: bytes, redacted: Redaction) -> str:
         found = _Complaint()
     error = found.error or found
     if not error.message:
-        return redacted(body.decode("utf-8", "replace"))[:COMPLAINT_CHARS]
+        return redacted.head(body.decode("utf-8", "replace"), COMPLAINT_CHARS)
     named = [str(part) for part in (error.code, error.param) if part is not None]
-    return redacted(" ".join([error.message, *named]))[:COMPLAINT_CHARS]
+    return redacted.head(" ".join([error.message, *named]), COMPLAINT_CHARS)
 
 
 def retry_after(value: str | None, now: float) -> float | None:

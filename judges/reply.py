@@ -1,6 +1,5 @@
 """A server's reply as a typed answer: the finish reason is looked at before the JSON."""
 
-import re
 from typing import TypeVar
 
 import msgspec
@@ -16,7 +15,7 @@ A = TypeVar("A", bound=Answer)
 MAX_REPLY_CHARS = 100_000
 _ABORTED = frozenset({"abort", "error"})
 _REFUSED = frozenset({"content_filter", "refusal"})
-_REASONING_ENDS = re.compile(r"</think(?:ing)?>")
+_REASONING_ENDS = ("</think>", "</thinking>")
 _NO_USAGE = Usage()
 
 
@@ -73,10 +72,10 @@ def without_reasoning(text: str) -> str:
     Templates often open the block in the prompt, so a reply may begin inside it. A reply that is JSON as a whole has
     none: a tag in it stands inside a string.
     """
-    tags = list(_REASONING_ENDS.finditer(text))
-    if not tags:
+    ends = [place + len(tag) for tag in _REASONING_ENDS if (place := text.rfind(tag)) >= 0]
+    if not ends:
         return "" if text.lstrip().startswith("<think") else text
-    return text if _is_json(text) else text[tags[-1].end() :]
+    return text if _is_json(text) else text[max(ends) :]
 
 
 def _is_json(text: str) -> bool:

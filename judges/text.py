@@ -8,6 +8,7 @@ __all__ = ["Redaction", "encodable", "shown_url", "storable"]
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _QUERY = re.compile("[?#]")
 _SHORTEST_SECRET = 8
+_SPELLED = 8  # characters of a character, at most: three backslashes and u0041
 
 
 def encodable(text: str) -> str:
@@ -41,11 +42,20 @@ class Redaction:
         secrets = sorted({key, *queried} - {""}, key=len, reverse=True)
         self._long = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
         named = [secret for secret in secrets if secret in self._long or secret == key]
+        self._longest = max(map(len, named), default=0) * _SPELLED
         self._spelled = re.compile("|".join(map(_spellings, named)) or "(?!)", re.IGNORECASE)
 
     def __call__(self, text: str) -> str:
         """An error's `text`, storable, with *** for every secret, escaped or not."""
         return storable(self._spelled.sub("***", text))
+
+    def head(self, text: str, size: int) -> str:
+        """About the first `size` characters of an error's `text`, redacted; the rest is not looked at."""
+        begins = text[: size + self._longest]
+        redacted = self(begins)
+        if len(text) > len(begins):  # what it ends with may be a part of a secret
+            redacted = redacted[: len(redacted) - self._longest]
+        return redacted[:size]
 
     def body(self, content: bytes) -> bytes:
         """The bytes of a reply with *** for every secret."""

@@ -21,7 +21,7 @@ from adjudge.judges.completions import BrokenReply, completion
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.openai import MAX_BODY_BYTES, THINKING_TOKENS, OpenAIConfig, OpenAIJudge
 from adjudge.judges.schema import json_schema, max_tokens, most_tokens
-from adjudge.judges.text import shown_url, storable
+from adjudge.judges.text import Redaction, shown_url, storable
 from adjudge.prompts import PromptBook
 from tests import mock_openai
 from tests.mock_openai import MockOpenAI, first, raw, refused, replying
@@ -471,6 +471,15 @@ async def test_key_and_query_stay_out_of_what_a_server_says(
                     found = str(error)
         for secret in ("sk-very", "query-secret", "secret", "very"):
             assert secret not in found + caplog.text
+
+
+@given(st.integers(0, 60), st.integers(1, 40), st.booleans())
+def test_cut_text_ends_with_no_part_of_a_key(before: int, times: int, escaped: bool) -> None:
+    key = "KEYKEY/KEYKEY"
+    said = key.replace("/", "\\/") if escaped else key
+    found = Redaction(key).head("-" * before + said * times, 40)
+    assert "K" not in found
+    assert len(found) <= 40
 
 
 async def test_key_in_a_good_reply_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
