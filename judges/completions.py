@@ -175,6 +175,10 @@ class Completion(msgspec.Struct, frozen=True):
 
 
 _DECODER = msgspec.json.Decoder(_Completion)
+_USAGE = msgspec.json.Decoder(_Usage)
+_DETAILS = msgspec.json.Decoder(_PromptDetails)
+_COUNT = msgspec.json.Decoder(int)
+_TEXT = msgspec.json.Decoder(str)
 
 
 def completion(body: bytes | None) -> Completion:
@@ -197,25 +201,27 @@ def completion(body: bytes | None) -> Completion:
         (choice.finish_reason or "")[:40],
         message.refusal,
         _usage(reply.usage),
-        any((_lenient(raw, str) or "").strip() for raw in (message.reasoning, message.reasoning_content)),
-        (_lenient(reply.model, str) or "")[:200],
+        any((_lenient(raw, _TEXT) or "").strip() for raw in (message.reasoning, message.reasoning_content)),
+        (_lenient(reply.model, _TEXT) or "")[:200],
     )
 
 
 def _usage(raw: msgspec.Raw) -> Usage:
-    usage = _lenient(raw, _Usage) or _Usage()
-    details = _lenient(usage.prompt_tokens_details, _PromptDetails) or _PromptDetails()
+    usage = _lenient(raw, _USAGE) or _Usage()
+    details = _lenient(usage.prompt_tokens_details, _DETAILS) or _PromptDetails()
     return Usage(_count(usage.prompt_tokens), _count(details.cached_tokens), _count(usage.completion_tokens))
 
 
 def _count(raw: msgspec.Raw) -> int:
-    return min(MOST_TOKENS, max(0, _lenient(raw, int) or 0))
+    return min(MOST_TOKENS, max(0, _lenient(raw, _COUNT) or 0))
 
 
-def _lenient(raw: msgspec.Raw, kind: type[T]) -> T | None:
-    """`raw` as `kind`, or None."""
+def _lenient(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
+    """`raw` as what `decoder` reads, or None."""
+    if raw == _NOTHING:
+        return None
     try:
-        return msgspec.json.decode(raw, type=kind)
+        return decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
@@ -238,9 +244,12 @@ class _Models(msgspec.Struct):
     data: list[_Listed]
 
 
+_MODELS = msgspec.json.Decoder(_Models)
+
+
 def models(body: bytes | None) -> list[Model]:
     """A server's list of models; empty for anything else."""
-    found = None if body is None else _lenient(msgspec.Raw(body), _Models)
+    found = None if body is None else _lenient(msgspec.Raw(body), _MODELS)
     return [] if found is None else [Model(one.id, _window(one)) for one in found.data]
 
 
