@@ -19,7 +19,7 @@ from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
 from adjudge.scoring.deepresearch_bench.yardstick import average_weights
 from adjudge.scoring.dr3_eval.checklist import ChecklistOf
 from adjudge.scoring.dr3_eval.insights import Recall
-from adjudge.scoring.text.cleaning import cut
+from adjudge.scoring.text.splitting import cut
 from tests.tools import DirectTools, page
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

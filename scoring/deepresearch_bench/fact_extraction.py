@@ -18,8 +18,8 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse, url_key
-from adjudge.scoring.text.cleaning import cut
 from adjudge.scoring.text.sentences import tidy
+from adjudge.scoring.text.splitting import cut
 
 __all__ = ["CitedBy", "extract"]
 

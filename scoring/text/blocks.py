@@ -1,11 +1,14 @@
 """A Markdown report as lines of known kinds, with its reference lists told apart from its prose.
 
-A line scanner, not a Markdown parser: it classifies each line and never looks back further than one line, so
-its time is linear in the text, whatever the text holds.
+A line scanner, not a Markdown parser: it classifies each line and never looks back further than one line, nor
+ahead further than three, so its time is linear in the text, whatever the text holds.
 """
 
 import re
-from collections.abc import Iterator
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Literal, NamedTuple
 
 __all__ = ["Entry", "Line", "entry", "lines", "unquoted"]
@@ -16,6 +19,11 @@ MAX_TITLE = 120
 _LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which opens a list without being a heading
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|(?=[^#\s]))(.*)")
+# Where str.splitlines ends a line.
+_BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
+_LOOK_AHEAD = 3
+_NOWHERE = (sys.maxsize, sys.maxsize)
+_TEXT_FENCES = ("markdown", "md", "text")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)[ \t]*([\w+-]*)")
 _ITEM = re.compile(
     r"\s{0,20}(?:[-*+•·▪–][ \t]{1,8}|(?:\(?\d{1,3}[.)、．]|[(（]\d{1,3}[)）])[ \t]{0,8})(?=\S)"
@@ -75,17 +83,34 @@ class Entry(NamedTuple):
 
 
 def lines(text: str) -> Iterator[Line]:
-    """The lines of `text`, in order. Linear in its length."""
-    raws = text.splitlines()
-    code = _code_lines(raws)
+    """The lines of `text`, in order. Linear in its length; holds four of them at a time."""
+    code = _code_spans(text)
     lists = _ReferenceLists()
-    for number, raw in enumerate(raws):
-        line = Line("code", raw, raw) if number in code else _line(raw)
-        if line.kind == "code":
-            yield line
-            continue
-        following = next(filter(str.strip, map(unquoted, raws[number + 1 : number + 4])), "")
-        yield line._replace(kind="reference") if lists.holds(line, following) else line
+    raws = _raw_lines(text)
+    ahead = deque(islice(raws, _LOOK_AHEAD))
+    start, end = next(code, _NOWHERE)
+    number = 0
+    while ahead:
+        raw = ahead.popleft()
+        ahead.extend(islice(raws, 1))
+        if number > end:
+            start, end = next(code, _NOWHERE)
+        if start <= number <= end:
+            yield Line("code", raw, raw)
+        else:
+            line = _line(raw)
+            yield line._replace(kind="reference") if lists.holds(line, ahead) else line
+        number += 1
+
+
+def _raw_lines(text: str) -> Iterator[str]:
+    """What `text.splitlines()` lists."""
+    start = 0
+    for found in _BREAK.finditer(text):
+        yield text[start : found.start()]
+        start = found.end()
+    if start < len(text):
+        yield text[start:]
 
 
 def entry(raw: str) -> Entry | None:
@@ -120,11 +145,15 @@ def unquoted(raw: str) -> str:
     return raw[quote.end() :] if quote else raw
 
 
-def _code_lines(raws: list[str]) -> set[int]:
-    """The numbers of all lines of closed code fences; a fence that says Markdown or is never closed is text."""
-    found: set[int] = set()
+def _code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The first and last line of each stretch of closed code fences; a fence that says Markdown, or is never closed,
+
+    is text.
+    """
+    if "```" not in text and "~~~" not in text:
+        return
     opened: tuple[int, str, str] | None = None
-    for number, raw in enumerate(raws):
+    for number, raw in enumerate(_raw_lines(text)):
         fence = _FENCE.match(raw)
         if not fence:
             continue
@@ -132,11 +161,10 @@ def _code_lines(raws: list[str]) -> set[int]:
             opened = number, fence[1], fence[2].lower()
         elif fence[1].startswith(opened[1]) and not fence[2]:
             start, _, info = opened
-            found.update((start, number) if info in ("markdown", "md", "text") else range(start, number + 1))
+            yield from ((start, start), (number, number)) if info in _TEXT_FENCES else ((start, number),)
             opened = None
-        elif opened[2] in ("markdown", "md", "text"):
+        elif opened[2] in _TEXT_FENCES:
             opened = number, fence[1], fence[2].lower()
-    return found
 
 
 class _ReferenceLists:
@@ -147,8 +175,8 @@ class _ReferenceLists:
         self._entries = False  # whether the list has shown a labelled or bulleted entry
         self._gap = False  # whether a blank line came last
 
-    def holds(self, line: Line, following: str) -> bool:
-        """Whether `line` belongs to a reference list. `following` is the next line that is not blank."""
+    def holds(self, line: Line, following: Iterable[str]) -> bool:
+        """Whether `line` belongs to a reference list. `following` are the lines below it."""
         title = self._title(line)
         if title is None:
             return self._inside(line) if self._level else _definition(line)
@@ -184,8 +212,9 @@ class _ReferenceLists:
         return None
 
 
-def _opens_list(following: str) -> bool:
-    """Whether the line after a title that may name a reference list shows that it does."""
+def _opens_list(lines: Iterable[str]) -> bool:
+    """Whether the first of `lines` that is not blank shows that the title above it names a reference list."""
+    following = next(filter(str.strip, map(unquoted, lines)), "")
     heading = _HEADING.fullmatch(following)
     if heading:
         return _strength(heading[2]) > 0

@@ -1,25 +1,32 @@
 """Citation marks inside a line of text: `text 15`, `[15]`, `[15†L10][5L23]`, `【15】`, `[title](url)`, bare URLs, DOIs.
 
-Every pattern has bounded repetitions and brackets are paired with a stack, so the time is linear in the text.
+Time and memory are linear in the text: repetitions are bounded, what may be read in two ways is read in one (atomic
+groups), brackets are paired with a stack, and a text of more than `MAX_PIECE` characters is read in pieces.
 """
 
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
+
+from adjudge.scoring.text.splitting import split
 
 __all__ = ["Mark", "clean_url", "pieces"]
 
 MAX_URL = 8192
 MAX_LINK_TITLE = 1000
 MAX_RANGE = 50
+MAX_PIECE = 20_000
 
 _PAIRS = re.compile(r"\\.|[()\[\]]", re.DOTALL)
 _TARGET = re.compile(
     r"<?(?:[a-z][a-z0-9+.-]{1,20}:/{1,2}|www\.|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))", re.IGNORECASE
 )
 
-_ONE = r"\^?\d{1,4}(?:†[^\[\]【】\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6})?)?"
-_NUMBERS = rf"{_ONE}(?: {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}}"
+# Atomic: what follows a dagger may itself look like numbers, and each of them would double the ways to read the rest.
+_ONE = r"(?>\^?\d{1,4}(?:†[^\[\]【】［］〔〕\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6}(?![\dL†]))?)?)"
+_NUMBERS = rf"(?>{_ONE}(?> {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}})"
 _WORD = r"(?:(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
 _SIGNS = r"\\\[【［〔<¹²³⁴-⁹"
 _TOKEN = re.compile(
@@ -67,6 +74,7 @@ _CHINESE_TAKES_NUMBER = frozenset(
 )
 _SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
+_SPACES = re.compile(r"\s*")
 _TRAILING = ".,;:!?'*_~\"…"
 _TEXT_FRAGMENT = re.compile(r"#?:~:text=.*$", re.DOTALL)
 
@@ -111,6 +119,11 @@ def pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:
 
     `known` are the labels that the report's references define: a number without brackets is a mark only if it is one.
     """
+    for part in split(text, MAX_PIECE):
+        yield from _pieces(part, known)
+
+
+def _pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:
     position = 0
     for span in _spans(text, known):
         if span.start > position:
@@ -124,8 +137,7 @@ def pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:
 def _spans(text: str, known: Collection[str]) -> Iterator[_Span]:
     """All marks in order, none inside another; a link takes precedence over what is inside it."""
     position = 0
-    links = _links(text)
-    for link in [*links, _Span(len(text), len(text), Mark())]:
+    for link in chain(_links(text), [_Span(len(text), len(text), Mark())]):
         gap_end = link.start
         yield from _tokens(text, position, gap_end, known)
         if link.end > link.start:
@@ -133,12 +145,21 @@ def _spans(text: str, known: Collection[str]) -> Iterator[_Span]:
         position = link.end
 
 
-def _links(text: str) -> list[_Span]:
-    """Markdown links to somewhere else, outermost first; images and links within the report are left out."""
-    if "](" not in text:
-        return []
+def _links(text: str) -> Iterator[_Span]:
+    """Markdown links that leave the report, and images, outermost first."""
+    end = 0
+    for start, middle, stop in sorted(_bracketed(text)) if "](" in text else ():
+        mark = _linked(text[start + 1 : middle], _target(text, middle + 2, stop)) if start >= end else None
+        if start >= end and text[start - 1 : start] == "!":
+            start, mark = start - 1, Mark(title=text[start + 1 : middle])
+        if mark is not None:
+            end = stop + 1
+            yield _Span(start, end, mark)
+
+
+def _bracketed(text: str) -> Iterator[tuple[int, int, int]]:
+    """Where a title and an address in brackets stand: `[`, `]` and `)`."""
     closing = _closing_parentheses(text)
-    candidates: list[_Span] = []
     opened: list[int] = []
     for match in _PAIRS.finditer(text):
         if match[0] == "[":
@@ -147,17 +168,7 @@ def _links(text: str) -> list[_Span]:
             start = opened.pop()
             end = closing.get(match.end(), 0)
             if end and match.start() - start <= MAX_LINK_TITLE and end - match.end() <= MAX_URL + 200:
-                title = text[start + 1 : match.start()]
-                mark = _linked(title, _target(text, match.end() + 1, end))
-                if text[start - 1 : start] == "!":
-                    candidates.append(_Span(start - 1, end + 1, Mark(title=title)))
-                elif mark is not None:
-                    candidates.append(_Span(start, end + 1, mark))
-    found: list[_Span] = []
-    for span in sorted(candidates):
-        if not found or span.start >= found[-1].end:
-            found.append(span)
-    return found
+                yield start, match.start(), end
 
 
 def _closing_parentheses(text: str) -> dict[int, int]:
@@ -249,10 +260,16 @@ def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
                 found.extend(range(found[-1] + 1, number))
             found.append(number)
             span = False
-    labels = tuple(str(number) for number in found)
+    labels = tuple(map(_spelled, found))
     if all(label in known for label in labels):
         return labels
     return labels if all(0 < number < 1000 for number in found) and len(found) == len(set(found)) else ()
+
+
+@lru_cache(maxsize=10_000)
+def _spelled(number: int) -> str:
+    """`number` as a label; ranges name the same few again and again, and share them."""
+    return str(number)
 
 
 def _plain_numbers(text: str, start: int, end: int, known: Collection[str]) -> Iterator[_Span]:
@@ -262,7 +279,8 @@ def _plain_numbers(text: str, start: int, end: int, known: Collection[str]) -> I
     for match in _PLAIN.finditer(text, start, end):
         label = match["number"] or match["after"] or match["wide"]
         number = str(int(label))
-        value = end < len(text) and not text[match.end() : end].strip()
+        space = _SPACES.match(text, match.end(), end)
+        value = end < len(text) and space is not None and space.end() == end
         if number not in known or value or _own_number(match["word"] or ""):
             continue
         begin = match.end() - len(label)

@@ -6,25 +6,45 @@ superscripts, footnotes and ranges. A fact is the sentence that carries the mark
 stands alone ("(Source: [3])") belongs to the sentence before it. A sentence with two sources is two triplets; a
 reference list has none, and neither has a mark without a URL: there is nothing that could be read.
 
-Deterministic, and linear in the text.
+Deterministic. Time and memory are linear in the text: what is kept of a report is bounded in number and length, and a
+paragraph of more than `MAX_PIECE` characters is read in pieces.
 """
 
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, normalise_url
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.blocks import Line, entry, lines, unquoted
-from adjudge.scoring.text.citation_marks import Mark, clean_url, label, pieces
-from adjudge.scoring.text.sentences import MARKS, Marked, marked
+from adjudge.scoring.text.citation_marks import MAX_PIECE, Mark, clean_url, label, pieces
+from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked
+from adjudge.scoring.text.splitting import split
 
-__all__ = ["Citations", "Passage", "Reference", "Triplet", "parse", "references_in", "url_key"]
+__all__ = [
+    "MAX_FACTS",
+    "MAX_REFERENCES",
+    "Citations",
+    "Passage",
+    "Reference",
+    "Triplet",
+    "parse",
+    "references_in",
+    "url_key",
+]
 
+MAX_FACTS = 5_000
+"""Facts with a source that are kept of a report; more are not read."""
+MAX_REFERENCES = 5_000
+MAX_PASSAGES = 20_000
+MAX_FACT_CHARS = 5_000_000  # of all facts together: a short cell repeats the long names of its row and column
+_KEPT_CHARS = 2_000_000  # of the texts whose citations are kept
+_MAX_HEADING = 2 * MAX_FACT
 _SHORT = 60  # columns below which a list item is not a sentence by itself; a Chinese character takes two
 
 _WWW = re.compile(r"(?<![\w/.])www\.[\w-]{1,63}\.[^\s<>\"]{1,2000}", re.IGNORECASE)
@@ -63,10 +83,14 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 class Citations(msgspec.Struct, frozen=True):
-    """A report as parsed: the entries of its reference lists, and the sentences of its body."""
+    """A report as parsed: the entries of its reference lists, and the sentences of its body.
+
+    `complete` unless the report has more of them than are kept.
+    """
 
     references: tuple[Reference, ...]
     passages: tuple[Passage, ...]
+    complete: bool = True
 
     @property
     def triplets(self) -> tuple[Triplet, ...]:
@@ -74,18 +98,19 @@ class Citations(msgspec.Struct, frozen=True):
         return tuple(Triplet(one.fact, index, url) for one in self.passages for index, url in one.sources)
 
 
-@lru_cache(maxsize=64)
+@remembered(_KEPT_CHARS)
 def parse(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
     """The citations of the Markdown report `text`.
 
     `handed` are citations that came separately from the text; they define the labels that the text does not. Lone
     surrogates, which neither a store nor a server takes, become question marks.
     """
-    found = list(lines(text.encode("utf-8", "replace").decode().translate(MARKS)))
-    references = tuple(references_in(found))
-    body = _Body(_Sources(references, handed))
-    body.read(found)
-    return Citations(references, tuple(body.passages))
+    text = text.encode("utf-8", "replace").decode().translate(MARKS)
+    references = tuple(islice(references_in(lines(text)), MAX_REFERENCES + 1))
+    kept = references[:MAX_REFERENCES]
+    body = _Body(_Sources(kept, handed))
+    body.read(lines(text))
+    return Citations(kept, tuple(body.passages), body.complete and len(references) <= MAX_REFERENCES)
 
 
 def url_key(url: str) -> str:
@@ -97,7 +122,7 @@ def url_key(url: str) -> str:
         return cleaned
 
 
-def references_in(found: Sequence[Line]) -> Iterator[Reference]:
+def references_in(found: Iterable[Line]) -> Iterator[Reference]:
     """The entries of all reference lists among a report's lines. A URL on the line below its entry belongs to it."""
     place = 0
     pending: Reference | None = None
@@ -105,7 +130,7 @@ def references_in(found: Sequence[Line]) -> Iterator[Reference]:
         if line.kind != "reference" or line.level:
             place = 0 if line.kind == "heading" or line.level else place
             continue
-        raw = unquoted(line.raw)
+        raw = unquoted(line.raw)[:MAX_PIECE]
         item = entry(raw)
         title, url = _address(item.rest if item else raw)
         if pending and (item is None or not item.label) and url:
@@ -126,13 +151,16 @@ def references_in(found: Sequence[Line]) -> Iterator[Reference]:
 
 def _address(text: str) -> tuple[str, str]:
     """Title and URL of a reference."""
-    cut = list(pieces(text, ()))
-    url = next((piece.url for piece in cut if isinstance(piece, Mark) and piece.url), "")
-    title = "".join(piece if isinstance(piece, str) else piece.title for piece in cut)
+    url = ""
+    title = []
+    for piece in pieces(text, ()):
+        if isinstance(piece, Mark):
+            url = url or piece.url
+        title.append(piece.title if isinstance(piece, Mark) else piece)
     www = None if url else _WWW.search(text)
     if www:
         url = f"https://{clean_url(www[0])}"
-    return title.strip(" \t*_.:：,|-–—()[]<>"), url
+    return "".join(title).strip(" \t*_.:：,|-–—()[]<>"), url
 
 
 class _Sources:
@@ -141,10 +169,11 @@ class _Sources:
     def __init__(self, references: Sequence[Reference], handed: Sequence[Citation]) -> None:
         self._defined: defaultdict[str, list[Reference]] = defaultdict(list)
         self._listed: dict[str, int] = {}
+        self._keys: dict[str, str] = {}
         for reference in references:
             if reference.url:
                 self._defined[reference.label].append(reference)
-                self._listed.setdefault(url_key(reference.url), reference.index)
+                self._listed.setdefault(self._key(reference.url), reference.index)
         for place, citation in enumerate(handed, 1):
             name = label(citation.marker.strip("[]【】()^ ") or str(place))
             if name not in self._defined:
@@ -152,27 +181,48 @@ class _Sources:
                 self._defined[name].append(Reference(name, index, citation.title, citation.url, 0))
         self.known = frozenset(self._defined)
 
-    def of(self, marks: Sequence[Mark], line: int) -> Iterator[tuple[int, str]]:
-        """(ref_idx, url) of all marks, each URL once."""
-        seen: set[str] = set()
+    def of(self, marks: Iterable[Mark], line: int) -> dict[str, tuple[int, str]]:
+        """(ref_idx, url) of all marks by the URL's key, each URL once."""
+        found: dict[str, tuple[int, str]] = {}
+        looked_up: set[str] = set()
         for mark in marks:
-            for index, url in self._resolved(mark, line):
-                key = url_key(url)
-                if key not in seen:
-                    seen.add(key)
-                    yield index, url
+            if mark.url:
+                key = url_key(mark.url)
+                numbered = mark.labels and mark.labels[0].isdecimal()
+                found.setdefault(
+                    key, (int(mark.labels[0]) if numbered else self._listed.get(key, 0), mark.url)
+                )
+                continue
+            for name in mark.labels:
+                if name not in looked_up and name in self._defined:
+                    looked_up.add(name)
+                    reference = self._below(name, line)
+                    found.setdefault(self._key(reference.url), (reference.index, reference.url))
+        return found
 
-    def _resolved(self, mark: Mark, line: int) -> Iterator[tuple[int, str]]:
-        if mark.url:
-            numbered = mark.labels and mark.labels[0].isdecimal()
-            yield int(mark.labels[0]) if numbered else self._listed.get(url_key(mark.url), 0), mark.url
-            return
-        for name in mark.labels:
-            defined = self._defined.get(name)
-            if defined:
-                below = bisect_left(defined, line, key=lambda reference: reference.line)
-                reference = defined[min(below, len(defined) - 1)]
-                yield reference.index, reference.url
+    def _key(self, url: str) -> str:
+        """`url_key` of a reference, which many marks may point to."""
+        key = self._keys.get(url)
+        if key is None:
+            key = self._keys[url] = url_key(url)
+        return key
+
+    def _below(self, name: str, line: int) -> Reference:
+        defined = self._defined[name]
+        below = bisect_left(defined, line, key=lambda reference: reference.line)
+        return defined[min(below, len(defined) - 1)]
+
+
+class _Open:
+    """The passage read last, to which marks that stand alone behind it still belong."""
+
+    def __init__(self, raw: str, fact: str, sources: dict[str, tuple[int, str]]) -> None:
+        self.raws = [raw]
+        self.fact = fact
+        self.sources = sources
+
+    def passage(self) -> Passage:
+        return Passage(" ".join(self.raws), self.fact, tuple(self.sources.values()))
 
 
 class _Body:
@@ -180,55 +230,99 @@ class _Body:
 
     def __init__(self, sources: _Sources) -> None:
         self.passages: list[Passage] = []
+        self.complete = True
         self._sources = sources
-        self._section = 0  # how many passages stood before the current heading
+        self._open: _Open | None = None  # the last passage of this section
+        self._facts = 0  # how many of them have sources, one for each source
+        self._chars = 0  # of all facts
         self._lead = ""  # the current heading
         self._paragraph: list[str] = []
+        self._length = 0  # of the paragraph
         self._began = 0
         self._item = False
         self._header: list[str] = []
 
-    def read(self, found: Sequence[Line]) -> None:
-        """Reads all lines of a report."""
+    def read(self, found: Iterable[Line]) -> None:
+        """Reads the lines of a report, until it is found to state more than is kept."""
+        before: tuple[Line, int] | None = None
         for number, line in enumerate(found):
-            if line.kind == "row":
-                self._flush()
-                heads = number + 1 < len(found) and found[number + 1].kind == "ruler" and not self._header
-                self._row(line.text, number, heads)
-                continue
-            if line.kind != "ruler":
-                self._header = []
-            if line.kind == "prose":
-                self._began = self._began if self._paragraph else number
-                self._paragraph.append(line.text)
-                continue
+            if before is not None:
+                self._line(*before, line.kind == "ruler")
+            if not self.complete:
+                break
+            before = line, number
+        else:
+            if before is not None:
+                self._line(*before, False)
             self._flush()
-            if line.kind == "heading":
-                self._section = len(self.passages)
-                self._lead = marked(line.text, self._sources.known).fact.lstrip("0123456789.、 ")
-            elif line.kind == "item":
-                self._paragraph, self._began, self._item = [line.text], number, True
+        self._close()
+
+    def _line(self, line: Line, number: int, ruled: bool) -> None:
+        """Take one line; `ruled` says that the next one is a ruler."""
+        if line.kind == "row" and len(line.text) <= MAX_PIECE:
+            self._flush()
+            self._row(line.text, number, ruled and not self._header)
+            return
+        if line.kind != "ruler":
+            self._header = []
+        if line.kind in ("prose", "row"):
+            self._began = self._began if self._paragraph else number
+            self._paragraph.append(line.text)
+            self._length += len(line.text)
+            if self._length > MAX_PIECE:
+                self._flush()
+            return
         self._flush()
+        if line.kind == "heading":
+            self._close()
+            heading = marked(line.text[:_MAX_HEADING], self._sources.known)
+            self._lead = heading.fact.lstrip("0123456789.、 ")
+        elif line.kind == "item":
+            self._paragraph, self._began, self._item = [line.text], number, True
+            self._length = len(line.text)
 
     def _flush(self) -> None:
         if self._paragraph:
-            sentences = marked(_joined(self._paragraph), self._sources.known).sentences()
-            for sentence in sentences:
-                self._sentence(sentence, len(sentences) == 1)
-        self._paragraph, self._item = [], False
+            for piece in split(_joined(self._paragraph), MAX_PIECE):
+                sentences = marked(piece, self._sources.known).sentences()
+                for sentence in sentences:
+                    self._sentence(sentence, len(sentences) == 1)
+        self._paragraph, self._length, self._item = [], 0, False
 
     def _sentence(self, sentence: Marked, alone: bool) -> None:
-        sources = tuple(self._sources.of(sentence.marks, self._began))
+        sources = self._sources.of(sentence.marks, self._began)
         if sentence.states_something:
             fact = sentence.fact
             if self._item and alone and self._lead and _columns(fact) < _SHORT:
                 fact = f"{self._lead}: {fact}"
-            self.passages.append(Passage(sentence.raw, fact, sources))
-        elif sources and len(self.passages) > self._section and not (self._item and sentence.links):
-            last = self.passages[-1]
-            seen = {url_key(url) for _, url in last.sources}
-            new = tuple(source for source in sources if url_key(source[1]) not in seen)
-            self.passages[-1] = Passage(f"{last.raw} {sentence.raw}", last.fact, last.sources + new)
+            self._add(sentence.raw, fact, sources)
+        elif sources and self._open is not None and not (self._item and sentence.links):
+            new = {key: source for key, source in sources.items() if key not in self._open.sources}
+            self._open.raws.append(sentence.raw)
+            self._open.sources |= self._within(new)
+
+    def _add(self, raw: str, fact: str, sources: dict[str, tuple[int, str]]) -> None:
+        """Begin a passage, if there is room for it."""
+        self._close()
+        kept = self._within(sources)
+        if len(self.passages) >= MAX_PASSAGES or self._chars >= MAX_FACT_CHARS:
+            self.complete = False
+        if self.complete or kept:
+            self._open = _Open(raw, fact, kept)
+            self._chars += len(fact)
+
+    def _within(self, sources: dict[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:
+        """As many of `sources` as there is room for."""
+        room = MAX_FACTS - self._facts
+        self.complete = self.complete and len(sources) <= room
+        self._facts += min(len(sources), room)
+        return dict(islice(sources.items(), room))
+
+    def _close(self) -> None:
+        """End the passage read last; it takes no more marks."""
+        if self._open is not None:
+            self.passages.append(self._open.passage())
+            self._open = None
 
     def _row(self, text: str, number: int, heads: bool) -> None:
         row = marked(text, self._sources.known)
@@ -244,10 +338,10 @@ class _Body:
         name = next((i for i, cell in enumerate(cells) if cell.states_a_name), 0)
         whole = "; ".join(
             text for cell, text in zip(cells, named, strict=True) if cell.fact and not cell.marks
-        )
-        before = len(self.passages)
+        )[:MAX_FACT]
+        cited = False
         for i, cell in enumerate(cells):
-            sources = tuple(self._sources.of(cell.marks, number))
+            sources = self._sources.of(cell.marks, number)
             if not sources:
                 continue
             of_row = (
@@ -255,10 +349,11 @@ class _Body:
                 or not cell.fact
                 or (i < len(self._header) and _SOURCE_COLUMN.search(self._header[i]))
             )
-            fact = (whole or row.fact) if of_row else f"{cells[name].fact}, {named[i]}"
-            self.passages.append(Passage(row.raw, fact, sources))
-        if len(self.passages) == before:
-            self.passages.append(Passage(row.raw, "; ".join(filter(None, named))))
+            fact = (whole or row.fact) if of_row else f"{cells[name].fact}, {named[i]}"[:MAX_FACT]
+            self._add(row.raw, fact, sources)
+            cited = True
+        if not cited:
+            self._add(row.raw, "; ".join(filter(None, named))[:MAX_FACT], {})
 
 
 def _joined(paragraph: Sequence[str]) -> str:

@@ -2,25 +2,29 @@
 
 import asyncio
 import re
-from functools import lru_cache
+from io import StringIO
+from itertools import chain, islice
 from typing import Annotated
 
 import msgspec
 
 from adjudge.judges import Answer, Context, Question
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.citation_marks import Mark, pieces
-from adjudge.scoring.text.citations import references_in
+from adjudge.scoring.text.citations import MAX_REFERENCES, references_in
 from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER
+from adjudge.scoring.text.splitting import cut
 
-__all__ = ["Clean", "clean_report", "cut", "judge_clean"]
+__all__ = ["Clean", "clean_report", "judge_clean"]
 
 MIN_CLEAN_CHARS = 100
 PIECE_CHARS = 3_000
 MAX_PIECE_CHARS = 4_000
+_KEPT_CHARS = 2_000_000  # of the texts whose clean form is kept
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
@@ -29,45 +33,52 @@ _GAP = re.compile(r"(?<=\S)[ \t]{2,20}(?=\S)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
-@lru_cache(maxsize=64)
+@remembered(_KEPT_CHARS)
 def clean_report(text: str) -> str:
     """`text` without citation marks, bare URLs, reference lists and footnotes; a link in a sentence leaves its title.
 
-    Linear in the text. Lone surrogates become question marks.
+    Time and memory are linear in the text. Lone surrogates become question marks.
     """
-    found = list(lines(text.encode("utf-8", "replace").decode()))
-    known = frozenset(reference.label for reference in references_in(found))
-    kept: list[str] = []
-    for line in found:
+    text = text.encode("utf-8", "replace").decode()
+    listed = islice(references_in(lines(text)), MAX_REFERENCES)
+    known = frozenset(reference.label for reference in listed)
+    kept = StringIO()
+    for line in lines(text):
         if line.kind == "code":
-            kept.append(line.raw)
+            kept.write(f"{line.raw}\n")
         elif line.kind != "reference":
             cleaned = _clean_line(line.raw, known)
             if cleaned is not None:
-                kept.append(cleaned)
-    return _BLANK_LINES.sub("\n\n", "\n".join(kept)).strip()
+                kept.write(f"{cleaned}\n")
+    return _BLANK_LINES.sub("\n\n", kept.getvalue()).strip()
 
 
 def _clean_line(raw: str, known: frozenset[str]) -> str | None:
     """A line without its marks; None if nothing but marks stood there."""
-    cut = list(pieces(raw, known))
-    if not any(isinstance(piece, Mark) for piece in cut):
+    bare, text = StringIO(), StringIO()
+    marked = titled = False
+    before: str | Mark = ""
+    found = chain(pieces(raw, known), [""])
+    piece = next(found)
+    for after in found:
+        if isinstance(piece, str):
+            bare.write(piece)
+            text.write(piece)
+        else:
+            marked, titled = True, titled or bool(piece.title)
+            text.write(_title(before, piece, after))
+        before, piece = piece, after
+    if not marked:
         return raw
-    bare = "".join(piece if isinstance(piece, str) else "" for piece in cut)
-    text = "".join(piece if isinstance(piece, str) else _title(cut, i, piece) for i, piece in enumerate(cut))
-    if LABEL_ONLY.fullmatch(LEFT_OVER.sub("", bare)) and not any(
-        isinstance(p, Mark) and p.title for p in cut
-    ):
+    if LABEL_ONLY.fullmatch(LEFT_OVER.sub("", bare.getvalue())) and not titled:
         return None
-    text = LEFT_OVER.sub("", text)
-    indent = len(text) - len(text.lstrip())
-    return text[:indent] + _GAP.sub(" ", _BEFORE_POINT.sub("", text[indent:]))
+    left = LEFT_OVER.sub("", text.getvalue())
+    indent = len(left) - len(left.lstrip())
+    return left[:indent] + _GAP.sub(" ", _BEFORE_POINT.sub("", left[indent:]))
 
 
-def _title(cut: list[str | Mark], place: int, mark: Mark) -> str:
+def _title(before: str | Mark, mark: Mark, after: str | Mark) -> str:
     """A link's title, or nothing for a link that stands alone in parentheses: that one only names a source."""
-    before = cut[place - 1] if place else ""
-    after = cut[place + 1] if place + 1 < len(cut) else ""
     alone = (
         isinstance(before, str)
         and isinstance(after, str)
@@ -132,18 +143,3 @@ async def _ask_clean(piece: str, language: str, tools: Tools) -> str | Missing:
     enough = min(MIN_CLEAN_CHARS, len(clean_report(piece)) // 2)
     cleaned = judgment.answer.text.strip()
     return cleaned if len(cleaned) >= enough else Missing("judge_unparseable")
-
-
-def cut(text: str, size: int) -> list[str]:
-    """`text` in pieces of at most `size` characters, cut at line ends, else sentence ends, else anywhere."""
-    found = []
-    while len(text) > size:
-        window = text[:size]
-        end = max(window.rfind("\n", size // 2), 0) or max(_ends(window, size // 2), 0) or size
-        found.append(text[:end])
-        text = text[end:]
-    return [*found, text] if text.strip() or not found else found
-
-
-def _ends(window: str, start: int) -> int:
-    return max((match.end() for match in _SENTENCE_END.finditer(window, start)), default=0)
