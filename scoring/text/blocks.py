@@ -8,6 +8,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -248,6 +249,7 @@ def _leads_to_address(rest: str) -> bool:
     )
 
 
+@lru_cache(maxsize=1_000)
 def _strength(title: str) -> int:
     """2 if `title` names a reference list, 1 if it may, 0 if it does not."""
     if len(title) > MAX_TITLE:
