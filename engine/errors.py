@@ -6,7 +6,7 @@
         FormatError         files of tasks or reports (`formats/dataset.py`)
     JudgeError              the judge cannot be used (`judges/errors.py`)
     StoreError              the store cannot be read or written (`store/place.py`): exit code 1
-    PoolError               the processes that read pages cannot work (`fetchers/pool.py`): exit code 1
+    PoolError               the processes that read pages cannot work (`fetchers/process.py`): exit code 1
     ClusterError            the cluster cannot run its workers: exit code 1
     RewardError             an item is not a rollout, or its caller wants failures raised (`rewards/reward.py`)
 

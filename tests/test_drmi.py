@@ -363,10 +363,13 @@ def test_works_come_from_evidence_then_citations_then_the_text() -> None:
     )
     listed = "## References\n\n[1] Rust. https://doi.org/10.1000/b\n"
     text = f"Ferries rust [1], see [Barges](https://doi.org/10.1000/c).\n\n{listed}"
-    assert retrieved(case_of(evidence=(one,), citations=(two,)).report) == [Reference("A", "10.1000/a")]
-    assert retrieved(case_of(citations=(two,)).report) == [Reference("B", "")]
-    assert {work.doi for work in retrieved(case_of(text=text).report)} == {"10.1000/b", "10.1000/c"}
-    assert retrieved(case_of(text="no sources").report) == []
+    assert asyncio.run(retrieved(case_of(evidence=(one,), citations=(two,)).report)) == [Reference("A", "10.1000/a")]
+    assert asyncio.run(asyncio.run(retrieved(case_of(citations=(two,)).report))) == [Reference("B", "")]
+    assert {work.doi for work in asyncio.run(asyncio.run(retrieved(case_of(text=text).report)))} == {
+        "10.1000/b",
+        "10.1000/c",
+    }
+    assert asyncio.run(retrieved(case_of(text="no sources").report)) == []
 
 
 @given(st.text(max_size=200))

@@ -202,7 +202,7 @@ async def test_worker_killed_between_pages_is_replaced() -> None:
 async def test_worker_is_not_charged_for_the_memory_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     held = bytearray(400 << 20)
     held[:: resource.getpagesize()] = b"x" * len(held[:: resource.getpagesize()])
-    monkeypatch.setattr("adjudge.fetchers.pool.RETIRE_AT", 300 << 20)
+    monkeypatch.setattr("adjudge.fetchers.process.RETIRE_AT", 300 << 20)
     pool = ExtractorPool(1, extractor="fast", seconds=20)
     await pool.extract(ARTICLE, HTML)
     before = worker_processes()

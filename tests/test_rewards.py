@@ -27,7 +27,7 @@ from adjudge.engine.rewards.injection import injections
 from adjudge.engine.rewards.reward import Reward, RewardItem, settled
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
 from adjudge.engine.store import StoreError
-from adjudge.fetchers.pool import PoolError
+from adjudge.fetchers.process import PoolError
 from adjudge.judges import Reply, ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Missing, Scorecard
@@ -249,7 +249,7 @@ class TestFlags:
         assert injections(text) == []
 
     def flags(self, text: str, **length: int) -> dict[str, float]:
-        return flags_of(Report(task_id="1", system="p", text=text), Length(**length), FLAGS)
+        return flags_of(text, (), Length(**length), FLAGS)
 
     def test_repeated_citations_count_without_the_url_query(self):
         once = "Tides rise twice a day [1](https://a.org/x). Moons pull them [2](https://b.org/y)."

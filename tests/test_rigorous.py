@@ -134,7 +134,7 @@ class TestLinks:
         report = Report(
             task_id="1", system="A", text=TEXT, citations=(Citation(url="https://c.org/#:~:text=x"),)
         )
-        assert set(cited_urls(report)) == {
+        assert set(cited_urls(report.text, report.citations)) == {
             "https://www.iea.org/heat-pumps/?utm_source=x",
             "https://energy.gov/heat#cold",
             "https://c.org/",

@@ -22,7 +22,6 @@ from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest, said_at
 from adjudge.engine.viewer.data.query import ReportQuery, address
 from adjudge.engine.viewer.pages import search
-from adjudge.scoring.contract.case import Report
 from tests.mock_openai import MockOpenAI
 from tests.viewing import HUGE, QUICKSTART, Reader, hostile, links, quickstart, viewing
 from tests.worlds import ADJUDGE, lines, world
@@ -560,7 +559,7 @@ def test_viewed_run_is_the_shipped_example():
 
 
 def found(text: str, *statements: str) -> list[str | None]:
-    spans = said_at(Report(task_id="1", system="a", text=text), statements)
+    spans = said_at(text, statements)
     return [None if span is None else text[span.start : span.end] for span in spans]
 
 

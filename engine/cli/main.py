@@ -12,7 +12,7 @@ from adjudge.engine.cli.parser import parser
 from adjudge.engine.errors import ClusterError, UsageError
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.logs import begin, form, is_json
-from adjudge.fetchers.pool import PoolError
+from adjudge.fetchers.process import PoolError
 from adjudge.judges.errors import JudgeError
 
 __all__ = ["main"]

@@ -26,6 +26,7 @@ from adjudge.judges.panel import PanelJudge
 from adjudge.judges.render import secret_from_environment
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook, PromptError
+from adjudge.scoring.text.aside import open_workers
 
 __all__ = ["LEAST_WINDOW", "make_book", "make_fetcher", "make_judge", "open_evaluator", "window_of"]
 
@@ -65,6 +66,7 @@ async def open_evaluator(
     metrics = Metrics()
     metrics.watch(judgments, pages)
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(open_workers())
         await judgments.open()
         stack.push_async_callback(judgments.close)
         await pages.open()

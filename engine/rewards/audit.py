@@ -15,7 +15,7 @@ from typing import Protocol
 from adjudge.engine.config.reward import AuditConfig
 from adjudge.engine.rewards.reward import Reward, RewardItem
 from adjudge.engine.store import StoreError
-from adjudge.fetchers.pool import PoolError
+from adjudge.fetchers.process import PoolError
 
 __all__ = ["Audit"]
 

@@ -18,7 +18,7 @@ from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import CanaryConfig
 from adjudge.engine.rewards.reward import Reward, RewardItem
 from adjudge.engine.store import StoreError
-from adjudge.fetchers.pool import PoolError
+from adjudge.fetchers.process import PoolError
 
 __all__ = ["Canary", "CanaryWatch"]
 

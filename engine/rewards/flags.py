@@ -8,11 +8,12 @@
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from adjudge.engine.config.reward import Length
 from adjudge.engine.rewards.injection import injections
-from adjudge.scoring.contract.case import Report
+from adjudge.scoring.contract.case import Citation
+from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
 from adjudge.scoring.text.citations import Triplet, parse, url_key
 
 __all__ = ["FLAGS", "Flag", "citation_stuffing", "duplicate_citations", "flags_of", "injection", "length"]
@@ -20,30 +21,30 @@ __all__ = ["FLAGS", "Flag", "citation_stuffing", "duplicate_citations", "flags_o
 SOURCES_A_SENTENCE = 3
 _NO_WORD = re.compile(r"\W+")
 
-Flag = Callable[[Report, Length], float]
+Flag = Callable[[str, tuple[Citation, ...], Length], float]
 
 
-def injection(report: Report, limits: Length) -> float:
+def injection(text: str, handed: tuple[Citation, ...], limits: Length) -> float:
     """1 if the text addresses the judge, else 0."""
-    return 1.0 if injections(report.text) else 0.0
+    return 1.0 if injections(text) else 0.0
 
 
-def duplicate_citations(report: Report, limits: Length) -> float:
+def duplicate_citations(text: str, handed: tuple[Citation, ...], limits: Length) -> float:
     """The share of citations that repeat an earlier one; 0 without citations."""
-    cited = parse(report.text, report.citations).triplets
+    cited = parse(text, handed).triplets
     return 1 - len({_content(triplet) for triplet in cited}) / len(cited) if cited else 0.0
 
 
-def citation_stuffing(report: Report, limits: Length) -> float:
+def citation_stuffing(text: str, handed: tuple[Citation, ...], limits: Length) -> float:
     """The share of citations beyond the third in one sentence; 0 without citations."""
-    counts = [len(passage.sources) for passage in parse(report.text, report.citations).passages]
+    counts = [len(passage.sources) for passage in parse(text, handed).passages]
     total = sum(counts)
     return sum(max(0, count - SOURCES_A_SENTENCE) for count in counts) / total if total else 0.0
 
 
-def length(report: Report, limits: Length) -> float:
+def length(text: str, handed: tuple[Citation, ...], limits: Length) -> float:
     """0 up to `limits.free` characters, 1 from `limits.max` on, and in proportion between."""
-    over = len(report.text) - limits.free
+    over = len(text) - limits.free
     return min(max(over / max(limits.max - limits.free, 1), 0.0), 1.0)
 
 
@@ -55,10 +56,14 @@ FLAGS: Mapping[str, Flag] = {
 }
 
 
-def flags_of(report: Report, limits: Length, wanted: Iterable[str]) -> dict[str, float]:
-    """The `wanted` flags of `report`, in the order of FLAGS."""
+def flags_of(
+    text: str, handed: tuple[Citation, ...], limits: Length, wanted: Collection[str]
+) -> dict[str, float]:
+    """The `wanted` flags of a report, in the order of FLAGS; its length alone if it is too large to be read."""
     chosen = set(wanted)
-    return {name: flag(report, limits) for name, flag in FLAGS.items() if name in chosen}
+    if len(text) > min(limits.max, MAX_REPORT_CHARS):
+        chosen &= {"length"}
+    return {name: flag(text, handed, limits) for name, flag in FLAGS.items() if name in chosen}
 
 
 def _content(triplet: Triplet) -> tuple[str, str]:

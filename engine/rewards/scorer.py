@@ -24,10 +24,11 @@ from adjudge.engine.store.upkeep import prune
 from adjudge.engine.telemetry.scorecard import note
 from adjudge.judges import Usage
 from adjudge.judges.errors import JudgeError
-from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.case import Case, Report, Task, Unread
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.text.aside import aside, storable
 
 __all__ = ["RewardScorer", "open_rewards"]
 
@@ -188,7 +189,7 @@ class _Rollout:
         self._protocols = scorer.formula.protocols
         self._tools = {protocol.name: scorer.evaluator.tools(case, priority) for protocol in self._protocols}
         self._cards: dict[str, Scorecard] = {}
-        self._flags: dict[str, float] = {}
+        self._flags: dict[str, float] | None = None
         self._failure: Reason = "deadline"
 
     async def run(self) -> None:
@@ -202,9 +203,15 @@ class _Rollout:
             scorer.judge_error, self._failure = str(error), "judge_unavailable"
             return
         scorer.judge_error = None
-        self._flags = flags_of(
-            self.case.report, scorer.reward_config.length, {"injection", *scorer.formula.flags}
-        )
+        report, limits = self.case.report, scorer.reward_config.length
+        wanted = {"injection", *scorer.formula.flags}
+        if len(report.text) > limits.max:
+            self._flags = flags_of(report.text, report.citations, limits, wanted)
+            return
+        try:
+            self._flags = await aside(flags_of, storable(report.text), report.citations, limits, wanted)
+        except Unread as error:
+            self._failure = error.reason
 
     async def _score(self, protocol: ScoringProtocol) -> None:
         """Score under one protocol; a report longer than rewards allow is scored as an empty one."""
@@ -221,7 +228,7 @@ class _Rollout:
     def reward(self) -> Reward:
         """The reward, or the reason there is none."""
         formula, tools = self._scorer.formula, self._tools.values()
-        if len(self._cards) == len(self._protocols):
+        if self._flags is not None and len(self._cards) == len(self._protocols):
             found = formula.value(self._cards, self._flags)
         else:
             found = Value(None, self._failure)
@@ -229,7 +236,7 @@ class _Rollout:
             value=found.value,
             status="unscored" if found.value is None else "scored",
             reason=found.reason,
-            scores={**formula.scores(self._cards), **self._flags},
+            scores={**formula.scores(self._cards), **(self._flags or {})},
             n_asked=sum(each.asked for each in tools),
             n_answered=sum(each.answered for each in tools),
             usage=sum((each.usage for each in tools), Usage()),

@@ -43,6 +43,7 @@ from adjudge.engine.viewer.pages.overview import home, system_page, task_page, t
 from adjudge.engine.viewer.pages.questions import page_page, question_page, questions_page
 from adjudge.engine.viewer.pages.report import evidence_page, report_page
 from adjudge.engine.viewer.pages.search import search_page
+from adjudge.scoring.text.aside import open_workers
 
 __all__ = ["Viewer", "view"]
 
@@ -89,11 +90,12 @@ async def _view(run: str, other: str | None, port: int, json: bool) -> None:
 @asynccontextmanager
 async def _served(run: str, other: str | None, port: int) -> AsyncIterator[str]:
     viewer = Viewer(OpenRun(run), None if other is None else OpenRun(other))
-    url = await viewer.start(port)
-    try:
-        yield url
-    finally:
-        await viewer.stop()
+    async with open_workers():
+        url = await viewer.start(port)
+        try:
+            yield url
+        finally:
+            await viewer.stop()
 
 
 class Viewer:

@@ -2,13 +2,13 @@
 
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
 
 from adjudge.scoring.contract.reasons import GoldReason
 
-__all__ = ["NULL", "Case", "Citation", "GoldError", "Report", "ReportUsage", "Sample", "Task"]
+__all__ = ["NULL", "Case", "Citation", "GoldError", "Report", "ReportUsage", "Sample", "Task", "Unread"]
 
 G = TypeVar("G")
 
@@ -23,6 +23,14 @@ class GoldError(ValueError):
     def __init__(self, reason: GoldReason, message: str) -> None:
         super().__init__(message)
         self.reason: GoldReason = reason
+
+
+class Unread(RuntimeError):
+    """A report could not be read for a cause outside of it; `reason` is deadline or worker_died."""
+
+    def __init__(self, reason: Literal["deadline", "worker_died"], message: str) -> None:
+        super().__init__(message)
+        self.reason: Literal["deadline", "worker_died"] = reason
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):

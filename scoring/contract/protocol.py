@@ -8,7 +8,7 @@ import msgspec
 
 from adjudge.fetchers.page import PageSource
 from adjudge.judges import Answer, Judgment, Question
-from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.case import Case, GoldError, Unread
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard
 
@@ -79,16 +79,17 @@ async def score_case(protocol: ScoringProtocol, case: Case, tools: Tools) -> Sco
     """`protocol`'s scorecard of `case`, with the rules that hold for every protocol.
 
     An empty or oversized report takes the minimum without being judged; missing or invalid gold leaves all metrics
-    unscored, whatever the report.
+    unscored, whatever the report, and so does a failure to read the report that is not its own doing.
     """
     own_doing = _own_doing(case.report.text)
     try:
         if own_doing is not None:
             return minimum(protocol, case, own_doing)
         return await protocol.score(case, tools)
-    except GoldError as error:
+    except (GoldError, Unread) as error:
         values = {metric.name: Missing(error.reason) for metric in protocol.metrics if metric.ratio is None}
-        evidence = [Evidence(what="gold", outcome=str(error), reason=error.reason)]
+        what = "gold" if isinstance(error, GoldError) else "report"
+        evidence = [Evidence(what=what, outcome=str(error), reason=error.reason)]
         return Scorecard.of(protocol.name, case, values, evidence)
 
 

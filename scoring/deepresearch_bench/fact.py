@@ -32,8 +32,9 @@ from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 from adjudge.scoring.deepresearch_bench.fact_extraction import extract
 from adjudge.scoring.deepresearch_bench.fact_support import Repeats, Verdict, back, same_words
+from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import clean_url
-from adjudge.scoring.text.citations import Triplet, parse
+from adjudge.scoring.text.citations import MAX_FACTS, Triplet, parse
 
 __all__ = [
     "CodeScores",
@@ -50,6 +51,10 @@ __all__ = [
 ]
 
 MAX_STATEMENTS = 20
+_LEFT_OUT = Evidence(
+    what=f"The report has more than {MAX_FACTS:,} facts or references; those after the limit were not read.",
+    outcome="",
+)
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,17 +196,16 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Extract, group, deduplicate and read, ask what each page supports, count."""
-        triplets = await self._triplets(case, tools)
+        whole = await aside(parse, storable(case.report.text), case.report.citations)
+        triplets = whole.triplets if self.extraction == "markers" else await extract(case, whole, tools)
         if isinstance(triplets, Missing):
             return self._without(case, triplets)
         groups = group_by_url(triplets)
         checked = await asyncio.gather(*(_check(group, case.task.language, tools) for group in groups))
-        return self._scorecard(case, groups, checked)
-
-    async def _triplets(self, case: Case, tools: Tools) -> tuple[Triplet, ...] | Missing:
-        if self.extraction == "markers":
-            return parse(case.report.text, case.report.citations).triplets
-        return await extract(case, tools)
+        card = self._scorecard(case, groups, checked)
+        if whole.complete:
+            return card
+        return msgspec.structs.replace(card, evidence=(*card.evidence, _LEFT_OUT))
 
     def _without(self, case: Case, missing: Missing) -> Scorecard:
         if CAUSES[missing.reason] == "report":

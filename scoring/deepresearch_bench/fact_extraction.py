@@ -6,6 +6,7 @@ cites. So it cannot invent a URL, and no sentence is passed over. Sentences with
 left out: they cannot carry a citation in any form.
 """
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -17,6 +18,7 @@ from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
+from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse, url_key
 from adjudge.scoring.text.sentences import tidy
 from adjudge.scoring.text.splitting import cut
@@ -86,9 +88,11 @@ class CitedBy(Question[Citings], frozen=True, kw_only=True):
         return citings
 
 
-async def extract(case: Case, tools: Tools) -> tuple[Triplet, ...] | Missing:
-    """The triplets that the judge finds in the case's report, in its order; none for a report without a source."""
-    whole = parse(case.report.text, case.report.citations)
+async def extract(case: Case, whole: Citations, tools: Tools) -> tuple[Triplet, ...] | Missing:
+    """The triplets that the judge finds in the case's report, in its order; none for a report without a source.
+
+    `whole` are the report's citations by its marks.
+    """
     sources = _sources(whole, case)
     if not sources:
         return ()
@@ -96,7 +100,13 @@ async def extract(case: Case, tools: Tools) -> tuple[Triplet, ...] | Missing:
         f"{number}: {url[:MAX_URL]} {title[:MAX_TITLE]}".rstrip()
         for number, (_, url, title) in enumerate(sources, 1)
     )
-    asked = list(_questions(case, whole, listed))
+    sections = list(_sections(case, whole))
+    parsed = await asyncio.gather(*(aside(parse, storable(section)) for section in sections))
+    asked = [
+        question
+        for section, found in zip(sections, parsed, strict=True)
+        for question in _questions(case, section, found, listed)
+    ]
     judgments = await tools.ask_all(asked)
     missing = first_missing(judgments)
     if missing:
@@ -121,13 +131,12 @@ def _sources(whole: Citations, case: Case) -> list[tuple[int, str, str]]:
     return list(found.values())[:MAX_SOURCES]
 
 
-def _questions(case: Case, whole: Citations, listed: str) -> Iterator[CitedBy]:
-    for section in _sections(case, whole):
-        context = Context.of(report=section, sources=listed)
-        shown = [_shown(passage) for passage in parse(section).passages if _MAY_CITE.search(passage.raw)]
-        for start in range(0, len(shown), SENTENCES):
-            sentences = tuple(shown[start : start + SENTENCES])
-            yield CitedBy(context=context, language=case.task.language, sentences=sentences)
+def _questions(case: Case, section: str, parsed: Citations, listed: str) -> Iterator[CitedBy]:
+    context = Context.of(report=section, sources=listed)
+    shown = [_shown(passage) for passage in parsed.passages if _MAY_CITE.search(passage.raw)]
+    for start in range(0, len(shown), SENTENCES):
+        sentences = tuple(shown[start : start + SENTENCES])
+        yield CitedBy(context=context, language=case.task.language, sentences=sentences)
 
 
 def _sections(case: Case, whole: Citations) -> Iterator[str]:

@@ -38,6 +38,7 @@ from adjudge.scoring.deepresearch_bench.yardstick import (
     average_weights,
     yardstick,
 )
+from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.cleaning import clean_report, judge_clean
 
 __all__ = [
@@ -206,7 +207,7 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     async def _cleaned(self, case: Case, tools: Tools) -> str | Missing:
         if self.cleaning == "judge":
             return await judge_clean(case.report.text, case.task.language, tools)
-        return clean_report(case.report.text)
+        return await aside(clean_report, storable(case.report.text))
 
     def _weighed(self, measure: Yardstick) -> Yardstick:
         if self.variant == "no_criteria_weights":

@@ -22,6 +22,7 @@ from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 from adjudge.scoring.drmi_bench.literature import Reference, Rule, doi_of, find_references
 from adjudge.scoring.kernels.matching import match_claims as kernel
+from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citations import parse
 
 __all__ = [
@@ -291,7 +292,7 @@ async def _retrieval(case: Case, gold: Gold, tools: Tools) -> Scored:
     """No judge: works are the same by DOI or title."""
     if not gold.references:
         return Scored(Missing("gold_missing"))
-    predicted = retrieved(case.report)
+    predicted = await retrieved(case.report)
     figures: list[float] = []
     for _, rule in _RULES:
         found = retrieval_scores(predicted, gold.references, rule, gold.kind)
@@ -327,12 +328,12 @@ async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
     return Scored(tuple(figures), evidence)
 
 
-def retrieved(report: Report) -> list[Reference]:
+async def retrieved(report: Report) -> list[Reference]:
     """The works that a report found: its `evidence`, else its `citations`, else the sources that its text cites."""
     cited = report.evidence or report.citations
     if cited:
         return [Reference(one.title, doi_of(f"{one.url} {one.title}")) for one in cited]
-    parsed = parse(report.text)
+    parsed = await aside(parse, storable(report.text))
     listed = [Reference(one.title, doi_of(f"{one.url} {one.title}")) for one in parsed.references]
     known = {one.url for one in parsed.references}
     urls = dict.fromkeys(triplet.url for triplet in parsed.triplets if triplet.url not in known)

@@ -24,6 +24,7 @@ from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
 from adjudge.scoring.rubrics.keywords import Keyword, Matching, keyword_frequency, rate_keywords
 from adjudge.scoring.rubrics.rubrics import give_points
 from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links
+from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.cleaning import clean_report
 
 __all__ = [
@@ -191,15 +192,18 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Rubrics and keywords over the one context of the report; the formulas over what was answered."""
         gold, specific = self._gold(case)
-        (qsr, asked), (grr, asked_generally), (keywords, rated) = await asyncio.gather(
+        text = storable(case.report.text)
+        keywords = self._keywords(gold, await aside(clean_report, text))
+        cited = await aside(cited_urls, text, case.report.citations)
+        (qsr, asked), (grr, asked_generally), (found, rated) = await asyncio.gather(
             give_points(specific, case, tools),
             give_points(self._general(case.task.language), case, tools),
-            rate_keywords(self._keywords(gold, case), case, tools),
+            rate_keywords(keywords, case, tools),
         )
         answers = [_rubric("qsr", answer) for answer in qsr]
         answers += [_rubric("grr", answer) for answer in grr]
-        answers += [_keyword(answer) for answer in keywords]
-        links = match_links(cited_urls(case.report), gold.tsl, self.keep_www, self.keep_slash)
+        answers += [_keyword(answer) for answer in found]
+        links = match_links(cited, gold.tsl, self.keep_www, self.keep_slash)
 
         scores = self._scores(answers, links, case)
         evidence = [*asked, *asked_generally, *rated, _link_evidence(links)]
@@ -222,8 +226,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             )
         return gold, specific
 
-    def _keywords(self, gold: Gold, case: Case) -> list[Keyword]:
-        text = clean_report(case.report.text)
+    def _keywords(self, gold: Gold, text: str) -> list[Keyword]:
         words = [(word, True) for word in gold.fak] + [(word, False) for word in gold.fdk]
         return [Keyword(word, wanted, keyword_frequency(word, text, self.matching)) for word, wanted in words]
 

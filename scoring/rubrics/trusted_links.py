@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, split_url
-from adjudge.scoring.contract.case import Report
+from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citation_marks import clean_url
 from adjudge.scoring.text.citations import parse
 
@@ -43,12 +43,12 @@ def match_links(
     )
 
 
-def cited_urls(report: Report) -> list[str]:
+def cited_urls(text: str, handed: tuple[Citation, ...] = ()) -> list[str]:
     """All URLs that a report cites, in its text, its reference lists or apart from both; each spelling once."""
-    citations = parse(report.text, report.citations)
+    citations = parse(text, handed)
     found = [reference.url for reference in citations.references]
     found += [url for passage in citations.passages for _, url in passage.sources]
-    found += [clean_url(citation.url) for citation in report.citations]
+    found += [clean_url(citation.url) for citation in handed]
     return list(dict.fromkeys(url for url in found if url))
 
 

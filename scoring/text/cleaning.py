@@ -13,6 +13,7 @@ from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Missing
+from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.citation_marks import Mark, pieces
 from adjudge.scoring.text.citations import MAX_REFERENCES, references_in
@@ -111,11 +112,16 @@ async def judge_clean(text: str, language: str, tools: Tools) -> str | Missing:
     A cleaned piece of at least 100 characters is valid; else its two halves, cut at a sentence end, are asked once
     more. A piece that is short in itself is valid at half of what the rules leave.
     """
-    body = "\n".join(line.raw for line in lines(text) if line.kind != "reference")
+    body = await aside(without_lists, storable(text))
     whole = _rejoined(
         await asyncio.gather(*(_clean_piece(piece, language, tools) for piece in cut(body, PIECE_CHARS)))
     )
     return whole if isinstance(whole, Missing) else _BLANK_LINES.sub("\n\n", whole).strip()
+
+
+def without_lists(text: str) -> str:
+    """`text` without its reference lists."""
+    return "\n".join(line.raw for line in lines(text) if line.kind != "reference")
 
 
 async def _clean_piece(piece: str, language: str, tools: Tools) -> str | Missing:

@@ -5,17 +5,19 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from io import StringIO
 
 import msgspec
 
 from adjudge.judges.lexical import figures, terms
-from adjudge.scoring.contract.case import Report
+from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citations import parse
 
 __all__ = ["Span", "nearest", "said_at"]
 
 MAX_CHARS = 500_000
 _LIKE = 0.5  # share of words in common from which a sentence counts as a rewording of a statement
+_MAX_COMPARED = 2_000_000  # statements with sentences
 _AT_MOST = 3  # sentences of a window
 _FIGURE = 1.5  # weight of a figure of the statement, in words that occur in one sentence only
 _SENTENCE = re.compile(r"[^\n.!?。！？；]+(?:[.!?](?!\s|$)[^\n.!?。！？；]*)*[.!?。！？；]*")
@@ -28,21 +30,24 @@ class Span(msgspec.Struct, frozen=True, order=True):
     end: int
 
 
-def said_at(report: Report, statements: Sequence[str]) -> list[Span | None]:
-    """Where `report` says each of `statements`, if it can be found in its first 500,000 characters.
+def said_at(text: str, statements: Sequence[str], handed: tuple[Citation, ...] = ()) -> list[Span | None]:
+    """Where `text` says each of `statements`, if it can be found in its first 500,000 characters.
 
     Found by the sentence that the parser of citations took it from, by its letters and figures, or by the most similar
-    sentence.
+    sentence, which is looked for among at most two million pairs. `handed` are the report's citations apart from its
+    text.
     """
-    text = report.text[:MAX_CHARS]
-    passages = parse(text, report.citations).passages
+    text = text[:MAX_CHARS]
+    passages = parse(text, handed).passages
     written = {_letters(passage.fact): passage.raw for passage in passages}
     letters = _Letters(text)
     kinds = [(passage.raw, frozenset(terms(passage.fact))) for passage in passages]
+    room = _MAX_COMPARED
     found = []
     for statement in statements:
         span = letters.find(written.get(_letters(statement), statement)) or letters.find(statement)
-        if span is None:
+        if span is None and room >= len(kinds):
+            room -= len(kinds)
             like = _most_like(frozenset(terms(statement)), kinds)
             span = None if like is None else letters.find(like)
         found.append(span)
@@ -53,14 +58,14 @@ class _Letters:
     """A text's letters and figures with their places; spaces and punctuation between them make no difference."""
 
     def __init__(self, text: str) -> None:
-        self._at = array("L")
-        letters: list[str] = []
+        self._at = array("I")
+        letters = StringIO()
         for place, character in enumerate(text):
             if character.isalnum():
                 folded = character.casefold()
-                letters.append(folded)
+                letters.write(folded)
                 self._at.extend([place] * len(folded))
-        self._letters = "".join(letters)
+        self._letters = letters.getvalue()
 
     def find(self, said: str) -> Span | None:
         """Where `said` first occurs."""

@@ -20,8 +20,9 @@ from adjudge.engine.viewer.pages.frame import (
     verdict_of,
 )
 from adjudge.fetchers.page import Page
-from adjudge.scoring.contract.case import Report
+from adjudge.scoring.contract.case import Report, Unread
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citations import url_key
 
 __all__ = ["evidence_page", "page_text", "report_crumbs", "report_page"]
@@ -47,7 +48,15 @@ async def report_page(run: OpenRun, frame: Frame, query: ReportQuery) -> str:
     except NotThere as error:
         text = tag("p", f"{str(error)[:1].upper()}{str(error)[1:]}.", class_="note")
     else:
-        text = await asyncio.to_thread(_report_text, case.report, card, query)
+        cited = _cited(card)
+        report = case.report
+        try:
+            spans = await aside(
+                said_at, storable(report.text), [line.what for _, line in cited], report.citations
+            )
+        except Unread:
+            spans = [None] * len(cited)
+        text = await asyncio.to_thread(_report_text, report, card, query, spans)
     tabs = [
         tag("li", tag("a", one.protocol, href=_at(query, one), aria_current="page" if one is card else None))
         for one in cards
@@ -159,13 +168,16 @@ def _siblings(run: OpenRun, query: ReportQuery) -> Markup | None:
     return tag("nav", tag("ul", *links), aria_label="Samples and repeats", class_="tabs")
 
 
-def _report_text(report: Report, card: Scorecard, query: ReportQuery) -> Markup:
+def _cited(card: Scorecard) -> list[tuple[int, Evidence]]:
+    """The lines of evidence that have a verdict, with their numbers from 1."""
+    return [(n, line) for n, line in enumerate(card.evidence, 1) if verdict_of(line.outcome, line.reason)[1]]
+
+
+def _report_text(report: Report, card: Scorecard, query: ReportQuery, spans: Sequence[Span | None]) -> Markup:
     """The report's text with its statements marked."""
     if not report.text.strip():
         return tag("p", "The report is empty.", class_="note")
-    cited = [(n, line) for n, line in enumerate(card.evidence, 1) if verdict_of(line.outcome, line.reason)[1]]
-    spans = said_at(report, [line.what for _, line in cited])
-    places = _merged(zip(spans, (n for n, _ in cited), strict=True))
+    places = _merged(zip(spans, (n for n, _ in _cited(card)), strict=True))
     start, end = part_of(report.text, query.part)
     shown = [_Place(Span(max(p.span.start, start), min(p.span.end, end)), p.lines) for p in places]
     shown = [place for place in shown if place.span.start < place.span.end]
@@ -312,7 +324,10 @@ async def _source(run: OpenRun, line: Evidence, query: EvidenceQuery) -> Markup:
     page = await pages.get(url_key(line.url))
     if page is None:
         return tag("p", "The store does not hold this page.", class_="note")
-    window = await asyncio.to_thread(nearest, page.text, line.what)
+    try:
+        window = await aside(nearest, storable(page.text), storable(line.what))
+    except Unread:
+        window = None
     return page_text(page, query.part, "evidence", query, window)
 
 

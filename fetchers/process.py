@@ -1,0 +1,160 @@
+"""Worker processes, as their parent sees them (`fetchers/frames.py` says what passes between them)."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from typing import Generic, Protocol, TypeVar, cast
+
+import msgspec
+
+from adjudge.fetchers.frames import LENGTH
+
+__all__ = ["ADDRESS_SPACE", "RETIRE_AT", "START_SECONDS", "PoolError", "WorkerPool"]
+
+# Parsers need address space before they need memory; a text that blows up meets the first of the two.
+ADDRESS_SPACE = 4 << 30
+RETIRE_AT = 1 << 30
+START_SECONDS = 60.0
+# A reader of untrusted text sees no API keys.
+_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "TMPDIR")
+# glibc would give half a megabyte back to the system after each page and fetch it again for the next. These are as
+# high as it raises the two by itself once it has seen large blocks.
+_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
+
+
+class PoolError(RuntimeError):
+    """Worker processes do not start: the installation is at fault, not a page or a report."""
+
+
+class Weighed(Protocol):
+    """An answer that says how many bytes of memory its worker holds."""
+
+    @property
+    def resident(self) -> int:
+        """Bytes."""
+        ...
+
+
+A = TypeVar("A", bound=Weighed)
+
+
+class WorkerPool(Generic[A]):
+    """At most `workers` processes, started when first needed, each answering one job at a time.
+
+    A worker that exceeds its time on a job is killed; one that died or grew beyond 1 GiB is replaced.
+    """
+
+    def __init__(self, workers: int, answer: type[A], module: str, *arguments: str) -> None:
+        self._start = (module, *arguments)
+        self._decoder = msgspec.msgpack.Decoder(answer)
+        self._slots = asyncio.Semaphore(workers)
+        self._idle: list[_Worker] = []
+        self._all: set[_Worker] = set()
+
+    async def answer(self, job: bytes, seconds: float) -> A | None:
+        """A worker's answer, or None if it died. The limit counts from when a worker takes the job.
+
+        Raises TimeoutError, PoolError.
+        """
+        async with self._slots:
+            worker = self._idle.pop() if self._idle else await self._started()
+            healthy = False
+            try:
+                async with asyncio.timeout(seconds):
+                    found = self._decoder.decode(await worker.ask(job))
+                healthy = found.resident < RETIRE_AT
+            except TimeoutError:
+                raise
+            except (EOFError, OSError, msgspec.MsgspecError):
+                return None
+            finally:
+                if healthy:
+                    self._idle.append(worker)
+                else:
+                    self._all.discard(worker)
+                    await worker.kill()
+        return found
+
+    async def close(self) -> None:
+        """End every worker."""
+        workers, self._all = self._all, set()
+        self._idle.clear()
+        await asyncio.gather(*(worker.kill() for worker in workers))
+
+    async def _started(self) -> "_Worker":
+        worker = await _Worker.start(*self._start)
+        self._all.add(worker)
+        return worker
+
+
+class _Worker(asyncio.SubprocessProtocol):
+    """A process and the answer it owes, if any. It has no stream and no task: a page is too short to pay for them."""
+
+    _transport: asyncio.SubprocessTransport
+    _stdin: asyncio.WriteTransport
+
+    def __init__(self) -> None:
+        self._received = bytearray()
+        self._answer: asyncio.Future[bytearray] = asyncio.get_running_loop().create_future()
+        self._ended = asyncio.Event()
+
+    @classmethod
+    async def start(cls, module: str, *arguments: str) -> "_Worker":
+        """`python -m module arguments`, once its imports are done. Raises PoolError."""
+        transport, worker = await asyncio.get_running_loop().subprocess_exec(
+            cls,
+            *(sys.executable, "-P", "-m", module, *arguments),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | _MALLOC,
+        )
+        worker._transport = transport
+        worker._stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await worker._answer
+        except (EOFError, OSError) as error:  # TimeoutError is an OSError
+            await worker.kill()
+            raise PoolError(
+                "worker processes for pages and reports do not start; run `adjudge doctor`"
+            ) from error
+        except asyncio.CancelledError:
+            await worker.kill()
+            raise
+        return worker
+
+    async def ask(self, payload: bytes) -> memoryview:
+        """The answer to one job. Raises EOFError and OSError for a process that died."""
+        if self._stdin.is_closing():
+            raise EOFError
+        self._answer = asyncio.get_running_loop().create_future()
+        self._stdin.write(LENGTH.pack(len(payload)) + payload)
+        return memoryview(await self._answer)[LENGTH.size :]
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Collect a frame."""
+        self._received += data
+        body = len(self._received) - LENGTH.size
+        if body >= 0 and body >= LENGTH.unpack_from(self._received)[0]:
+            received, self._received = self._received, bytearray()
+            if not self._answer.done():
+                self._answer.set_result(received)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Fail the answer that is owed."""
+        if not self._answer.done():
+            self._answer.set_exception(EOFError())
+            self._answer.exception()  # a start that was given up does not look at it
+
+    def process_exited(self) -> None:
+        """Let `kill` return."""
+        self._ended.set()
+
+    async def kill(self) -> None:
+        """End the process, and wait until it has ended."""
+        if self._transport.get_returncode() is None:
+            self._transport.kill()
+        await self._ended.wait()
+        self._transport.close()

@@ -1,0 +1,104 @@
+"""Reading long texts beside the event loop, in worker processes with a time limit, as pages are read.
+
+Reading a report is linear, but a second for the longest one is long for whoever else the loop serves. Short texts are
+read in place: they take a few milliseconds, no more than it costs to send them to another process and back.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar, TypeVarTuple, get_type_hints
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from adjudge.fetchers.process import ADDRESS_SPACE, WorkerPool
+from adjudge.scoring.contract.case import Unread
+
+__all__ = ["IN_PLACE_BYTES", "SECONDS", "Answer", "Call", "aside", "open_workers", "storable"]
+
+IN_PLACE_BYTES = 20_000
+"""Arguments of no more bytes than these are read in place: at the two seconds that the worst 500,000 characters take,
+
+that holds the loop for 80 milliseconds at most.
+"""
+SECONDS = 30.0
+"""For one text; the longest report takes two on an idle core."""
+
+Ts = TypeVarTuple("Ts")
+R = TypeVar("R")
+
+
+class Call(msgspec.Struct, frozen=True, array_like=True):
+    """A function of this distribution by its module and name, with its positional arguments."""
+
+    module: str
+    name: str
+    arguments: msgspec.Raw
+    seconds: float
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """What the function returned. `resident` is the memory that the worker holds, in bytes."""
+
+    value: msgspec.Raw
+    resident: int
+
+
+class _Workers:
+    """The worker processes of one event loop, and how many have opened them."""
+
+    def __init__(self) -> None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.pool = WorkerPool(cores, Answer, "adjudge.scoring.text.worker", str(ADDRESS_SPACE))
+        self.users = 0
+
+
+_OF_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, _Workers] = WeakKeyDictionary()
+
+
+@asynccontextmanager
+async def open_workers() -> AsyncIterator[None]:
+    """Let `aside` use worker processes in this event loop; they start when first needed and end with the last user."""
+    loop = asyncio.get_running_loop()
+    workers = _OF_LOOP.setdefault(loop, _Workers())
+    workers.users += 1
+    try:
+        yield
+    finally:
+        workers.users -= 1
+        if not workers.users:
+            del _OF_LOOP[loop]
+            await workers.pool.close()
+
+
+async def aside(function: Callable[[*Ts], R], *args: *Ts) -> R:
+    """`function(*args)`, beside the event loop if `args` are long and workers are open.
+
+    `function` is defined at the top of a module, with hints that msgpack can follow. Raises Unread, PoolError.
+    """
+    workers = _OF_LOOP.get(asyncio.get_running_loop())
+    try:
+        arguments = msgspec.msgpack.encode(args)
+    except UnicodeEncodeError:  # a lone surrogate: see `storable`
+        return function(*args)
+    if workers is None or len(arguments) <= IN_PLACE_BYTES:
+        return function(*args)
+    named: Any = function
+    call = Call(named.__module__, named.__qualname__, msgspec.Raw(arguments), SECONDS)
+    job = msgspec.msgpack.encode(call)
+    try:
+        # The first death may have had another cause than the text.
+        answer = await workers.pool.answer(job, SECONDS) or await workers.pool.answer(job, SECONDS)
+    except TimeoutError:
+        raise Unread("deadline", f"the text was not read within {SECONDS:g} s") from None
+    if answer is None:
+        raise Unread("worker_died", "the process that read the text died twice")
+    found: R = msgspec.msgpack.decode(answer.value, type=get_type_hints(function)["return"])
+    return found
+
+
+def storable(text: str) -> str:
+    """`text` with a question mark for each lone surrogate, which no store, server or process takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
