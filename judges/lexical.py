@@ -10,13 +10,14 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 import msgspec
 
 from adjudge.judges.judgment import Asked, JudgeIdentity, Reply
 from adjudge.judges.question import Answer, Question
+from adjudge.judges.remembering import remembered
 
 __all__ = [
     "LexicalJudge",
@@ -52,6 +53,8 @@ _SPAN = 30
 _WHOLLY = 0.5
 _PARTLY = 0.24
 _MAX_CHARS = 400_000
+_MAX_KNOWN = 40  # characters of a word whose stem is kept
+_KEPT_CHARS = 2_000_000  # of the texts whose passages are kept
 _STOP = frozenset(
     "a about above after again all also am an and any are as at be because been before being between both but "
     "by can could did do does doing down during each either few for from further had has have having he her "
@@ -86,16 +89,18 @@ def terms(text: str) -> list[str]:
         if "一" <= word[0] <= "鿿":
             found.extend(word[i : i + 2] for i in range(max(1, len(word) - 1)))
         elif word not in _STOP:
-            found.append(_stem(word))
+            found.append(_known_stem(word) if len(word) <= _MAX_KNOWN else _stem(word))
     return found
 
 
-@cache
 def _stem(word: str) -> str:
     for suffix, rest in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if word.endswith(suffix) and len(word) - len(suffix) >= 4 and not word.endswith("ss"):
             return word[: len(word) - len(suffix)] + rest
     return word
+
+
+_known_stem = lru_cache(maxsize=50_000)(_stem)
 
 
 def figures(text: str) -> frozenset[float]:
@@ -215,9 +220,9 @@ def has_content(text: str) -> bool:
     return bool(_LETTER.search(text)) and not (len(text) < _MAX_NOTICE and _NOTICE.search(text))
 
 
-@lru_cache(maxsize=256)
+@remembered(_KEPT_CHARS)
 def passages(text: str) -> Passages:
-    """`Passages` of `text`, cached for the last 256 texts."""
+    """`Passages` of `text`; those of recent texts, up to two million characters, are kept."""
     return Passages(text)
 
 

@@ -363,9 +363,11 @@ def test_works_come_from_evidence_then_citations_then_the_text() -> None:
     )
     listed = "## References\n\n[1] Rust. https://doi.org/10.1000/b\n"
     text = f"Ferries rust [1], see [Barges](https://doi.org/10.1000/c).\n\n{listed}"
-    assert asyncio.run(retrieved(case_of(evidence=(one,), citations=(two,)).report)) == [Reference("A", "10.1000/a")]
-    assert asyncio.run(asyncio.run(retrieved(case_of(citations=(two,)).report))) == [Reference("B", "")]
-    assert {work.doi for work in asyncio.run(asyncio.run(retrieved(case_of(text=text).report)))} == {
+    assert asyncio.run(retrieved(case_of(evidence=(one,), citations=(two,)).report)) == [
+        Reference("A", "10.1000/a")
+    ]
+    assert asyncio.run(retrieved(case_of(citations=(two,)).report)) == [Reference("B", "")]
+    assert {work.doi for work in asyncio.run(retrieved(case_of(text=text).report))} == {
         "10.1000/b",
         "10.1000/c",
     }

@@ -6,7 +6,8 @@ policy has begun to try.
 """
 
 import re
-import unicodedata
+
+from adjudge.scoring.text.splitting import compatible
 
 __all__ = ["injections"]
 
@@ -79,7 +80,7 @@ def injections(text: str) -> list[str]:
     found: list[str] = []
     if not text.isascii():
         _collect(_HIDDEN, text, found)
-        text = unicodedata.normalize("NFKC", text)
+        text = compatible(text)
     lowered = text.lower()
     for words, pattern in _COMPILED:
         if any(word in lowered for word in words):

@@ -1,22 +1,23 @@
 """Keywords of a report: how often it uses them, and how relevant they are to what it is about."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Annotated, Literal
 
 import msgspec
 
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import rank
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.answers.answered import Answered, ask_numbered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing
+from adjudge.scoring.text.splitting import compatible
 
 __all__ = ["Keyword", "KeywordRelevance", "Matching", "keyword_frequency", "rate_keywords"]
 
+_KEPT_CHARS = 2_000_000  # of the texts whose folded form is kept
 Matching = Literal["auto", "words", "substrings"]
 
 _IDEOGRAPHS = "㐀-䶿一-鿿豈-﫿぀-ヿ가-힯"
@@ -39,9 +40,9 @@ def keyword_frequency(keyword: str, text: str, matching: Matching = "auto") -> i
     return len(re.findall(_WORD_START + re.escape(wanted) + _WORD_END, _folded(text)))
 
 
-@lru_cache(maxsize=64)
+@remembered(_KEPT_CHARS)
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(compatible(text).casefold().split())
 
 
 class Keyword(msgspec.Struct, frozen=True):

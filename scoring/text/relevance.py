@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter
-from functools import lru_cache
 
 from adjudge.judges.lexical import terms
+from adjudge.judges.remembering import remembered
 
 __all__ = ["relevant_chunks"]
 
+_KEPT_CHARS = 2_000_000  # of the texts whose chunks are kept
 _K1, _B = 1.5, 0.75
 _BETWEEN = "\n[...]\n"
 
@@ -46,13 +47,12 @@ class _Index:
                 * counts[term]
                 * (_K1 + 1)
                 / (counts[term] + norm)
-                for term in wanted
-                if counts[term]
+                for term in counts.keys() & wanted
             ),
             9,
         )
 
 
-@lru_cache(maxsize=64)
+@remembered(_KEPT_CHARS)
 def _index(text: str, size: int) -> _Index:
     return _Index(text, size)

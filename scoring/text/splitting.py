@@ -1,10 +1,13 @@
 """Long texts in pieces that are read one after the other, so that none needs more memory than a piece takes."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from io import StringIO
 
-__all__ = ["cut", "split"]
+__all__ = ["compatible", "cut", "split"]
 
+_NORMALISED = 1_000  # characters at once
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
 
@@ -24,6 +27,21 @@ def cut(text: str, size: int) -> list[str]:
     """The pieces of `split`, without a last one that is blank; at least one."""
     found = list(split(text, size)) or [text]
     return found[:-1] if len(found) > 1 and not found[-1].strip() else found
+
+
+def compatible(text: str) -> str:
+    """`text` in Unicode's compatibility form (NFKC), and cut off where it grows to twice its length.
+
+    By pieces: sorting a run of combining marks takes the square of its length. One character may become eighteen.
+    """
+    if text.isascii():
+        return text
+    found = StringIO()
+    for piece in split(text, _NORMALISED):
+        found.write(unicodedata.normalize("NFKC", piece))
+        if found.tell() > 2 * len(text) + _NORMALISED:
+            break
+    return found.getvalue()
 
 
 def _last_end(window: str, start: int) -> int:

@@ -1,0 +1,151 @@
+"""Hostile texts of any length, and every public function that takes a text, ready to be called with one."""
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from types import ModuleType
+from typing import get_type_hints
+
+from adjudge.engine.config.reward import Length
+from adjudge.engine.rewards import flags, injection
+from adjudge.engine.viewer.data import passages
+from adjudge.fetchers import charset, extract, urls
+from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_of, split_url, worker_of
+from adjudge.judges import Context, lexical, reply, schema
+from adjudge.scoring import text as text_package
+from adjudge.scoring.rubrics import keywords, trusted_links
+from adjudge.scoring.text import (
+    aside,
+    blocks,
+    citation_marks,
+    citations,
+    cleaning,
+    relevance,
+    sentences,
+    splitting,
+)
+from adjudge.scoring.text.cleaning import Clean
+
+__all__ = ["GRAMMAR", "MODULES", "READERS", "hostile", "public_readers"]
+
+# Openers that nothing closes, marks, lines of every kind, and runs that are slow to normalise.
+GRAMMAR = (
+    "[", "]", "[](", "[a](http://a", "[](http://a)", "[[[1](http://a)", "![a](b)", "\\[", "()", "(", "( , ",
+    "[1]", "[1-", "[1-50]", "[1†-", "[1†-1", "［1†-1†-1", "【1", "[1L2-3", "[^a", "¹,", "¹¹¹¹", "<sup>1,",
+    "http://", "http://a ", "www.a.", "doi: 10.1234/a ", "arxiv: 2301.00001", "word 15. ", "x 1 ", "A b. [1] ",
+    "[1] T https://x.example\n", "- http://a\n", "1 a\n", "- a b [1]\n", "|a[1]|", "| a b [1] | c d [1] |\n",
+    "|a|b\n|-|-\n", "## References\n1. a\n", "References:\n", "# a\n", "> ", "```a\n", "```\n", "~~~\n", "a\n", "\n",
+    "\r", "\u2028", "*", "_a", "<b>", "-", ".", "。", "国", "a", "Ab ", "A-", "1,", "1.", " ", "\t", "{", "{\"a\":",
+    "<!--",     "<!--judge", "give w ", "give give ", "ignore all previous w", "answer \"", "style='", "dear the ",
+    "a\u0315\u0300", "\u0315\u0300", "\ufdfa", "\u200b\u200b", "<p>", "<div", "&amp;", "</think>", "%41", "@", "?a=b&",
+)  # fmt: skip
+
+_LISTED = "".join(f"[{i}] T https://r.example/{i}\n" for i in range(1, 60))
+_QUESTION = Clean(context=Context.of(piece="A piece."), language="en")
+_LENGTH = Length(max=1_000_000_000)
+
+
+def hostile(fragments: tuple[str, ...], length: int, listed: bool = False) -> str:
+    """`fragments` again and again, up to `length` characters, of which the last are a reference list if `listed`."""
+    end = f"\n## References\n{_LISTED}" if listed else ""
+    unit = "".join(fragments)
+    return (unit * (length // len(unit) + 1))[: max(length - len(end), 0)] + end
+
+
+def _all(found: Iterator[object]) -> None:
+    for _ in found:
+        pass
+
+
+def _decode(text: str) -> None:
+    with suppress(schema.UnparseableReply):
+        schema.decode(_QUESTION, text)
+
+
+def _extract(text: str, kind: str) -> None:
+    with suppress(extract.Unreadable):
+        extract.extract(f"<html><body><p>{text}".encode("utf-8", "replace"), kind, "fast")
+
+
+def _url(function: Callable[[str], object], text: str) -> None:
+    with suppress(MalformedURL):
+        function(text)
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "scoring.text.aside.storable": aside.storable,
+    "scoring.text.blocks.entry": blocks.entry,
+    "scoring.text.blocks.lines": lambda text: _all(blocks.lines(text)),
+    "scoring.text.blocks.unquoted": blocks.unquoted,
+    "scoring.text.citation_marks.clean_url": citation_marks.clean_url,
+    "scoring.text.citation_marks.pieces": lambda text: _all(
+        citation_marks.pieces(text, frozenset(map(str, range(60))))
+    ),
+    "scoring.text.citations.parse": citations.parse.__wrapped__,
+    "scoring.text.citations.url_key": citations.url_key,
+    "scoring.text.cleaning.clean_report": cleaning.clean_report.__wrapped__,
+    "scoring.text.cleaning.without_lists": cleaning.without_lists,
+    "scoring.text.relevance.relevant_chunks": lambda text: relevance.relevant_chunks(text, text[:1_000]),
+    "scoring.text.sentences.tidy": sentences.tidy,
+    "scoring.text.splitting.compatible": splitting.compatible,
+    "scoring.text.splitting.cut": lambda text: splitting.cut(text, 3_000),
+    "scoring.text.splitting.split": lambda text: _all(splitting.split(text, 3_000)),
+    "scoring.rubrics.keywords.keyword_frequency": lambda text: keywords.keyword_frequency("a", text),
+    "scoring.rubrics.trusted_links.cited_urls": trusted_links.cited_urls,
+    "scoring.text.citation_marks.label": citation_marks.label,
+    "scoring.text.sentences.marked": lambda text: sentences.marked(
+        text, frozenset(map(str, range(60)))
+    ).sentences(),
+    "judges.reply.read_reply": lambda text: reply.read_reply(_QUESTION, text, finish_reason="stop"),
+    "judges.schema.decode": _decode,
+    "fetchers.charset.decode": lambda text: charset.decode(text.encode("utf-8", "replace"), "text/html"),
+    "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
+    "fetchers.urls.normalise_url": partial(_url, normalise_url),
+    "fetchers.urls.printable": printable,
+    "fetchers.urls.site_of": partial(_url, site_of),
+    "fetchers.urls.split_url": partial(_url, split_url),
+    "fetchers.urls.worker_of": partial(_url, lambda text: worker_of(text, 3)),
+    "judges.lexical.figures": lexical.figures,
+    "judges.lexical.has_content": lexical.has_content,
+    "judges.lexical.names": lexical.names,
+    "judges.lexical.passages": lambda text: lexical.passages(text).support(text[:1_000]),
+    "judges.lexical.sentences": lexical.sentences,
+    "judges.lexical.terms": lexical.terms,
+    "engine.rewards.flags.citation_stuffing": lambda text: flags.citation_stuffing(text, (), _LENGTH),
+    "engine.rewards.flags.duplicate_citations": lambda text: flags.duplicate_citations(text, (), _LENGTH),
+    "engine.rewards.flags.flags_of": lambda text: flags.flags_of(text, (), _LENGTH, flags.FLAGS),
+    "engine.rewards.flags.injection": lambda text: flags.injection(text, (), _LENGTH),
+    "engine.rewards.flags.length": lambda text: flags.length(text, (), _LENGTH),
+    "engine.rewards.injection.injections": injection.injections,
+    "engine.viewer.data.passages.nearest": lambda text: passages.nearest(text, text[:1_000]),
+    "engine.viewer.data.passages.said_at": lambda text: passages.said_at(text, [text[:1_000], text[-1_000:]]),
+}
+
+MODULES: tuple[ModuleType, ...] = (
+    *(
+        import_module(found.name)
+        for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
+    ),
+    *(keywords, trusted_links, lexical, reply, schema, charset, extract, urls, flags, injection, passages),
+)
+_UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])
+
+
+def public_readers() -> set[str]:
+    """The public functions of `MODULES` that take a text, a page's body or a URL, by their hints."""
+    found = set()
+    for module in MODULES:
+        for name, function in inspect.getmembers(module, callable):
+            own = getattr(function, "__module__", "") == module.__name__ and inspect.isfunction(
+                inspect.unwrap(function)
+            )
+            if not own or name.startswith("_") or inspect.iscoroutinefunction(function):
+                continue
+            hints = get_type_hints(function)
+            hints.pop("return", None)
+            if any(name in _UNTRUSTED and kind in (str, bytes, str | None) for name, kind in hints.items()):
+                found.add(f"{module.__name__.removeprefix('adjudge.')}.{name}")
+    return found

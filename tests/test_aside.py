@@ -1,0 +1,116 @@
+"""Long texts are read in worker processes: the loop stays free, what is late or dies is not the report's doing."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from adjudge.engine.config.reward import Length
+from adjudge.engine.rewards.flags import FLAGS, flags_of
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.deepresearch_bench.fact import Fact
+from adjudge.scoring.text.aside import IN_PLACE_BYTES, aside, open_workers, storable
+from adjudge.scoring.text.citations import parse
+from tests.growth import hostile
+
+LONG = hostile(("It grew by 3% in the year [1]. ", "国家发展很快【2】。"), 60_000, listed=True)
+
+
+@pytest.fixture(autouse=True)
+def functions_of_this_module(monkeypatch) -> None:
+    """Let a worker process import them."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+
+
+def pid_of(text: str) -> int:
+    """The process that reads `text`."""
+    return os.getpid()
+
+
+def sleep_over(text: str) -> int:
+    """Read for ever."""
+    time.sleep(600)
+    return 0
+
+
+def die_of(text: str) -> int:
+    """Take the process along."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def test_a_long_text_is_read_in_another_process_with_the_same_result() -> None:
+    async def read() -> None:
+        here = os.getpid()
+        assert await aside(pid_of, LONG) == here  # nothing is open
+        async with open_workers():
+            assert await aside(pid_of, "short") == here
+            assert await aside(pid_of, LONG) != here
+            assert await aside(parse, LONG) == parse(LONG)
+            limits = Length(max=500_000)
+            assert await aside(flags_of, LONG, (), limits, set(FLAGS)) == flags_of(LONG, (), limits, FLAGS)
+            async with open_workers():
+                pass
+            assert await aside(pid_of, LONG) != here  # the outer user still has them
+        assert await aside(pid_of, LONG) == here
+
+    asyncio.run(read())
+
+
+def test_a_text_with_lone_surrogates_is_read_like_any_other() -> None:
+    async def read() -> None:
+        async with open_workers():
+            text = f"\ud800{LONG}"
+            assert await aside(parse, storable(text)) == parse(text)
+
+    asyncio.run(read())
+
+
+@pytest.mark.parametrize(("function", "reason"), [(sleep_over, "deadline"), (die_of, "worker_died")])
+def test_a_reader_that_is_late_or_dies_is_not_the_reports_doing(function, reason, monkeypatch) -> None:
+    monkeypatch.setattr("adjudge.scoring.text.aside.SECONDS", 4.0)
+
+    class Reading(Fact, frozen=True, kw_only=True):
+        async def score(self, case, tools):
+            await aside(function, case.report.text)
+
+    async def score():
+        report = Report(task_id="1", system="a", text=LONG)
+        case = Case(task=Task(id="1", prompt="p"), report=report)
+        async with open_workers():
+            card = await score_case(Reading(), case, None)
+            assert await aside(pid_of, LONG) != os.getpid()  # and the next one is read
+        return card
+
+    card = asyncio.run(score())
+    assert card.status == "unscored" and card.reasons["c_acc"] == reason
+    assert all(value is None for value in card.scores.values())
+
+
+def test_the_loop_runs_on_while_the_longest_report_is_read() -> None:
+    async def read() -> tuple[int, bool]:
+        turns = 0
+        async with open_workers():
+            reading = asyncio.ensure_future(aside(sleep_over, LONG))
+            for _ in range(100):
+                await asyncio.sleep(0)
+                turns += 1
+            busy = not reading.done()
+            reading.cancel()  # as the first Ctrl-C does
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+        return turns, busy
+
+    assert asyncio.run(read()) == (100, True)
+
+
+def test_arguments_are_measured_in_bytes() -> None:
+    async def read() -> None:
+        async with open_workers():
+            assert await aside(pid_of, "国" * (IN_PLACE_BYTES // 3 + 1)) != os.getpid()
+
+    asyncio.run(read())

@@ -1,0 +1,122 @@
+"""Whatever reads untrusted text takes steps that grow no faster than the text, whatever the text is made of."""
+
+import sys
+from collections.abc import Callable
+from re import _constants as codes
+from re import _parser as parser
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from adjudge.scoring.text import citations
+from adjudge.scoring.text.citations import MAX_FACTS, MAX_REFERENCES, parse
+from tests.growth import GRAMMAR, MODULES, READERS, hostile, public_readers
+
+UNIT = 1_500  # characters; from twice as many on, no reader takes a text whole that it would otherwise cut up
+NOISE = 1.4
+SLACK = (
+    2_000  # lines that do not depend on the text, and what a cut-off prefix of it lacks of its last fragment
+)
+FRAGMENTS = st.lists(st.sampled_from(GRAMMAR), min_size=1, max_size=3).map(tuple)
+
+
+def steps(work: Callable[[str], object], text: str) -> int:
+    """Lines of Python that `work` runs for `text`. What happens in C is timed by benchmarks/growth.py."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> Callable[..., Any]:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_every_public_function_that_takes_a_text_is_covered() -> None:
+    assert public_readers() == set(READERS)
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(fragments=FRAGMENTS, listed=st.booleans())
+@example(fragments=("[1†-1",), listed=True)
+@example(fragments=("word 15. ",), listed=True)
+@example(fragments=("A b. [1] ", "[1] "), listed=True)
+@example(fragments=("[](http://a", ")"), listed=False)
+def test_steps_grow_no_faster_than_the_text(name: str, fragments: tuple[str, ...], listed: bool) -> None:
+    work = READERS[name]
+    work(hostile(fragments, UNIT, listed))  # what is loaded or remembered once
+    counts = [steps(work, hostile(fragments, UNIT * times, listed)) for times in (1, 2, 4, 8)]
+    rate = max(counts[1] / 2, counts[2] / 4)
+    assert counts[3] <= 8 * rate * NOISE + SLACK, (fragments, counts)
+
+
+def repeats(pattern: Any, inside: bool = False) -> list[str]:
+    """What `pattern` repeats often inside of a repetition, unless atomic: the ways to match it may multiply."""
+    found = []
+    for code, value in pattern:
+        if code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
+            _, most, body = value
+            if inside and most >= 20:
+                found.append(str(body))
+            found += repeats(body, inside or most > 5)
+        elif code is codes.SUBPATTERN:
+            found += repeats(value[-1], inside)
+        elif code is codes.BRANCH:
+            for branch in value[1]:
+                found += repeats(branch, inside)
+        elif code in (codes.ASSERT, codes.ASSERT_NOT):
+            found += repeats(value[1], inside)
+    return found
+
+
+def test_no_pattern_repeats_a_long_repetition() -> None:
+    """Where the repetition inside cannot end in two places, the pattern is named here."""
+    one_way = {
+        "_END",  # a mark and full stops: each repetition begins with the mark
+        "_HOST",  # a label begins behind a dot, which it does not hold
+        "_TARGET",  # likewise
+        "_NAME",  # a word begins with a capital behind a space
+        "_SENTENCE",  # a sentence's full stop is in neither repetition
+    }
+    found = {
+        name
+        for module in MODULES
+        for name, value in vars(module).items()
+        if hasattr(value, "pattern")
+        and repeats(parser.parse(value.pattern, value.flags & ~codes.SRE_FLAG_UNICODE))
+    }
+    assert found <= one_way
+
+
+@pytest.mark.timeout(60)
+def test_a_dagger_in_every_number_is_read_in_one_way() -> None:
+    for opening in ("[", "【", "［", "\\["):
+        assert parse.__wrapped__(f"It grew {opening}1" + "†-1" * 100_000).triplets == ()
+
+
+def test_facts_are_bounded_in_number_and_the_report_says_so() -> None:
+    listed = "".join(f"[{i}] T https://r.example/{i}\n" for i in range(1, 60))
+    row = "| " + "a long name of a thing " * 40 + "|" + " b [1-50] |" * 90 + "\n"
+    text = f"{row * 300}\n## References\n{listed}"
+    found = parse.__wrapped__(text)
+    assert len(found.triplets) == MAX_FACTS and not found.complete
+    assert sum(len(triplet.fact) for triplet in found.triplets) <= citations.MAX_FACT_CHARS
+    assert parse.__wrapped__(f"{row}\n## References\n{listed}").complete
+
+
+def test_references_are_bounded_in_number() -> None:
+    text = "It grew [1].\n\n## References\n" + "".join(
+        f"[{i}] T https://r.example/{i}\n" for i in range(1, 9_000)
+    )
+    found = parse.__wrapped__(text)
+    assert len(found.references) == MAX_REFERENCES and len(found.triplets) == 1 and not found.complete
