@@ -43,7 +43,7 @@ def die_of(text: str) -> int:
     return 0
 
 
-def test_a_long_text_is_read_in_another_process_with_the_same_result() -> None:
+def test_long_text_is_read_elsewhere_with_the_same_result() -> None:
     async def read() -> None:
         here = os.getpid()
         assert await aside(pid_of, LONG) == here  # nothing is open

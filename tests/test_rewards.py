@@ -266,6 +266,15 @@ class TestFlags:
         found = [self.flags("x" * size, free=100, max=200)["length"] for size in (10, 100, 150, 200, 900)]
         assert found == [0, 0, 0.5, 1, 1]
 
+    @pytest.mark.parametrize("limit", [100, 1_000_000])
+    def test_a_report_too_large_to_score_is_not_read_for_flags(self, limit, monkeypatch):
+        def read(*arguments: object) -> None:
+            raise AssertionError("it was read")
+
+        monkeypatch.setattr("adjudge.engine.rewards.flags.parse", read)
+        monkeypatch.setattr("adjudge.engine.rewards.flags.injections", read)
+        assert self.flags("x" * 500_001, max=limit) == {"length": pytest.approx(min(500_001 / limit, 1))}
+
 
 class TestCauses:
     def test_empty_overlong_and_unknown_items_are_typed(self, tmp_path):
