@@ -95,7 +95,7 @@ def near(card: Scorecard, **expected: float | None) -> None:
     }
 
 
-async def test_evidence_says_when_a_report_has_more_facts_than_are_read() -> None:
+async def test_evidence_says_when_facts_are_left_out() -> None:
     said = "Trams are cheap [1].\n" * 5_001
     card, _ = await run(case(f"{said}\n## References\n[1] A. {A}\n"))
     assert card.status == "scored" and "5,000" in card.evidence[-1].what

@@ -147,10 +147,7 @@ def unquoted(raw: str) -> str:
 
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The first and last line of each stretch of closed code fences; a fence that says Markdown, or is never closed,
-
-    is text.
-    """
+    """The first and last line of each closed code fence; one that says Markdown, or is never closed, is text."""
     if "```" not in text and "~~~" not in text:
         return
     opened: tuple[int, str, str] | None = None
