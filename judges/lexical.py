@@ -38,6 +38,7 @@ _WORD = re.compile(r"[a-zà-öø-ÿ][a-zà-öø-ÿ0-9]+|[一-鿿]+")
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d[\d,]*(?:\.\d+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 _NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)\b[A-Z][A-Za-z0-9]+(?:[ -][A-Z][A-Za-z0-9]+)*")
+_NAME_PART = re.compile(r"[^ -]+")
 _LETTER = re.compile(r"[^\W\d_]")
 _NOTICE = re.compile(
     r"checking your browser|just a moment|captcha|enable (?:javascript|cookies)|javascript is (?:disabled|required)"
@@ -105,12 +106,16 @@ _known_stem = lru_cache(maxsize=50_000)(_stem)
 
 def figures(text: str) -> frozenset[float]:
     """The numbers that `text` states (years and percentages included), thousands separators removed."""
-    return frozenset(float(number.replace(",", "")) for number in _NUMBER.findall(text) if len(number) < 25)
+    return frozenset(
+        float(number[0].replace(",", "")) for number in _NUMBER.finditer(text) if len(number[0]) < 25
+    )
 
 
 def names(text: str) -> frozenset[str]:
     """Words that `text` capitalises inside a sentence, lower case: a rough sign of proper names."""
-    return frozenset(word.lower() for name in _NAME.findall(text) for word in re.split("[ -]", name))
+    return frozenset(
+        word[0].lower() for name in _NAME.finditer(text) for word in _NAME_PART.finditer(name[0])
+    )
 
 
 def sentences(text: str) -> list[str]:
