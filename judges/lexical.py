@@ -37,7 +37,7 @@ A = TypeVar("A", bound=Answer)
 _WORD = re.compile(r"[a-zà-öø-ÿ][a-zà-öø-ÿ0-9]+|[一-鿿]+")
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d[\d,]*(?:\.\d+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
-_NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)\b[A-Z][A-Za-z0-9]+(?:[ -][A-Z][A-Za-z0-9]+)*")
+_NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)\b[A-Z][A-Za-z0-9]+(?:[ -][A-Z][A-Za-z0-9]+){0,50}")
 _NAME_PART = re.compile(r"[^ -]+")
 _LETTER = re.compile(r"[^\W\d_]")
 _NOTICE = re.compile(
