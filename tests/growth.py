@@ -100,6 +100,7 @@ READERS: dict[str, Callable[[str], object]] = {
         text, frozenset(map(str, range(60)))
     ).sentences(),
     "judges.reply.read_reply": lambda text: reply.read_reply(_QUESTION, text, finish_reason="stop"),
+    "judges.reply.without_reasoning": reply.without_reasoning,
     "judges.schema.decode": _decode,
     "fetchers.charset.decode": lambda text: charset.decode(text.encode("utf-8", "replace"), "text/html"),
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
