@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 from adjudge.fetchers.charset import decode
 from adjudge.fetchers.frames import Extraction, Extractor
 from adjudge.fetchers.media import kind_of
+from adjudge.fetchers.storable import storable
 
 __all__ = ["MAX_DESCRIPTION", "MAX_TITLE", "Unreadable", "extract"]
 
@@ -42,7 +43,7 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
         found = Extraction("", "", decode(body, content_type))
     else:
         raise Unreadable("not HTML, PDF, XML or plain text")
-    text = _encodable(found.text).strip()
+    text = storable(found.text).strip()
     if not text and kind == "pdf":  # scanned: what it says is not known
         raise Unreadable("no text in it")
     return Extraction(_line(found.title)[:MAX_TITLE], _line(found.description)[:MAX_DESCRIPTION], text)
@@ -111,8 +112,4 @@ def _xml(body: bytes) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(_encodable(text).split())
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    return " ".join(storable(text).split())

@@ -9,10 +9,16 @@ from contextlib import contextmanager
 
 import aiohttp
 
-from adjudge.fetchers.guard import NO_SUCH_NAME, Blocked
+from adjudge.fetchers.guard import Blocked
+from adjudge.fetchers.names import NO_SUCH_NAME, NamesUnavailable
 from adjudge.fetchers.page import PageReason
 
 __all__ = ["Failure", "boundary", "status_failure"]
+
+
+_GONE = (404, 410)
+# 999 is how one large site refuses whatever it takes for a program.
+_BARRED = (401, 402, 403, 451, 999)
 
 
 class Failure(Exception):
@@ -46,6 +52,8 @@ def _connection_failure(error: Exception) -> Failure:
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(cause, Blocked):
         return Failure("page_blocked", str(cause))
+    if isinstance(cause, NamesUnavailable):
+        return Failure("network_unavailable", str(cause), again=True)
     if isinstance(cause, socket.gaierror) and cause.errno in NO_SUCH_NAME:
         return Failure("page_gone", "no such host")
     return Failure("page_server_error", f"the connection failed: {error}", again=True)
@@ -55,7 +63,9 @@ def status_failure(status: int, reason: str) -> Failure | None:
     """What an HTTP status means; None if the page is there or elsewhere (2xx, 3xx)."""
     if 200 <= status < 400:
         return None
-    detail = f"{status} {reason}"
-    if status in (404, 410):
+    detail = f"{status} {reason}".strip()
+    if status in _GONE:
         return Failure("page_gone", detail)
+    if status in _BARRED:
+        return Failure("page_barred", detail)
     return Failure("page_server_error", detail, again=status in (408, 425, 429, 500, 502, 503, 504))

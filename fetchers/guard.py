@@ -5,25 +5,20 @@ address if the host is one. `Guard.socket` sees each address at the moment it is
 server's second answer cannot get around it. The resolver between them drops addresses that would be refused.
 """
 
-import asyncio
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from adjudge.fetchers.names import NO_SUCH_NAME, NameServers, NamesUnavailable, Resolve
+from adjudge.fetchers.others import Others
 from adjudge.fetchers.urls import MalformedURL, Parts, split_url
 
-__all__ = ["NO_SUCH_NAME", "WEB_PORTS", "Blocked", "Guard", "Resolve", "is_public"]
-
-Resolve = Callable[[str, int], Awaitable[list[str]]]
+__all__ = ["WEB_PORTS", "Blocked", "Guard", "is_public"]
 
 WEB_PORTS = (80, 443)
-NO_SUCH_NAME = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
-_LOOKUP_THREADS = 32
 _NEVER_NAMES = ("invalid", "example", "test")  # RFC 2606
 _ALWAYS_A_NAME = "example.com"
 
@@ -153,24 +148,20 @@ class Guard:
 
 
 class _Resolver(AbstractResolver):
-    """Names to addresses that the guard lets through. Threads of its own, because dead names hang long."""
+    """Names to addresses that the guard lets through."""
 
     def __init__(self, guard: Guard, resolve: Resolve | None) -> None:
         self._guard = guard
-        self._threads: ThreadPoolExecutor | None = None
-        self._resolve = resolve or self._system
-        self._names_resolve = False
+        self._servers = NameServers()
+        self._resolve = resolve or self._servers.addresses
+        self._others = Others(self._names_resolve)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        try:
-            addresses = await self._resolve(host, port)
-        except socket.gaierror as error:
-            if error.errno in NO_SUCH_NAME and not await self._can_tell(host):
-                raise socket.gaierror(socket.EAI_AGAIN, "no name resolves here") from error
-            raise
-        if self._guard.allows(host, port):
+        internal = self._guard.allows(host, port)
+        addresses = await self._looked_up(host, port, public=not internal)
+        if internal:
             for address in addresses:
                 self._guard.grant(address, port)
         else:
@@ -178,6 +169,7 @@ class _Resolver(AbstractResolver):
             addresses = [address for address in addresses if address not in refused]
             if not addresses:
                 raise Blocked(f"{host} resolves to {', '.join(refused[:3]) or 'nothing'}")
+        self._others.worked(host, public=not internal)
         return [
             ResolveResult(
                 hostname=host,
@@ -191,25 +183,25 @@ class _Resolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+        await self._others.close()
+        await self._servers.close()
 
-    async def _can_tell(self, host: str) -> bool:
-        """Whether "no such name" means what it says: without a network, many systems say so of every name."""
-        if host.rpartition(".")[2] in _NEVER_NAMES:
-            return True
-        if not self._names_resolve:
-            with suppress(OSError):
-                self._names_resolve = bool(await self._resolve(_ALWAYS_A_NAME, 443))
-        return self._names_resolve
+    async def _looked_up(self, host: str, port: int, *, public: bool) -> list[str]:
+        """The addresses of `host`. Raises NamesUnavailable where its failure may have been any name's."""
+        try:
+            return await self._resolve(host, port)
+        except socket.gaierror as error:
+            never = error.errno in NO_SUCH_NAME and host.rpartition(".")[2] in _NEVER_NAMES
+            if never or await self._others.work(host, public=public):
+                raise
+            raise NamesUnavailable("no name resolves here") from error
 
-    async def _system(self, host: str, port: int) -> list[str]:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="adjudge-dns")
-        found = await asyncio.get_running_loop().run_in_executor(
-            self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        )
-        return list(dict.fromkeys(str(where[0]) for *_, where in found))
+    async def _names_resolve(self) -> bool:
+        """Whether a name that always exists does so here."""
+        try:
+            return any(map(is_public, await self._resolve(_ALWAYS_A_NAME, 443)))
+        except socket.gaierror:
+            return False
 
 
 def _is_address(host: str) -> bool:

@@ -13,22 +13,27 @@ from typing import NamedTuple
 import aiohttp
 from yarl import URL
 
+from adjudge.fetchers.barriers import bar_of_headers, bar_of_text
 from adjudge.fetchers.body import ACCEPT_ENCODING, Body, receive
 from adjudge.fetchers.budget import Budget
 from adjudge.fetchers.failures import Failure, boundary, status_failure
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.frames import Extractor
-from adjudge.fetchers.guard import WEB_PORTS, Blocked, Guard, Resolve
+from adjudge.fetchers.guard import WEB_PORTS, Blocked, Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.media import may_be_read, media_type
-from adjudge.fetchers.page import Fetcher, Page, failed
-from adjudge.fetchers.pool import ExtractorPool, Unextracted
+from adjudge.fetchers.names import Resolve
+from adjudge.fetchers.others import Others
+from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
+from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.robots import Robots
+from adjudge.fetchers.storable import storable
 from adjudge.fetchers.turns import Turn, Turns, retry_after
-from adjudge.fetchers.urls import MalformedURL, NormalURL, join_url, site_of
+from adjudge.fetchers.urls import MalformedURL, NormalURL, join_url, normalise_url, site_of, split_url
 
 __all__ = ["Fetched", "HttpFetcher"]
 
+_ALWAYS_THERE = normalise_url("http://example.com/")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*):", re.I)
 _MAX_HEADER = 64 << 10
@@ -74,6 +79,7 @@ class HttpFetcher(Fetcher):
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
         self._robots = Robots(self._robots_file, "adjudge") if robots else None
         self._flight: SingleFlight[NormalURL, Fetched] = SingleFlight()
+        self._others = Others(self._web_answers)
         self._session: aiohttp.ClientSession | None = None
 
     async def page(self, address: NormalURL) -> Page:
@@ -87,6 +93,7 @@ class HttpFetcher(Fetcher):
     async def close(self) -> None:
         """Cancel what runs, close connections, end the worker processes."""
         await self._flight.close()
+        await self._others.close()
         if self._robots is not None:
             await self._robots.close()
         if self._session is not None:
@@ -99,21 +106,46 @@ class HttpFetcher(Fetcher):
             try:
                 document = await self._follow(journey, held)
             except Failure as failure:
-                return Fetched(
-                    failed(url, failure.reason, failure.detail, final_url=journey.url, fetched_at=time())
-                )
+                reason = await self._blamed(failure, journey.url)
+                return Fetched(failed(url, reason, failure.detail, final_url=journey.url, fetched_at=time()))
             page = await self._extracted(url, document)
             return Fetched(page, document.body.content, document.content_type)
+
+    async def _blamed(self, failure: Failure, url: NormalURL) -> PageReason:
+        """The failure's reason; network_unavailable where it says nothing about the host, because no other answers."""
+        if failure.reason not in ("page_timeout", "page_server_error"):
+            return failure.reason
+        works = await self._others.work(site_of(url), public=self._public(url))
+        return failure.reason if works else "network_unavailable"
+
+    def _public(self, url: NormalURL) -> bool:
+        parts = split_url(url)
+        return not self._guard.allows(parts.host, parts.port)
+
+    async def _web_answers(self) -> bool:
+        """Whether a site answers that hardly ever fails."""
+        try:
+            with boundary():
+                async with (
+                    asyncio.timeout(self._timeouts.connect + self._timeouts.read),
+                    self._open().head(URL(_ALWAYS_THERE), allow_redirects=False) as response,
+                ):
+                    return response.status < 500
+        except Failure:
+            return False
 
     async def _extracted(self, url: NormalURL, document: "_Document") -> Page:
         media, body, now = media_type(document.content_type), document.body, time()
         try:
             found = await self._pool.extract(body.content, document.content_type)
-        except Unextracted as error:
+            bar = bar_of_text(found.title, found.text)
+            if bar is not None:
+                raise Failure("page_barred", bar)
+        except Failure as failure:
             return failed(
                 url,
-                error.reason,
-                error.detail,
+                failure.reason,
+                failure.detail,
                 final_url=document.url,
                 fetched_at=now,
                 content_type=media,
@@ -180,16 +212,21 @@ class HttpFetcher(Fetcher):
             URL(url, encoded=True), allow_redirects=False, trace_request_ctx=turn
         ) as response:
             if response.status in _REDIRECTS and "Location" in response.headers:
-                return _target(url, response.headers["Location"])
+                return _target(url, storable(response.headers["Location"]))
             if response.status in (429, 503):
                 turn.come_back(retry_after(response.headers.get("Retry-After"), time()) or 0.0)
-            failure = status_failure(response.status, response.reason or "")
+            if response.status < 500:
+                self._others.worked(site_of(url), public=self._public(url))
+            bar = bar_of_headers(response.headers)
+            if bar is not None:
+                raise Failure("page_barred", bar)
+            failure = status_failure(response.status, storable(response.reason or ""))
             if failure is not None:
                 raise failure
             return await self._receive(url, response)
 
     async def _receive(self, url: NormalURL, response: aiohttp.ClientResponse) -> "_Document":
-        content_type = response.headers.get("Content-Type", "")[:300]
+        content_type = storable(response.headers.get("Content-Type", ""))[:300]
         if not may_be_read(content_type):
             raise Failure("page_unsupported", f"content type {media_type(content_type) or 'unknown'}")
         if (response.content_length or 0) > self._limits.max_bytes:
@@ -259,5 +296,6 @@ def _target(url: NormalURL, location: str) -> NormalURL:
 
 
 async def _sent(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
-    turn: Turn = context.trace_request_ctx
-    turn.sent()
+    turn: Turn | None = context.trace_request_ctx
+    if turn is not None:
+        turn.sent()

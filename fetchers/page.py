@@ -5,22 +5,25 @@ A URL's failure is data, never an exception. Its reason says whose doing it was:
 =====================  ==============  ==================================================================
 reason                 cause           what happened
 =====================  ==============  ==================================================================
-page_timeout           infrastructure  no connection, no byte or no whole page in time; a page that held
-                                       the parser beyond its limit
-page_server_error      infrastructure  5xx, 401, 403, 429 and any other refusal after the retries; TLS that
-                                       does not verify; connection refused, reset or cut short; a name server
-                                       that fails; too many redirects, or one to nowhere; broken encoding
+page_gone              source          404, 410, or a host name that does not exist while others do
+page_blocked           source          refused by the guard: a report may not send us there
+page_barred            source          401, 402, 403, 451, robots.txt, a login or a bot check
+page_timeout           source          no connection, no byte or no whole page in time, while other hosts
+                                       answered
+page_server_error      source          while other hosts answered: 5xx, 429 and any other refusal after the
+                                       retries; TLS that does not verify; connection refused, reset or cut
+                                       short; a name server that fails; too many redirects, or one to
+                                       nowhere; broken encoding
+network_unavailable    infrastructure  the same while no other host answered, or no other name resolved
 page_not_in_snapshot   infrastructure  the frozen pages do not hold this URL
 page_unsupported       infrastructure  not a text we read (an image, an archive, an encrypted PDF), larger
-                                       than the byte limit, a PDF without text, a page that breaks the
-                                       parser, or one that robots.txt disallows
-page_gone              report          404, 410, or a host name that does not exist
-page_blocked           report          refused by the guard: a report may not send us there
+                                       than the byte limit, a PDF without text, or a page that breaks the
+                                       parser or holds it beyond its limit
 citation_malformed     report          not a usable http or https URL
 =====================  ==============  ==================================================================
 
-Whatever says nothing about the report is infrastructure: a paywall, a bot check and a server's bad day look alike
-from here, and none of them shows that the citation is wrong.
+A `source` failure is a page that the report chose to cite and that nobody gets from here; whether it counts against the
+report is for each metric to say. An infrastructure failure says nothing about the report.
 """
 
 from abc import abstractmethod
@@ -28,6 +31,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from adjudge.fetchers.storable import storable
 from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, printable
 
 __all__ = ["MAX_DETAIL", "Fetcher", "Page", "PageReason", "PageSource", "address_of", "failed"]
@@ -39,6 +43,8 @@ PageReason = Literal[
     "page_unsupported",
     "page_gone",
     "page_blocked",
+    "page_barred",
+    "network_unavailable",
     "citation_malformed",
 ]
 
@@ -92,7 +98,7 @@ def failed(
         title="",
         description="",
         text="",
-        detail=detail[:MAX_DETAIL],
+        detail=storable(detail[:MAX_DETAIL]),
     )
 
 

@@ -2,20 +2,12 @@
 
 import msgspec
 
+from adjudge.fetchers.budget import Budget
+from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.frames import Extraction, Extractor, Job, Reply
-from adjudge.fetchers.page import PageReason
 from adjudge.fetchers.process import ADDRESS_SPACE, WorkerPool
 
-__all__ = ["ExtractorPool", "Unextracted"]
-
-
-class Unextracted(Exception):
-    """No text came out of a body; `reason` is the page's."""
-
-    def __init__(self, reason: PageReason, detail: str) -> None:
-        super().__init__(detail)
-        self.reason: PageReason = reason
-        self.detail = detail
+__all__ = ["ExtractorPool"]
 
 
 class ExtractorPool:
@@ -32,17 +24,18 @@ class ExtractorPool:
         self._pool = WorkerPool(workers, Reply, "adjudge.fetchers.worker", extractor, str(address_space))
 
     async def extract(self, body: bytes, content_type: str) -> Extraction:
-        """What `body` says. The limit counts from when a worker takes it. Raises Unextracted, PoolError."""
+        """What `body` says. The limit counts while a worker has it. Raises Failure (page_unsupported), PoolError."""
         job = msgspec.msgpack.encode(Job(body, content_type, self._seconds))
+        budget = Budget(self._seconds)
         try:
             # The first death may have had another cause than the page.
-            reply = await self._pool.answer(job, self._seconds) or await self._pool.answer(job, self._seconds)
+            reply = await self._pool.answer(job, budget) or await self._pool.answer(job, budget)
         except TimeoutError:
-            raise Unextracted("page_timeout", f"not parsed within {self._seconds:g} s") from None
+            raise Failure("page_unsupported", f"not parsed within {self._seconds:g} s") from None
         if reply is None:
-            raise Unextracted("page_unsupported", "it kills the parser")
+            raise Failure("page_unsupported", "it kills the parser")
         if reply.found is None:
-            raise Unextracted("page_unsupported", reply.problem)
+            raise Failure("page_unsupported", reply.problem)
         return reply.found
 
     async def close(self) -> None:

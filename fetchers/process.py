@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar, cast
 
 import msgspec
 
+from adjudge.fetchers.budget import Budget
 from adjudge.fetchers.frames import LENGTH
 
 __all__ = ["ADDRESS_SPACE", "RETIRE_AT", "START_SECONDS", "PoolError", "WorkerPool"]
@@ -52,8 +53,8 @@ class WorkerPool(Generic[A]):
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
 
-    async def answer(self, job: bytes, seconds: float) -> A | None:
-        """A worker's answer, or None if it died. The limit counts from when a worker takes the job.
+    async def answer(self, job: bytes, budget: Budget) -> A | None:
+        """A worker's answer, or None if it died. The budget is spent while a worker has the job.
 
         Raises TimeoutError, PoolError.
         """
@@ -61,7 +62,7 @@ class WorkerPool(Generic[A]):
             worker = self._idle.pop() if self._idle else await self._started()
             healthy = False
             try:
-                async with asyncio.timeout(seconds):
+                async with budget.spend():
                     found = self._decoder.decode(await worker.ask(job))
                 healthy = found.resident < RETIRE_AT
             except TimeoutError:

@@ -36,7 +36,7 @@ class Robots:
                 del self._rules[next(iter(self._rules))]
             self._rules[origin] = rules
         if not rules.can_fetch(url, self._agent):
-            raise Failure("page_unsupported", "robots.txt disallows it")
+            raise Failure("page_barred", "robots.txt disallows it")
         return min(rules.crawl_delay(self._agent) or 0.0, _MAX_DELAY)
 
     async def close(self) -> None:

@@ -4,24 +4,39 @@ The folder contains `index.jsonl`, one JSON object per line and page (`Entry`), 
 """
 
 import asyncio
+import errno
 import hashlib
 import html
 import mimetypes
-from collections.abc import AsyncIterator, Iterable
+import os
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from adjudge.fetchers.barriers import bar_of_text
 from adjudge.fetchers.failures import Failure, status_failure
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.media import media_type
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
-from adjudge.fetchers.pool import ExtractorPool, Unextracted
+from adjudge.fetchers.pool import ExtractorPool
+from adjudge.fetchers.storable import storable
 from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url
 
-__all__ = ["INDEX", "Entry", "SnapshotError", "SnapshotFetcher", "render", "unrender", "write_index"]
+__all__ = [
+    "INDEX",
+    "Entry",
+    "RejectedEntry",
+    "SnapshotError",
+    "SnapshotFetcher",
+    "read_index",
+    "render",
+    "unrender",
+    "write_index",
+]
 
 INDEX = "index.jsonl"
 _RENDERED = ("<!DOCTYPE html>\n<meta charset=utf-8>\n<pre>", "</pre>\n")
@@ -55,10 +70,19 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     """The file is the page's extracted text in a frame (`render`), and is taken as it is."""
 
 
+class RejectedEntry(NamedTuple):
+    """A line of the index that is left out, and why."""
+
+    file: str
+    line: int
+    why: str
+
+
 class SnapshotFetcher(Fetcher):
     """Reads the pages of `folder` and never touches the network. What it does not hold is page_not_in_snapshot.
 
-    Raises SnapshotError if the index is missing, malformed, or names a file that is missing or outside.
+    `rejected` are the lines of the index that cannot be used. Raises SnapshotError if there is no index, or no line of
+    it can be used.
     """
 
     def __init__(
@@ -71,7 +95,7 @@ class SnapshotFetcher(Fetcher):
     ) -> None:
         self._folder = Path(folder)
         self._max_bytes = limits.max_bytes
-        self._entries = _index(self._folder)
+        self._entries, self.rejected = read_index(self._folder)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
         self._flight: SingleFlight[NormalURL, Page] = SingleFlight()
 
@@ -100,10 +124,13 @@ class SnapshotFetcher(Fetcher):
         await self._pool.close()
 
     async def _thawed(self, url: NormalURL, entry: Entry) -> Page:
-        failure = _failure(entry)
-        if failure is not None or entry.file is None:
-            return _frame(url, entry, failure or Failure("page_not_in_snapshot", "no file"))
-        body = await asyncio.to_thread(_body, self._folder / entry.file, self._max_bytes)
+        said = _failure(entry)
+        if said is not None or entry.file is None:
+            return _frame(url, entry, said or Failure("page_not_in_snapshot", "no file"))
+        try:
+            body = await asyncio.to_thread(_body, self._folder, entry.file, self._max_bytes)
+        except OSError as error:
+            return _frame(url, entry, Failure("page_not_in_snapshot", f"{entry.file}: {error.strerror}"))
         if len(body) > self._max_bytes:
             return _frame(url, entry, Failure("page_unsupported", f"larger than {self._max_bytes:,} bytes"))
         if entry.rendered:
@@ -113,8 +140,11 @@ class SnapshotFetcher(Fetcher):
         known = msgspec.structs.replace(entry, content_type=header, sha256=digest)
         try:
             found = await self._pool.extract(body, header)
-        except Unextracted as error:
-            return _frame(url, known, Failure(error.reason, error.detail))
+            bar = bar_of_text(found.title, found.text)
+            if bar is not None:
+                raise Failure("page_barred", bar)
+        except Failure as failure:
+            return _frame(url, known, failure)
         return msgspec.structs.replace(
             _frame(url, known),
             title=entry.title or found.title,
@@ -167,13 +197,15 @@ def unrender(body: bytes) -> str:
     return html.unescape(text.removeprefix(_RENDERED[0]).removesuffix(_RENDERED[1]))
 
 
-def _index(folder: Path) -> dict[NormalURL, Entry]:
+def read_index(folder: Path) -> tuple[dict[NormalURL, Entry], list[RejectedEntry]]:
+    """The entries of a snapshot's index by URL, and the lines left out. Raises SnapshotError if none is usable."""
     path = folder / INDEX
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise SnapshotError(f"{path}: {error.strerror}; a snapshot is a folder with an {INDEX}") from None
     entries: dict[NormalURL, Entry] = {}
+    rejected: list[RejectedEntry] = []
     decoder = msgspec.json.Decoder(Entry)
     root = folder.resolve()
     for number, line in enumerate(lines, 1):
@@ -184,12 +216,15 @@ def _index(folder: Path) -> dict[NormalURL, Entry]:
             url = normalise_url(entry.url)
             _check(entry, root)
             if entries.setdefault(url, entry) != entry:
-                raise SnapshotError(f"{url} is listed twice")
+                raise SnapshotError(f"{url} is listed before with other content")
         except MalformedURL as error:
-            raise SnapshotError(f"{path}:{number}: the URL {error}") from None
-        except (msgspec.MsgspecError, ValueError) as error:
-            raise SnapshotError(f"{path}:{number}: {error}") from None
-    return entries
+            rejected.append(RejectedEntry(str(path), number, f"the URL {error}"))
+        except (msgspec.MsgspecError, ValueError, OSError, RecursionError) as error:
+            rejected.append(RejectedEntry(str(path), number, storable(str(error))))
+    if rejected and not entries:
+        first = rejected[0]
+        raise SnapshotError(f"{first.file}:{first.line}: {first.why}; no line of the index can be used")
+    return entries, rejected
 
 
 def _check(entry: Entry, root: Path) -> None:
@@ -206,6 +241,29 @@ def _check(entry: Entry, root: Path) -> None:
         raise SnapshotError(f"{entry.file!r} is missing")
 
 
-def _body(path: Path, max_bytes: int) -> bytes:
-    with path.open("rb") as file:
-        return file.read(max_bytes + 1)
+def _body(folder: Path, file: str, max_bytes: int) -> bytes:
+    """The file's first bytes. Raises OSError, also where a link has come to lead out of the folder."""
+    root = folder.resolve()
+    path = (root / file).resolve()
+    if not path.is_relative_to(root):
+        raise PermissionError(errno.EPERM, "leads out of the snapshot")
+    with open(path, "rb", opener=_opener(root)) as opened:
+        return opened.read(max_bytes + 1)
+
+
+def _opener(root: Path) -> Callable[[str, int], int]:
+    """Opens a file below `root`, following no link on the way, so that nothing can be swapped after the check."""
+
+    def opener(path: str, flags: int) -> int:
+        *folders, name = Path(path).relative_to(root).parts
+        at = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for folder in folders:
+                inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+                os.close(at)
+                at = inner
+            return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+        finally:
+            os.close(at)
+
+    return opener

@@ -19,9 +19,10 @@ _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 class Turn:
     """The right to send one request to a site."""
 
-    def __init__(self, site: "_Site", delay: float) -> None:
+    def __init__(self, site: "_Site", delay: float, longest_wait: float) -> None:
         self._site = site
         self._delay = delay
+        self._longest_wait = longest_wait
         self._sent = False
 
     def sent(self) -> None:
@@ -36,9 +37,13 @@ class Turn:
             self._site.line.release()
 
     def come_back(self, seconds: float) -> None:
-        """Send the site no request for `seconds`."""
-        until = asyncio.get_running_loop().time() + seconds
-        self._site.closed_until = max(self._site.closed_until, until)
+        """Send the site no request for `seconds`; if it asks for too long a wait, close it for the longest one."""
+        until = asyncio.get_running_loop().time() + min(seconds, self._longest_wait)
+        if seconds > self._longest_wait:
+            self._site.asked_for = seconds
+            self._site.closed_until = max(self._site.closed_until, until)
+        else:
+            self._site.resting_until = max(self._site.resting_until, until)
 
 
 class Turns:
@@ -52,7 +57,7 @@ class Turns:
     async def turn(self, name: str, delay: float = 0.0) -> AsyncIterator[Turn]:
         """A turn at the site `name` for as long as the block lasts. A longer `delay` overrides the limit's.
 
-        Raises Failure if the site accepts no requests for longer than `retry_after`.
+        Raises Failure for `retry_after` seconds after the site asked for a longer wait than that.
         """
         site = self._site(name)
         site.users += 1
@@ -70,17 +75,21 @@ class Turns:
         clock = asyncio.get_running_loop().time
         await site.line.acquire()
         try:
-            while (now := clock()) < (start := max(site.next_at, site.closed_until)):
-                if site.closed_until - now > self._limits.retry_after:
-                    wait = site.closed_until - now
+            while True:
+                now = clock()
+                if now < site.closed_until:
                     raise Failure(
-                        "page_server_error", f"the site accepts no requests for {wait:.0f} s (Retry-After)"
+                        "page_server_error",
+                        f"the site accepts no requests for {site.asked_for:.0f} s (Retry-After)",
                     )
+                start = max(site.next_at, site.resting_until)
+                if now >= start:
+                    break
                 await asyncio.sleep(start - now)
         except BaseException:
             site.line.release()
             raise
-        turn = Turn(site, delay)
+        turn = Turn(site, delay, self._limits.retry_after)
         if not delay:
             turn.over()
         return turn
@@ -97,11 +106,13 @@ class _Site:
         self.slots = asyncio.Semaphore(per_host)
         self.line = asyncio.Lock()
         self.next_at = 0.0
+        self.resting_until = 0.0
         self.closed_until = 0.0
+        self.asked_for = 0.0
         self.users = 0
 
     def busy(self, now: float) -> bool:
-        return self.users > 0 or now < max(self.next_at, self.closed_until)
+        return self.users > 0 or now < max(self.next_at, self.resting_until, self.closed_until)
 
 
 def retry_after(value: str | None, now: float) -> float | None:

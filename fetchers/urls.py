@@ -14,6 +14,8 @@ from urllib.parse import quote, unquote_to_bytes, urljoin
 
 import idna
 
+from adjudge.fetchers.storable import storable
+
 __all__ = [
     "MAX_URL",
     "MalformedURL",
@@ -227,4 +229,4 @@ def _remove_dots(path: str) -> str:
 
 def printable(url: str) -> str:
     """A malformed `url` as it can be stored: valid Unicode, at most 8,192 characters."""
-    return url[:MAX_URL].encode("utf-8", "replace").decode()
+    return storable(url[:MAX_URL])

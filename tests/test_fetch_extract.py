@@ -11,9 +11,10 @@ import pytest
 
 from adjudge.fetchers.charset import decode
 from adjudge.fetchers.extract import Unreadable, extract
+from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.media import kind_of, may_be_read, media_type
-from adjudge.fetchers.pool import ExtractorPool, Unextracted
+from adjudge.fetchers.pool import ExtractorPool
 from benchmarks.pages import documents
 from tests.processes import worker_processes
 from tests.servers.hostile import ARTICLE, PROSE
@@ -181,7 +182,7 @@ async def test_workers_give_the_same_text_as_this_process() -> None:
 async def test_crash_is_typed_and_the_worker_replaced() -> None:
     """More elements than the address space holds end the process from inside."""
     pool = ExtractorPool(1, extractor="fast", seconds=20, address_space=600 << 20)
-    with pytest.raises(Unextracted) as caught:
+    with pytest.raises(Failure) as caught:
         await pool.extract(b"<a>" * 5_000_000, HTML)
     assert caught.value.reason == "page_unsupported"
     found = await pool.extract(ARTICLE, HTML)

@@ -80,11 +80,24 @@ async def test_retry_after_holds_for_the_whole_site_only() -> None:
     assert other.log[0].began < rest[0].began
 
 
-async def test_site_that_asks_for_an_hour_is_left_alone() -> None:
-    with Server(routes={"/busy": busy_for_an_hour}, otherwise=plain) as server:
-        fetcher = HttpFetcher(Limits(per_host=1, workers=1), allow=[server.address])
+async def test_site_that_asks_for_an_hour_is_closed_for_less() -> None:
+    """Its other pages fail without a request for as long as we would have waited, and are then asked for again."""
+
+    async def busy(to: Exchange) -> None:
+        if to.times == 1:
+            await busy_for_an_hour(to)
+        else:
+            await to.reply(ARTICLE)
+
+    with Server(routes={"/busy": busy}, otherwise=plain) as server:
+        limits = Limits(per_host=1, workers=1, retry_after=2.0)
+        allow = [server.address, f"other.test:{server.port}"]
+        fetcher = HttpFetcher(limits, allow=allow, resolve=home)
+        assert (await fetcher.read(server.url("/first", host="other.test"))).status == "read"
         first = await fetcher.read(server.url("/busy"))
         pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(20)))
+        assert server.paths() == ["/first", "/busy"]
+        assert {page.reason for page in [first, *pages]} == {"page_server_error"}
+        await asyncio.sleep(2.0)
+        assert (await fetcher.read(server.url("/busy"))).status == "read"
         await fetcher.close()
-    assert server.paths() == ["/busy"]
-    assert {page.reason for page in [first, *pages]} == {"page_server_error"}

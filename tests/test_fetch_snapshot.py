@@ -1,6 +1,7 @@
 """Frozen pages: equal every time, never outside their folder, and back again as they were."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import msgspec
@@ -94,10 +95,13 @@ async def test_page_outside_the_snapshot_is_not_fetched(tmp_path: Path) -> None:
         '{"url": "https://e.com/", "file": "inner/../../outside.html"}',
         '{"url": "https://e.com/", "file": "."}',
         '{"url": "https://e.com/", "file": "a.html", "reason": "bad_luck"}',
+        '{"url": "", "file": "a.html"}',
         '{"url": "https://ok.com/", "file": "outside.html"}',
+        '{"url": "https://ok.com/", "file": "a.html", "title": "Another"}',
+        "[" * 100_000,
     ],
 )
-def test_bad_line_is_an_error_with_its_line_number(line: str, tmp_path: Path) -> None:
+def test_bad_line_is_rejected_with_its_line_number(line: str, tmp_path: Path) -> None:
     (tmp_path / "outside.html").write_text("secret")
     folder = tmp_path / "snapshot"
     folder.mkdir()
@@ -105,8 +109,46 @@ def test_bad_line_is_an_error_with_its_line_number(line: str, tmp_path: Path) ->
     (folder / "link.html").symlink_to(tmp_path / "outside.html")
     good = '{"url": "https://ok.com/", "file": "a.html"}'
     (folder / "index.jsonl").write_text(f"{good}\n{good}\n\n{line}\n")
-    with pytest.raises(SnapshotError, match=r"index\.jsonl:4: "):
-        SnapshotFetcher(folder, ONE)
+    fetcher = SnapshotFetcher(folder, ONE)
+    assert fetcher.urls == ["https://ok.com/"]
+    assert [(found.file, found.line) for found in fetcher.rejected] == [(str(folder / "index.jsonl"), 4)]
+    (folder / "index.jsonl").write_text(line)
+    if "ok.com" not in line:
+        with pytest.raises(SnapshotError, match=r"index\.jsonl:1: "):
+            SnapshotFetcher(folder, ONE)
+
+
+@pytest.mark.parametrize("swapped", ["file", "folder", "gone", "pipe", "directory"])
+async def test_file_swapped_in_mid_run_is_one_missing_page(swapped: str, tmp_path: Path) -> None:
+    folder = tmp_path / "snapshot"
+    (folder / "inner").mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "b.html").write_text("<p>secret</p>")
+    (folder / "inner" / "b.html").write_bytes(ARTICLE)
+    folder_of(
+        folder,
+        {"url": "https://e.com/a", "file": "a.html"},
+        {"url": "https://e.com/b", "file": "inner/b.html"},
+        a__html=ARTICLE,
+    )
+    fetcher = SnapshotFetcher(folder, ONE)
+    victim = folder / "inner" / "b.html"
+    victim.unlink()
+    if swapped == "file":
+        victim.symlink_to(elsewhere / "b.html")
+    elif swapped == "folder":
+        victim.parent.rmdir()
+        victim.parent.symlink_to(elsewhere)
+    elif swapped == "pipe":
+        os.mkfifo(victim)
+    elif swapped == "directory":
+        victim.mkdir()
+    async with asyncio.timeout(60):
+        pages = [page async for page in fetcher.pages()]
+    await fetcher.close()
+    assert [page.reason for page in pages] == [None, "page_not_in_snapshot"]
+    assert pages[1].text == "" and str(tmp_path) not in pages[1].detail
 
 
 def test_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
@@ -223,7 +265,7 @@ async def test_drift_of_frozen_pages_is_reported(tmp_path: Path) -> None:
         await live.close()
     assert [found.change for found in after] == ["same", "changed", "moved", "dead", "unknown", "same"]
     assert after[2].final_url == server.url("/stays") and not after[2].text_differs
-    assert after[4].reason == "page_server_error"
+    assert after[4].reason == "page_barred"
 
 
 async def test_oversized_file_is_not_read(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class Fetchers(Fetcher):
         self._changed = asyncio.Event()
 
     async def page(self, address: NormalURL) -> Page:
-        """The page at `address`; page_server_error if several workers died reading it."""
+        """The page at `address`; network_unavailable if several workers died reading it."""
         place = f"{FetchActor.__name__} {worker_of(address, self._count)}"
         for _ in range(_LOSSES):
             while (actor := self._actors.get(place)) is None:
@@ -86,7 +86,7 @@ class Fetchers(Fetcher):
             except RayActorError:
                 if self._actors.get(place) is actor:
                     del self._actors[place]
-        return failed(address, "page_server_error", f"{_LOSSES} fetch workers died while reading it")
+        return failed(address, "network_unavailable", f"{_LOSSES} fetch workers died while reading it")
 
     async def close(self) -> None:
         """Do nothing: the driver owns the workers."""

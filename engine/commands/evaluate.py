@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation.assembly import make_book, open_evaluator
+from adjudge.engine.evaluation.assembly import make_book, open_evaluator, rejected_pages
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.formats import Dataset, Rejected, load_dataset
@@ -110,6 +110,7 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
     """
     started = time.time()
     dataset = load_dataset(config.format, config.tasks, config.reports)
+    dataset.rejected += rejected_pages(config.fetch)
     out, place = Path(config.out), Place.of(config.store)
     _make(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"

@@ -9,7 +9,7 @@ import msgspec
 
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.evaluation.asker import Asker
-from adjudge.engine.evaluation.assembly import make_book, make_fetcher, make_judge
+from adjudge.engine.evaluation.assembly import make_book, make_fetcher, make_judge, rejected_pages
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.formats import Rejected, load_dataset
@@ -64,6 +64,7 @@ def plan(config: RunConfig) -> Plan:
 
 async def _plan(config: RunConfig) -> Plan:
     dataset = load_dataset(config.format, config.tasks, config.reports)
+    dataset.rejected += rejected_pages(config.fetch)
     book, place = make_book(config), Place.of(config.store)
     judge = make_judge(config.judge_config(), book)
     notes = NoteTaker(judge, book)

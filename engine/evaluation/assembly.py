@@ -14,12 +14,13 @@ from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.limit import Limit, Limited
 from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.evaluation.router import Router
+from adjudge.engine.formats import Rejected
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.parts import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.page import Fetcher
-from adjudge.fetchers.snapshot import SnapshotError, SnapshotFetcher
+from adjudge.fetchers.snapshot import SnapshotError, SnapshotFetcher, read_index
 from adjudge.judges import Judge, LexicalJudge
 from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
 from adjudge.judges.panel import PanelJudge
@@ -28,7 +29,15 @@ from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook, PromptError
 from adjudge.scoring.text.aside import open_workers
 
-__all__ = ["LEAST_WINDOW", "make_book", "make_fetcher", "make_judge", "open_evaluator", "window_of"]
+__all__ = [
+    "LEAST_WINDOW",
+    "make_book",
+    "make_fetcher",
+    "make_judge",
+    "open_evaluator",
+    "rejected_pages",
+    "window_of",
+]
 
 LEAST_WINDOW = 16  # cases also read and compute, and ask few questions at their beginning and end
 
@@ -185,6 +194,17 @@ def make_fetcher(config: FetchConfig, network: bool = True) -> tuple[Fetcher | N
     except SnapshotError as error:
         raise ConfigError(f"fetch.snapshot: {error}") from error
     return frozen, f"snapshot {digest} {config.extractor}"
+
+
+def rejected_pages(config: FetchConfig) -> list[Rejected]:
+    """The lines of the snapshot's index that are left out. Raises ConfigError if none can be used."""
+    if config.mode != "snapshot" or config.snapshot is None:
+        return []
+    try:
+        _, rejected = read_index(Path(config.snapshot))
+    except SnapshotError as error:
+        raise ConfigError(f"fetch.snapshot: {error}") from error
+    return [Rejected(line.file, line.line, line.why) for line in rejected]
 
 
 def _live(config: FetchConfig) -> HttpFetcher:

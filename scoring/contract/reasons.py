@@ -21,8 +21,10 @@ CAUSES: dict[Reason, Cause] = {
     "media_unsupported": "infrastructure",
     "deadline": "infrastructure",
     "worker_died": "infrastructure",
+    "page_barred": "infrastructure",
     "page_timeout": "infrastructure",
     "page_server_error": "infrastructure",
+    "network_unavailable": "infrastructure",
     "page_not_in_snapshot": "infrastructure",
     "page_unsupported": "infrastructure",
     "report_empty": "report",
@@ -44,6 +46,7 @@ TRANSIENT: frozenset[str] = frozenset(
         "judge_unparseable",
         "deadline",
         "worker_died",
+        "network_unavailable",
         "page_timeout",
         "page_server_error",
     }

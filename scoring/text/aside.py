@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from adjudge.fetchers.budget import Budget
 from adjudge.fetchers.process import ADDRESS_SPACE, WorkerPool
 from adjudge.scoring.contract.case import Unread
 
@@ -88,9 +89,10 @@ async def aside(function: Callable[[*Ts], R], *args: *Ts) -> R:
     named: Any = function
     call = Call(named.__module__, named.__qualname__, msgspec.Raw(arguments), SECONDS)
     job = msgspec.msgpack.encode(call)
+    budget = Budget(SECONDS)
     try:
         # The first death may have had another cause than the text.
-        answer = await workers.pool.answer(job, SECONDS) or await workers.pool.answer(job, SECONDS)
+        answer = await workers.pool.answer(job, budget) or await workers.pool.answer(job, budget)
     except TimeoutError:
         raise Unread("deadline", f"the text was not read within {SECONDS:g} s") from None
     if answer is None:

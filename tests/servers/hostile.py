@@ -158,6 +158,36 @@ async def forbidden(to: Exchange) -> None:
     await to.reply(b"are you human?", status="403 Forbidden")
 
 
+async def too_many_requests(to: Exchange) -> None:
+    await to.reply(b"slow down", status="429 Too Many Requests")
+
+
+async def bot_check_by_header(to: Exchange) -> None:
+    await to.reply(ARTICLE, "CF-Mitigated: challenge", status="503 Service Unavailable")
+
+
+async def bot_check(to: Exchange) -> None:
+    await to.reply(b"<title>Just a moment...</title><p>Checking that you are not a program.</p>")
+
+
+async def login_wall(to: Exchange) -> None:
+    await to.reply(b"<title>Sign in to continue | The Daily Bridge</title><form><input type=password></form>")
+
+
+async def about_logging_in(to: Exchange) -> None:
+    """A page whose title looks like a wall's, and which has a text all the same."""
+    await to.reply(b"<title>Log in</title><article>" + f"<p>{PROSE * 3}</p>".encode() * 4 + b"</article>")
+
+
+async def latin_1_head(to: Exchange) -> None:
+    """Bytes that are not UTF-8 in the reason phrase and in every header that is read."""
+    status = 404 if to.request.path.endswith("gone") else 200
+    head = b"HTTP/1.1 %d Gefunden f\xfcr alle\r\nContent-Length: %d\r\n" % (status, len(ARTICLE))
+    await to.send(
+        head + b"Content-Type: text/html; charset=\xe9\xff; t\xfc\r\nX-Gru\xdf: \xfc\r\n\r\n" + ARTICLE
+    )
+
+
 async def gone(to: Exchange) -> None:
     await to.reply(b"it was here", status="410 Gone")
 
@@ -193,6 +223,7 @@ ROUTES = {
         *(unknown_encoding, loop, redirect_to_nowhere, too_little, too_much, wrong_charset),
         *(said_latin_is_utf8, no_such_charset, single_line, deeply_nested, reset_mid_body, not_http),
         *(busy_once, flapping, always_500, forbidden, gone, picture, fake_pdf),
+        *(too_many_requests, bot_check_by_header, bot_check, login_wall, about_logging_in, latin_1_head),
         *(entity_bomb, empty, headers_in_ruins),
     )
 }
