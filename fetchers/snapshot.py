@@ -9,6 +9,7 @@ import hashlib
 import html
 import mimetypes
 import os
+import stat
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -248,6 +249,8 @@ def _body(folder: Path, file: str, max_bytes: int) -> bytes:
     if not path.is_relative_to(root):
         raise PermissionError(errno.EPERM, "leads out of the snapshot")
     with open(path, "rb", opener=_opener(root)) as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "no regular file")
         return opened.read(max_bytes + 1)
 
 

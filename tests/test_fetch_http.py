@@ -5,15 +5,23 @@ import hashlib
 import random
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from adjudge.engine.store import PageStore, Place
+from adjudge.fetchers.charset import decode
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts
+from adjudge.fetchers.media import kind_of, may_be_read, media_type
 from adjudge.fetchers.page import MAX_DETAIL
+from adjudge.fetchers.storable import storable
+from adjudge.fetchers.turns import retry_after
 from tests.processes import worker_processes
 from tests.servers.base import Exchange, Server
-from tests.servers.hostile import ARTICLE, hostile_server, plain, self_signed_server
+from tests.servers.hostile import ARTICLE, hostile_server, latin_1_head, plain, self_signed_server
 
 Make = Callable[..., HttpFetcher]
 SMALL = Limits(workers=1, per_host=8)
@@ -139,6 +147,42 @@ async def test_reused_connection_does_not_fail_the_next_page(hostile: Server, ma
         assert (await fetcher.read(hostile.url(f"/{words}"))).status == "read"
         await asyncio.sleep(1.1)
         assert (await fetcher.read(hostile.url(f"/plain-{n}"))).reason is None
+
+
+async def test_every_string_of_a_page_can_be_stored(make: Make, tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 in reason phrases and headers become rows all the same."""
+    with hostile_server() as server:
+        server.routes["/latin-1-gone"] = latin_1_head
+        fetcher = make(allow=[server.address])
+        read = await fetcher.read(server.url("/latin-1-head"))
+        gone = await fetcher.read(server.url("/latin-1-gone"))
+    assert read.status == "read" and read.content_type == "text/html"
+    assert gone.reason == "page_gone" and "\ufffd" in gone.detail
+    store = PageStore(Place.of(str(tmp_path)), "live")
+    await store.open()
+    store.put(read.url, read)
+    store.put(gone.url, gone)
+    await store.close()
+    again = PageStore(Place.of(str(tmp_path)), "live")
+    await again.open()
+    assert [(await again.get(page.url)).detail for page in (read, gone)] == [read.detail, gone.detail]
+    await again.close()
+
+
+@given(st.text(st.characters(codec=None)))
+def test_storable_text_encodes_and_keeps_the_rest(text: str) -> None:
+    kept = storable(text)
+    assert kept.encode() is not None and "\0" not in kept and storable(kept) == kept
+    honest = "".join(c for c in text if c and not 0xD800 <= ord(c) <= 0xDFFF and c != "\0")
+    assert kept.replace("\ufffd", "") == honest.replace("\ufffd", "")
+
+
+@given(st.text(st.characters(codec=None)))
+def test_content_type_never_raises(header: str) -> None:
+    media = media_type(header)
+    assert media.encode() is not None and may_be_read(header) in (True, False)
+    assert kind_of(header, b"%PDF-1.7") == "pdf" and isinstance(decode(b"a\xff", header), str)
+    retry_after(header, 0.0)
 
 
 async def test_self_signed_certificate_is_a_server_error(make: Make) -> None:

@@ -184,7 +184,7 @@ async def latin_1_head(to: Exchange) -> None:
     status = 404 if to.request.path.endswith("gone") else 200
     head = b"HTTP/1.1 %d Gefunden f\xfcr alle\r\nContent-Length: %d\r\n" % (status, len(ARTICLE))
     await to.send(
-        head + b"Content-Type: text/html; charset=\xe9\xff; t\xfc\r\nX-Gru\xdf: \xfc\r\n\r\n" + ARTICLE
+        head + b"Content-Type: text/html; charset=\xe9\xff; t\xfc\r\nX-Greeting: \xfc\r\n\r\n" + ARTICLE
     )
 
 
