@@ -190,6 +190,19 @@ async def test_crash_is_typed_and_the_worker_replaced() -> None:
     assert PROSE.split(".", maxsplit=1)[0] in found.text
 
 
+@pytest.mark.parametrize("nested", [b"<div>", b"<table><tr><td>", b"<b><p>", b"<ul><li><a>"])
+async def test_nested_page_costs_at_most_the_limit(nested: bytes) -> None:
+    """60,000 nested elements: beyond the limit the worker is ended, and the next page is read."""
+    pool = ExtractorPool(1, extractor="fast", seconds=2.0)
+    async with asyncio.timeout(60):
+        try:
+            assert (await pool.extract(nested * 60_000 + b"deep down", HTML)).text == "deep down"
+        except Failure as failure:
+            assert (failure.reason, failure.detail) == ("page_unsupported", "not parsed within 2 s")
+        assert (await pool.extract(ARTICLE, HTML)).title == "A plain article"
+    await pool.close()
+
+
 async def test_worker_killed_between_pages_is_replaced() -> None:
     pool = ExtractorPool(1, extractor="fast", seconds=20)
     await pool.extract(ARTICLE, HTML)

@@ -13,7 +13,7 @@ from adjudge.fetchers.archive import FrozenPages, diff, export_folder, freeze, r
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.page import Page
-from adjudge.fetchers.snapshot import Entry, SnapshotError, SnapshotFetcher, render, unrender
+from adjudge.fetchers.snapshot import Entry, SnapshotError, SnapshotFetcher, _opener, render, unrender
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import ARTICLE, PROSE, hostile_server
 
@@ -266,6 +266,18 @@ async def test_drift_of_frozen_pages_is_reported(tmp_path: Path) -> None:
     assert [found.change for found in after] == ["same", "changed", "moved", "dead", "unknown", "same"]
     assert after[2].final_url == server.url("/stays") and not after[2].text_differs
     assert after[4].reason == "page_barred"
+
+
+def test_link_that_appears_after_the_check_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret.html").write_text("secret")
+    folder = tmp_path / "snapshot"
+    folder.mkdir()
+    (folder / "a.html").symlink_to(tmp_path / "secret.html")
+    (folder / "inner").symlink_to(tmp_path)
+    for path in (folder / "a.html", folder / "inner" / "secret.html"):
+        opener = _opener(folder)
+        with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
+            opener(str(path), os.O_RDONLY)
 
 
 async def test_oversized_file_is_not_read(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engine import RunConfig, evaluate
-from adjudge.engine.formats.dataset import FormatError
+from adjudge.engine.formats.dataset import FormatError, load_dataset
 from adjudge.engine.formats.livedrbench import read
 from adjudge.judges import Answer, Context, Judge, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.prompts import PromptBook
@@ -668,7 +668,7 @@ def test_missing_files_are_format_errors(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no questions"):
         read(tmp_path, [predictions])
     with pytest.raises(FormatError, match="JSON list"):
-        read(EXAMPLE / "questions.jsonl", [predictions])
+        load_dataset("livedrbench", str(EXAMPLE / "questions.jsonl"), [str(predictions)])
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -75,6 +75,8 @@ class TestCriteria:
             {"criterion": " ", "points": 1},
             {"criterion": "x"},
             {"criterion": "x", "points": 0},
+            {"criterion": "x", "points": -1e308},
+            {"criterion": "x", "values": [0, 1e10]},
             {"criterion": "x", "values": [1, 1]},
             {"criterion": "x", "points": 5, "values": [0, 1]},
             {"criterion": "x", "points": 1, "weight": 2},

@@ -3,20 +3,41 @@
 import glob
 import hashlib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Protocol, TypeVar
 
 import msgspec
 
 from adjudge.engine.errors import UsageError
+from adjudge.fetchers.storable import storable
 from adjudge.scoring.contract.case import Case, Report, Task
 
-__all__ = ["Dataset", "FormatError", "Located", "Rejected", "load_dataset", "load_tasks", "located", "rows"]
+__all__ = [
+    "UNREADABLE",
+    "Dataset",
+    "FormatError",
+    "Key",
+    "Located",
+    "Prompts",
+    "Rejected",
+    "load_dataset",
+    "load_tasks",
+    "located",
+    "rows",
+]
 
 T = TypeVar("T")
+
+Key = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
+"""An id as benchmarks publish it; a task's id is its text."""
+
+UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What an untrusted row makes a reader raise."""
+
+_MAX_WHY = 300
 
 ENTRY_POINTS = "adjudge.formats"
 
@@ -32,8 +53,46 @@ class Rejected(msgspec.Struct, frozen=True):
     line: int
     why: str
 
+    @classmethod
+    def of(cls, file: Path, line: int, kind: type[object], error: Exception) -> "Rejected":
+        """A line that is not a `kind`, as `error` says."""
+        return cls(str(file), line, storable(f"invalid {kind.__name__.lower()}: {error}"[:_MAX_WHY]))
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.why}"
+
+
+class Line(Protocol):
+    """A line with a report; `prompt`, where it is not empty, tells which task it is for."""
+
+    @property
+    def prompt(self) -> str: ...
+
+
+L = TypeVar("L", bound=Line)
+
+
+class Prompts:
+    """Which tasks ask what, white space aside."""
+
+    def __init__(self, tasks: Mapping[str, Task]) -> None:
+        self._asked: dict[str, list[str]] = {}
+        for task in tasks.values():
+            self._asked.setdefault(_words(task.prompt), []).append(task.id)
+
+    def of(self, prompt: str) -> list[str]:
+        """The tasks that ask exactly this."""
+        return self._asked.get(_words(prompt), [])
+
+    def check(self, task_id: str, prompt: str) -> None:
+        """Raises ValueError if `prompt` belongs to other tasks than `task_id`."""
+        owners = self.of(prompt) if prompt else []
+        if owners and task_id not in owners:
+            raise ValueError(f"a report for task {task_id!r} has the prompt of task {owners[0]!r}")
+
+
+def _words(prompt: str) -> str:
+    return " ".join(prompt.split())
 
 
 class Located(msgspec.Struct, frozen=True):
@@ -116,22 +175,34 @@ def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[
                 if not line.strip():
                     continue
                 try:
-                    yield number, start, decoder.decode(line)
-                except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-                    rejected.append(Rejected(str(file), number, f"invalid {kind.__name__.lower()}: {error}"))
+                    line.decode()  # raw JSON within a row is not looked at by the decoder
+                    row = decoder.decode(line)
+                except UNREADABLE as error:
+                    rejected.append(Rejected.of(file, number, kind, error))
+                else:
+                    yield number, start, row
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 def located(
-    file: Path, kind: type[T], rejected: list[Rejected], report: Callable[[Path, T], Report]
+    file: Path, kind: type[L], rejected: list[Rejected], prompts: Prompts, report: Callable[[Path, L], Report]
 ) -> Iterator[Located]:
-    """The reports of a JSON Lines file, `report(file, row)` for each row, read again from the file when needed."""
+    """The reports of a JSON Lines file, `report(file, row)` for each row, read again from the file when needed.
+
+    Rows for which `report` raises ValueError, and those with another task's prompt, go to `rejected`.
+    """
     for line, offset, row in rows(file, kind, rejected):
-        yield Located.of(report(file, row), f"{file}:{line}", partial(_again, file, offset, kind, report))
+        try:
+            made = report(file, row)
+            prompts.check(made.task_id, row.prompt)
+        except UNREADABLE as error:
+            rejected.append(Rejected.of(file, line, kind, error))
+        else:
+            yield Located.of(made, f"{file}:{line}", partial(_again, file, offset, kind, report))
 
 
-def _again(file: Path, offset: int, kind: type[T], report: Callable[[Path, T], Report]) -> Report:
+def _again(file: Path, offset: int, kind: type[L], report: Callable[[Path, L], Report]) -> Report:
     with file.open("rb") as lines:
         lines.seek(offset)
         return report(file, msgspec.json.decode(lines.readline(), type=kind))
@@ -145,6 +216,9 @@ def _matched(patterns: Sequence[str]) -> list[Path]:
         if not files:
             raise FormatError(f"reports: {pattern} matches no file; correct the path or pattern")
         found.update(dict.fromkeys(Path(file) for file in files))
+    for file in found:
+        if storable(str(file)) != str(file):
+            raise FormatError(f"reports: {str(file)!r} has a name that is not UTF-8; rename the file")
     return list(found)
 
 

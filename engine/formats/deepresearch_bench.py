@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Rejected, located, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Prompts, Rejected, located, rows
 from adjudge.scoring.contract.case import Report, Task
 
 __all__ = ["read"]
@@ -18,12 +18,13 @@ _CRITERIA = ("criteria_data/criteria.jsonl", "criteria.jsonl")
 _REFERENCE = ("test_data/cleaned_data/reference.jsonl", "reference.jsonl")
 _SYSTEMS = ("test_data/raw_data", ".")
 _NOT_SYSTEMS = frozenset({"query", "criteria", "reference"})
+_REFERENCES = "reference"
 
 
 class Query(msgspec.Struct):
     """A line of query.jsonl."""
 
-    id: int | str
+    id: Key
     prompt: str
     language: str = "en"
     topic: str = ""
@@ -32,7 +33,7 @@ class Query(msgspec.Struct):
 class Criteria(msgspec.Struct):
     """A line of criteria.jsonl; the protocol RACE decodes its weights and criteria."""
 
-    id: int | str
+    id: Key
     dimension_weight: msgspec.Raw
     criterions: msgspec.Raw
 
@@ -40,8 +41,9 @@ class Criteria(msgspec.Struct):
 class Article(msgspec.Struct):
     """A line of a system's file, or of reference.jsonl."""
 
-    id: int | str
+    id: Key
     article: str
+    prompt: str = ""
 
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
@@ -68,9 +70,9 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
         )
         for _, _, row in rows(query, Query, rejected)
     }
-    found = [
-        report for file in reports or _systems(root) for report in located(file, Article, rejected, _report)
-    ]
+    systems = _named(reports, rejected) if reports else _systems(root)
+    prompts = Prompts(known)
+    found = [report for file in systems for report in located(file, Article, rejected, prompts, _report)]
     return Dataset(known, found, rejected)
 
 
@@ -91,7 +93,24 @@ def _gold(root: Path, rejected: list[Rejected]) -> dict[str, dict[str, msgspec.R
 
 def _systems(root: Path) -> Iterator[Path]:
     folder = next(root / place for place in _SYSTEMS if (root / place).is_dir())
-    return (file for file in sorted(folder.glob("*.jsonl")) if file.stem not in _NOT_SYSTEMS)
+    return (
+        file
+        for file in sorted(folder.glob("*.jsonl"))
+        if file.stem not in _NOT_SYSTEMS and not file.stem.startswith(_REFERENCES)
+    )
+
+
+def _named(reports: list[Path], rejected: list[Rejected]) -> Iterator[Path]:
+    """The systems among the files of `reports:`; the benchmark's own files are none, and a named reference is said."""
+    for file in reports:
+        if file.stem in _NOT_SYSTEMS:
+            continue
+        if file.stem.startswith(_REFERENCES):
+            rejected.append(
+                Rejected(str(file), 0, "a reference is not a system; rename the file if it is one")
+            )
+        else:
+            yield file
 
 
 def _find(root: Path, names: tuple[str, ...]) -> Path | None:

@@ -16,9 +16,17 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Rejected, located, rows
+from adjudge.engine.formats.dataset import (
+    UNREADABLE,
+    Dataset,
+    FormatError,
+    Prompts,
+    Rejected,
+    located,
+    rows,
+)
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
-from adjudge.scoring.contract.case import Citation, Report, Sample, Task
+from adjudge.scoring.contract.case import Amount, Citation, Report, Sample, Task
 from adjudge.scoring.dr3_eval.dr3 import Gold, GoldInsights
 from adjudge.scoring.dr3_eval.sandbox import Role, Source
 
@@ -44,7 +52,7 @@ class Page(msgspec.Struct):
     role: Role = "unlabelled"
 
 
-class Line(msgspec.Struct):
+class Row(msgspec.Struct):
     """A line of a system's file."""
 
     id: str
@@ -52,7 +60,8 @@ class Line(msgspec.Struct):
     size: str = ""
     citations: tuple[Citation, ...] = ()
     sample: Sample = 0
-    seconds: float | None = None
+    seconds: Amount | None = None
+    prompt: str = ""
 
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
@@ -67,7 +76,8 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
         )
     rejected: list[Rejected] = []
     known = {task.id: task for folder in folders for task in _tasks(folder, rejected)}
-    found = [report for file in reports for report in located(file, Line, rejected, _report)]
+    prompts = Prompts(known)
+    found = [report for file in reports for report in located(file, Row, rejected, prompts, _report)]
     return Dataset(known, found, rejected)
 
 
@@ -76,8 +86,8 @@ def _tasks(folder: Path, rejected: list[Rejected]) -> Iterator[Task]:
     file = folder / "task.json"
     try:
         task = msgspec.json.decode(file.read_bytes(), type=TaskFile)
-    except (OSError, msgspec.MsgspecError, RecursionError) as error:
-        rejected.append(Rejected(str(file), 0, f"invalid task: {error}"))
+    except (OSError, *UNREADABLE) as error:
+        rejected.append(Rejected.of(file, 0, Task, error))
         return
     user_files = tuple(_user_files(folder / "files", rejected))
     corpora: list[Path | None] = [*sorted((folder / "corpus").glob("*.jsonl"))]
@@ -123,7 +133,7 @@ def _id(task: str, size: str) -> str:
     return f"{task}@{size}" if size else task
 
 
-def _report(file: Path, line: Line) -> Report:
+def _report(file: Path, line: Row) -> Report:
     return Report(
         task_id=_id(line.id, line.size),
         system=file.stem,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Rejected, located, rows
-from adjudge.scoring.contract.case import Citation, Report, ReportUsage, Sample, Task
+from adjudge.engine.formats.dataset import Dataset, FormatError, Prompts, Rejected, located, rows
+from adjudge.scoring.contract.case import Amount, Citation, Count, Report, ReportUsage, Sample, Task
 from adjudge.scoring.drmi_bench.drmi import Gold
 
 __all__ = ["END_TO_END", "read"]
@@ -38,7 +38,7 @@ class Work(msgspec.Struct, frozen=True):
     url: str = ""
 
 
-class Line(msgspec.Struct, frozen=True):
+class Row(msgspec.Struct, frozen=True):
     """A line of a system's file."""
 
     id: str
@@ -46,10 +46,11 @@ class Line(msgspec.Struct, frozen=True):
     plan: tuple[str, ...] = ()
     evidence: tuple[Work, ...] = ()
     sample: Sample = 0
-    seconds: float | None = None
-    total_tokens: int | None = None
-    input_tokens: int | None = None
+    seconds: Amount | None = None
+    total_tokens: Count | None = None
+    input_tokens: Count | None = None
     mode: str = END_TO_END
+    prompt: str = ""
 
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
@@ -59,7 +60,8 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
         raise FormatError(f"tasks: {file} does not exist; give papers.jsonl or its folder")
     rejected: list[Rejected] = []
     known = {paper.id: _task(paper) for _, _, paper in rows(file, Paper, rejected)}
-    found = [report for file in reports for report in located(file, Line, rejected, _report)]
+    prompts = Prompts(known)
+    found = [report for file in reports for report in located(file, Row, rejected, prompts, _report)]
     return Dataset(known, found, rejected)
 
 
@@ -74,7 +76,7 @@ def _task(paper: Paper) -> Task:
     )
 
 
-def _report(file: Path, line: Line) -> Report:
+def _report(file: Path, line: Row) -> Report:
     return Report(
         task_id=line.id,
         system=file.stem if line.mode == END_TO_END else f"{file.stem} ({line.mode})",

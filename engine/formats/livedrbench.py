@@ -2,8 +2,10 @@
 
 Questions: a Parquet or JSON Lines file, or the data set's folder (`v1-full/`, else `preview/`, which is not encrypted,
 else the files in it), with the columns key, category, question, ground_truths, misc and, where encrypted, canary.
-Predictions: a JSON list (or JSON Lines) of `{"key", "preds"}`, named after the system; a row may also have `text`, the
-prose to read the answer from, and `trace`. A question that a file leaves out is an empty report.
+Predictions: a JSON list (or JSON Lines) of `{"key", "preds"}`, named after the system. `preds` may be JSON text; a row
+may also have `text`, the prose to read the answer from, and `trace`. Rows of `{"question", "prediction"}` hold that
+prose for the question with these words. A question that a file leaves out is an empty report, unless a row of the file
+cannot be read, which may have been for that question.
 """
 
 from collections.abc import Iterator
@@ -13,7 +15,16 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, rows
+from adjudge.engine.formats.dataset import (
+    UNREADABLE,
+    Dataset,
+    FormatError,
+    Key,
+    Located,
+    Prompts,
+    Rejected,
+    rows,
+)
 from adjudge.scoring.contract.case import NULL, Report, Task
 from adjudge.scoring.livedrbench.cipher import CanaryError, decrypt
 
@@ -25,7 +36,7 @@ _FOLDERS = ("v1-full", "preview", ".")
 class Question(msgspec.Struct):
     """A row of the data set; `ground_truths` and `misc` are JSON text, encrypted if there is a canary."""
 
-    key: int | str
+    key: Key
     category: str
     question: str
     ground_truths: str
@@ -36,10 +47,13 @@ class Question(msgspec.Struct):
 class Prediction(msgspec.Struct):
     """A system's answer: slots in the form that the question wants, or prose alone."""
 
-    key: int | str
+    key: Key | None = None
+    question: str = ""
     preds: msgspec.Raw = NULL
+    prediction: str | None = None
     text: str = ""
     trace: msgspec.Raw = NULL
+    prompt: str = ""
 
 
 class Misc(msgspec.Struct):
@@ -59,13 +73,14 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
         for line, question in _questions(file, rejected):
             try:
                 known[str(question.key)] = _task(question)
-            except (CanaryError, msgspec.MsgspecError, RecursionError) as error:
-                rejected.append(Rejected(str(file), line, f"question {question.key}: {error}"))
+            except (CanaryError, *UNREADABLE) as error:
+                rejected.append(Rejected.of(file, line, Question, error))
     if not known:
         raise FormatError(
             f"tasks: {tasks} has no readable question; give the folder of the data set, or a file of it"
         )
-    found = [located for file in reports for located in _system(file, list(known), rejected)]
+    prompts = Prompts(known)
+    found = [located for file in reports for located in _system(file, known, prompts, rejected)]
     return Dataset(known, found, rejected)
 
 
@@ -92,8 +107,8 @@ def _questions(file: Path, rejected: list[Rejected]) -> Iterator[tuple[int, Ques
     for line, row in enumerate(table.to_pylist(), 1):
         try:
             yield line, msgspec.convert(row, Question)
-        except msgspec.ValidationError as error:
-            rejected.append(Rejected(str(file), line, f"invalid question: {error}"))
+        except UNREADABLE as error:
+            rejected.append(Rejected.of(file, line, Question, error))
 
 
 def _task(question: Question) -> Task:
@@ -116,11 +131,20 @@ def _opened(text: str, canary: str | None) -> str:
     return decrypt(text, canary) if canary else text
 
 
-def _system(file: Path, known: list[str], rejected: list[Rejected]) -> Iterator[Located]:
-    given = set()
+def _system(
+    file: Path, known: dict[str, Task], prompts: Prompts, rejected: list[Rejected]
+) -> Iterator[Located]:
+    before, given = len(rejected), set()
     for line, prediction in _predictions(file, rejected):
-        given.add(str(prediction.key))
-        yield Located.of(_report(file, prediction), f"{file}:{line}")
+        try:
+            report = _report(file, prediction, prompts)
+        except UNREADABLE as error:
+            rejected.append(Rejected.of(file, line, Prediction, error))
+        else:
+            given.add(report.task_id)
+            yield Located.of(report, f"{file}:{line}")
+    if len(rejected) > before:
+        return
     for task in known:
         if task not in given:
             yield Located.of(Report(task_id=task, system=file.stem, text=""), f"{file}:0")
@@ -131,24 +155,52 @@ def _predictions(file: Path, rejected: list[Rejected]) -> Iterator[tuple[int, Pr
         yield from ((line, prediction) for line, _, prediction in rows(file, Prediction, rejected))
         return
     try:
-        listed = msgspec.json.decode(file.read_bytes(), type=list[msgspec.Raw])
+        content = file.read_bytes()
+        content.decode()
+        listed = msgspec.json.decode(content, type=list[msgspec.Raw])
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise FormatError(f"{file}: not a JSON list of predictions: {error}") from error
+    except UNREADABLE as error:
+        rejected.append(Rejected(str(file), 0, f"not a JSON list of predictions: {error}"))
+        return
     for line, raw in enumerate(listed, 1):
         try:
-            yield line, msgspec.json.decode(raw, type=Prediction)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            rejected.append(Rejected(str(file), line, f"invalid prediction: {error}"))
+            prediction = msgspec.json.decode(raw, type=Prediction)
+        except UNREADABLE as error:
+            rejected.append(Rejected.of(file, line, Prediction, error))
+        else:
+            yield line, prediction
 
 
-def _report(file: Path, prediction: Prediction) -> Report:
-    answer = prediction.preds.copy()
+def _report(file: Path, row: Prediction, prompts: Prompts) -> Report:
+    """Raises MsgspecError or ValueError for a row whose question or answer is not to be told."""
+    task_id = str(row.key) if row.key is not None else _asked(row.question, prompts)
+    for prompt in (row.prompt, row.question):
+        prompts.check(task_id, prompt)
+    answer = _answer(row.preds)
+    if answer == NULL and not row.text and row.prediction is None:
+        raise ValueError("neither `preds` nor `text`")
     return Report(
-        task_id=str(prediction.key),
+        task_id=task_id,
         system=file.stem,
-        text=prediction.text or ("" if answer == NULL else bytes(answer).decode()),
+        text=row.text or row.prediction or ("" if answer == NULL else bytes(answer).decode()),
         answer=answer,
-        trace=prediction.trace.copy(),
+        trace=row.trace.copy(),
     )
+
+
+def _asked(question: str, prompts: Prompts) -> str:
+    """The task of a row without a key."""
+    asking = prompts.of(question) if question else []
+    if len(asking) != 1:
+        raise ValueError("no `key`, and `question` is not that of one task")
+    return asking[0]
+
+
+def _answer(preds: msgspec.Raw) -> msgspec.Raw:
+    """The slots of `preds`, which may be JSON text. Raises MsgspecError if they are not JSON."""
+    value = msgspec.json.decode(preds)
+    if not isinstance(value, str):
+        return preds.copy()
+    msgspec.json.decode(value)
+    return msgspec.Raw(value.encode())

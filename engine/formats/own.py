@@ -2,10 +2,16 @@
 
 from pathlib import Path
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Rejected, located, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Prompts, Rejected, located, rows
 from adjudge.scoring.contract.case import Report, Task
 
 __all__ = ["read"]
+
+
+class Row(Report, frozen=True, kw_only=True):
+    """A line of a file of reports."""
+
+    prompt: str = ""
 
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
@@ -17,5 +23,11 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
             raise FormatError(
                 f"{tasks}:{line}: task {task.id!r} was given before with other content; use distinct ids"
             )
-    found = [report for file in reports for report in located(file, Report, rejected, lambda _, row: row)]
+    prompts = Prompts(known)
+    found = [report for file in reports for report in located(file, Row, rejected, prompts, _report)]
     return Dataset(known, found, rejected)
+
+
+def _report(_: Path, row: Row) -> Report:
+    fields = {name: getattr(row, name) for name in Report.__struct_fields__}
+    return Report(**fields)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Rejected, located, rows
-from adjudge.scoring.contract.case import Citation, Report, ReportUsage, Sample, Task
+from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Prompts, Rejected, located, rows
+from adjudge.scoring.contract.case import Citation, Count, Report, ReportUsage, Sample, Task
 
 __all__ = ["read"]
 
@@ -20,7 +20,7 @@ _QUERIES = "DrBench.jsonl"
 class Query(msgspec.Struct):
     """A line of DrBench.jsonl."""
 
-    uid: int | str
+    uid: Key
     query: str
     qsr: msgspec.Raw
     fak: msgspec.Raw
@@ -30,16 +30,17 @@ class Query(msgspec.Struct):
     domain: str = ""
 
 
-class Line(msgspec.Struct):
+class Row(msgspec.Struct):
     """A line of a system's log."""
 
-    uid: int | str
+    uid: Key
     text: str
     annotations: list[str] = []
-    input_tokens: int | None = None
-    total_tokens: int | None = None
-    retrieved: int | None = None
+    input_tokens: Count | None = None
+    total_tokens: Count | None = None
+    retrieved: Count | None = None
     sample: Sample = 0
+    prompt: str = ""
 
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
@@ -53,7 +54,8 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
     systems = reports or sorted(file.parent.glob("Log_*.jsonl"))
     rejected: list[Rejected] = []
     known = {str(query.uid): _task(query) for _, _, query in rows(file, Query, rejected)}
-    found = [report for file in systems for report in located(file, Line, rejected, _report)]
+    prompts = Prompts(known)
+    found = [report for file in systems for report in located(file, Row, rejected, prompts, _report)]
     return Dataset(known, found, rejected)
 
 
@@ -68,7 +70,7 @@ def _task(query: Query) -> Task:
     )
 
 
-def _report(file: Path, line: Line) -> Report:
+def _report(file: Path, line: Row) -> Report:
     usage = ReportUsage(
         total_tokens=line.total_tokens, input_tokens=line.input_tokens, retrieved=line.retrieved
     )

@@ -8,13 +8,28 @@ import msgspec
 
 from adjudge.scoring.contract.reasons import GoldReason
 
-__all__ = ["NULL", "Case", "Citation", "GoldError", "Report", "ReportUsage", "Sample", "Task", "Unread"]
+__all__ = [
+    "NULL",
+    "Amount",
+    "Case",
+    "Citation",
+    "Count",
+    "GoldError",
+    "Report",
+    "ReportUsage",
+    "Sample",
+    "Task",
+    "Unread",
+]
 
 G = TypeVar("G")
 
 NULL = msgspec.Raw(b"null")
 
 Sample = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+# What reports state about themselves is added up, squared and written as 64-bit numbers.
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
 class GoldError(ValueError):
@@ -48,16 +63,16 @@ class Citation(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str
     title: str = ""
-    marker: str = ""
+    marker: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
 class ReportUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What writing the report took: tokens in all, of them input, pages retrieved, and cost in the user's currency."""
 
-    total_tokens: int | None = None
-    input_tokens: int | None = None
-    retrieved: int | None = None
-    cost: float | None = None
+    total_tokens: Count | None = None
+    input_tokens: Count | None = None
+    retrieved: Count | None = None
+    cost: Amount | None = None
 
     @property
     def written(self) -> int | None:
@@ -86,7 +101,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Citation, ...] = ()
     trace: msgspec.Raw = NULL
     usage: ReportUsage | None = None
-    seconds: float | None = None
+    seconds: Amount | None = None
     mode: str = ""
 
     @property

@@ -23,6 +23,7 @@ __all__ = ["CriteriaError", "Criterion", "load_criteria"]
 
 MAX_FILE_BYTES = 20_000_000
 MAX_VALUES = 101
+MAX_POINTS = 1e9
 
 _VALUE = re.compile(r"[=＝]\s{0,5}([+-]?\d{1,9}(?:\.\d{1,9})?)\s{0,5}(?=[,，;；、/]|[.。)）]{0,3}\s{0,5}$)")
 
@@ -53,6 +54,8 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ValueError("`points` must be the highest or the lowest of `values`")
         if len(self.options) < 2 or not all(map(math.isfinite, self.options)):
             raise ValueError("a criterion needs at least two different numbers of points to give")
+        if max(map(abs, self.options)) > MAX_POINTS:
+            raise ValueError(f"points lie between -{MAX_POINTS:g} and {MAX_POINTS:g}")
         if len(self.options) > MAX_VALUES:
             raise ValueError(f"a criterion has at most {MAX_VALUES} values")
 
