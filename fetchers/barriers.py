@@ -1,4 +1,4 @@
-"""Pages that are there and show us a door: bot checks and login walls, told by signs that hardly anything else has."""
+"""Bot checks and login walls that a site shows in place of a page, recognised by signs that few other pages have."""
 
 import re
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ _CHALLENGES = {
     "x-amzn-waf-action": ("challenge", "captcha"),
     "sg-captcha": ("challenge",),
 }
-# A page with more text than this says something besides "prove that you are human" or "log in".
+# Characters; a page with more text than this says more than "prove that you are human" or "log in".
 _HARDLY_ANY = 600
 _BOT_CHECK = re.compile(
-    r"just a moment|attention required|checking your browser.*|are you (a )?(robot|human)|(robot|captcha)( check)?"
+    r"just a moment|attention required|checking your browser.*|are you (a )?(robot|human)|(robot|captcha) check"
     r"|(human|bot|browser|security|captcha) (verification|check)|(please )?(verify|confirm) (that )?you are (a )?human"
     r"|pardon our interruption|ddos-guard|access (to this page has been )?denied|please wait|one moment, please",
     re.I,
@@ -26,7 +26,7 @@ _LONGEST_TITLE = 100
 
 
 def bar_of_headers(headers: Mapping[str, str]) -> str | None:
-    """Which bot check the headers of a response announce."""
+    """The bot check that the headers of a response announce, or None."""
     for name, values in _CHALLENGES.items():
         if headers.get(name, "").strip().lower() in values:
             return f"a bot check ({name})"
@@ -34,7 +34,7 @@ def bar_of_headers(headers: Mapping[str, str]) -> str | None:
 
 
 def bar_of_text(title: str, text: str) -> str | None:
-    """What bars the reader, if `title` names a bot check or a login and there is hardly any text."""
+    """The bot check or login that `title` names on a page with hardly any text, or None."""
     if len(text) > _HARDLY_ANY:
         return None
     for part in re.split(r" [|·–—:-] ", title[:_LONGEST_TITLE]):

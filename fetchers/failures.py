@@ -17,7 +17,7 @@ __all__ = ["Failure", "boundary", "status_failure"]
 
 
 _GONE = (404, 410)
-# 999 is how one large site refuses whatever it takes for a program.
+# One large site answers programs with 999.
 _BARRED = (401, 402, 403, 451, 999)
 
 

@@ -112,7 +112,7 @@ class HttpFetcher(Fetcher):
             return Fetched(page, document.body.content, document.content_type)
 
     async def _blamed(self, failure: Failure, url: NormalURL) -> PageReason:
-        """The failure's reason; network_unavailable where it says nothing about the host, because no other answers."""
+        """The failure's reason, or network_unavailable if no other host answers either."""
         if failure.reason not in ("page_timeout", "page_server_error"):
             return failure.reason
         works = await self._others.work(site_of(url), public=self._public(url))
@@ -123,7 +123,7 @@ class HttpFetcher(Fetcher):
         return not self._guard.allows(parts.host, parts.port)
 
     async def _web_answers(self) -> bool:
-        """Whether a site answers that hardly ever fails."""
+        """Whether a public site that hardly ever fails answers."""
         try:
             with boundary():
                 async with (

@@ -1,4 +1,4 @@
-"""Host names to addresses: the system's name servers and hosts file, asked without threads."""
+"""Turns host names into addresses by the system's name servers and hosts file, without threads."""
 
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +17,7 @@ _TRIES = 3
 
 
 class NamesUnavailable(OSError):
-    """No name resolves here, so that nothing is known of the one that was asked for."""
+    """No name resolves here, so the failure says nothing about the name that was asked for."""
 
 
 class NameServers:

@@ -1,4 +1,4 @@
-"""Whether the rest of the network works: what tells a site's failure from our own."""
+"""Whether the rest of the network works, which tells a site's failure from our own."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ class Others:
         self._flight: SingleFlight[None, bool] = SingleFlight()
 
     def worked(self, site: str, *, public: bool) -> None:
-        """`site` works now."""
+        """Note that `site` works now."""
         self._worked.pop(site, None)
         self._worked[site] = self._clock(), public
         if len(self._worked) > _MANY_SITES:

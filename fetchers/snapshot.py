@@ -243,19 +243,19 @@ def _check(entry: Entry, root: Path) -> None:
 
 
 def _body(folder: Path, file: str, max_bytes: int) -> bytes:
-    """The file's first bytes. Raises OSError, also where a link has come to lead out of the folder."""
+    """The file's first bytes. Raises OSError, also for a link that now leads out of the folder."""
     root = folder.resolve()
     path = (root / file).resolve()
     if not path.is_relative_to(root):
         raise PermissionError(errno.EPERM, "leads out of the snapshot")
     with open(path, "rb", opener=_opener(root)) as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "no regular file")
+            raise OSError(errno.EINVAL, "not a regular file")
         return opened.read(max_bytes + 1)
 
 
 def _opener(root: Path) -> Callable[[str, int], int]:
-    """Opens a file below `root`, following no link on the way, so that nothing can be swapped after the check."""
+    """An opener of files below `root` that follows no link, so that nothing can be swapped after the check."""
 
     def opener(path: str, flags: int) -> int:
         *folders, name = Path(path).relative_to(root).parts

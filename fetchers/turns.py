@@ -37,7 +37,7 @@ class Turn:
             self._site.line.release()
 
     def come_back(self, seconds: float) -> None:
-        """Send the site no request for `seconds`; if it asks for too long a wait, close it for the longest one."""
+        """Send the site no request for `seconds`. If that is too long, its requests fail for the longest wait."""
         until = asyncio.get_running_loop().time() + min(seconds, self._longest_wait)
         if seconds > self._longest_wait:
             self._site.asked_for = seconds

@@ -35,7 +35,7 @@ Key = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
 """An id as benchmarks publish it; a task's id is its text."""
 
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What an untrusted row makes a reader raise."""
+"""The exceptions that reading an untrusted row raises."""
 
 _MAX_WHY = 300
 
@@ -55,7 +55,7 @@ class Rejected(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, file: Path, line: int, kind: type[object], error: Exception) -> "Rejected":
-        """A line that is not a `kind`, as `error` says."""
+        """The rejection of a line that is not a `kind`, as `error` says."""
         return cls(str(file), line, storable(f"invalid {kind.__name__.lower()}: {error}"[:_MAX_WHY]))
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ L = TypeVar("L", bound=Line)
 
 
 class Prompts:
-    """Which tasks ask what, white space aside."""
+    """Finds tasks by their prompt; differences in white space do not matter."""
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self._asked: dict[str, list[str]] = {}
@@ -85,7 +85,7 @@ class Prompts:
         return self._asked.get(_words(prompt), [])
 
     def check(self, task_id: str, prompt: str) -> None:
-        """Raises ValueError if `prompt` belongs to other tasks than `task_id`."""
+        """Raise ValueError if `prompt` belongs to other tasks than `task_id`."""
         owners = self.of(prompt) if prompt else []
         if owners and task_id not in owners:
             raise ValueError(f"a report for task {task_id!r} has the prompt of task {owners[0]!r}")
@@ -175,7 +175,7 @@ def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[
                 if not line.strip():
                     continue
                 try:
-                    line.decode()  # raw JSON within a row is not looked at by the decoder
+                    line.decode()  # the decoder does not validate raw JSON within a row
                     row = decoder.decode(line)
                 except UNREADABLE as error:
                     rejected.append(Rejected.of(file, number, kind, error))

@@ -101,13 +101,15 @@ def _systems(root: Path) -> Iterator[Path]:
 
 
 def _named(reports: list[Path], rejected: list[Rejected]) -> Iterator[Path]:
-    """The systems among the files of `reports:`; the benchmark's own files are none, and a named reference is said."""
+    """The files of `reports:` without the benchmark's own ones; other references go to `rejected`."""
     for file in reports:
         if file.stem in _NOT_SYSTEMS:
             continue
         if file.stem.startswith(_REFERENCES):
             rejected.append(
-                Rejected(str(file), 0, "a reference is not a system; rename the file if it is one")
+                Rejected(
+                    str(file), 0, "a reference file is not a system; rename it if it holds a system's reports"
+                )
             )
         else:
             yield file

@@ -173,7 +173,7 @@ def _predictions(file: Path, rejected: list[Rejected]) -> Iterator[tuple[int, Pr
 
 
 def _report(file: Path, row: Prediction, prompts: Prompts) -> Report:
-    """Raises MsgspecError or ValueError for a row whose question or answer is not to be told."""
+    """The report of a row. Raises MsgspecError or ValueError if its question or its answer cannot be read."""
     task_id = str(row.key) if row.key is not None else _asked(row.question, prompts)
     for prompt in (row.prompt, row.question):
         prompts.check(task_id, prompt)
@@ -193,7 +193,7 @@ def _asked(question: str, prompts: Prompts) -> str:
     """The task of a row without a key."""
     asking = prompts.of(question) if question else []
     if len(asking) != 1:
-        raise ValueError("no `key`, and `question` is not that of one task")
+        raise ValueError("no `key`, and no single task has this `question`")
     return asking[0]
 
 
