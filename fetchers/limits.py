@@ -25,7 +25,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     retries: int = 2
     """After the first attempt, and only for failures that may pass."""
     retry_after: float = 30.0
-    """Longest Retry-After that is waited for, in seconds; if a site asks for more, its pages fail at once for this long."""
+    """Longest Retry-After to wait for, in seconds; if a site asks for more, its pages fail at once for this long."""
     workers: int | None = None
     """Extraction processes; None: one per core that this process may use, and for "fast" one more, which fills the
     gaps between such short pieces of work."""
