@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,10 +19,10 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, StoreError
 from adjudge.engine.store.index import KeyIndex
 from adjudge.engine.store.parts import stamped
-from adjudge.engine.store.scorecards import find_cards, score_table
+from adjudge.engine.store.scorecards import SCORE_COLUMNS, find_cards, score_table, with_bounds
 from adjudge.judges import Answer, Context, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.contract.scorecard import Missing, Scorecard
+from adjudge.scoring.contract.scorecard import Bounds, Missing, Scorecard
 from tests.tools import page
 
 
@@ -312,6 +313,30 @@ async def test_scorecards_become_one_sorted_row_per_metric(tmp_path):
     ]
     assert find_cards(place, "run", "b", "1") == [cards[0]]
     assert score_table(place, "no run").num_rows == 0
+
+
+async def test_score_rows_hold_bounds_of_any_version(tmp_path):
+    place = Place.of(str(tmp_path))
+    store = ScorecardStore(place, "run")
+    case = Case(task=Task(id="1", prompt="p"), report=Report(task_id="1", system="a", text="t"))
+    card = Scorecard.of("p", case, {"count": Missing("deadline"), "share": 0.5, "whole": 1.0})
+    bounds = {"count": Bounds(0, None, 0, 1), "share": Bounds(0.25, 0.75, 2, 4)}
+    store.put(msgspec.structs.replace(card, bounds=bounds), 1)
+    await store.close()
+
+    def bounded(table: pa.Table) -> list[list[object]]:
+        assert table.column_names == list(SCORE_COLUMNS)
+        names = ("value", "low", "high", "answered", "parts")
+        return [[row[name] for name in names] for row in table.to_pylist()]
+
+    unbounded = [[None, None, None, 0, 1], [0.5, 0.5, 0.5, 1, 1], [1, 1, 1, 1, 1]]
+    scores = score_table(place, "run")
+    assert bounded(scores) == [[None, 0, None, 0, 1], [0.5, 0.25, 0.75, 2, 4], [1, 1, 1, 1, 1]]
+    assert bounded(with_bounds(scores.drop(["low", "high", "answered", "parts"]))) == unbounded
+    (part,) = (tmp_path / "scores").iterdir()
+    pq.write_table(pq.read_table(part).drop(["bounds"]), part)  # as a store written before there were bounds
+    assert bounded(score_table(place, "run")) == unbounded
+    assert find_cards(place, "run", "a", "1")[0].bounds == bounds
 
 
 @settings(max_examples=50, deadline=None)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.store.scorecards import with_bounds
 
 __all__ = ["ScoreMatrix", "codes", "figure", "read_matrices", "read_scores", "values_of"]
 
@@ -36,11 +37,14 @@ class ScoreMatrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_scores(runs: list[Path]) -> pa.Table:
-    """The score rows of `runs`, one after the other. Raises UsageError for a folder without scores.parquet."""
+    """The score rows of `runs`, one after the other, with all columns of this version.
+
+    Raises UsageError for a folder without scores.parquet.
+    """
     tables = []
     for run in runs:
         try:
-            tables.append(pq.read_table(run / "scores.parquet"))
+            tables.append(with_bounds(pq.read_table(run / "scores.parquet")))
         except (OSError, pa.ArrowException) as error:
             raise UsageError(
                 f"{run}: not a finished run: scores.parquet cannot be read ({error}); pass a run's folder"

@@ -7,18 +7,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time
-from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, scan
+from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, current, scan
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.table import Table
-from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 
-__all__ = ["SCORECARDS", "SCORE_COLUMNS", "ScorecardRow", "ScorecardStore", "find_cards", "score_table"]
+__all__ = [
+    "SCORECARDS",
+    "SCORE_COLUMNS",
+    "ScorecardRow",
+    "ScorecardStore",
+    "find_cards",
+    "score_table",
+    "with_bounds",
+]
 
 _METRICS = pa.list_(pa.struct([("metric", pa.string()), ("value", pa.float64()), ("reason", pa.string())]))
+_BOUNDS = pa.list_(
+    pa.struct(
+        [("low", pa.float64()), ("high", pa.float64()), ("answered", pa.int32()), ("parts", pa.int32())]
+    )
+)
 
 
 class ScorecardRow(msgspec.Struct, frozen=True, gc=False):
-    """A scorecard as it is stored: `card` is all of it as JSON, `written_at` is in microseconds since the epoch."""
+    """A scorecard as it is stored: `card` is all of it as JSON, `written_at` is in microseconds since the epoch.
+
+    `bounds` has an entry for each of `metrics`, None where the value is all there is to it.
+    """
 
     key: Key
     run: Name
@@ -29,13 +45,30 @@ class ScorecardRow(msgspec.Struct, frozen=True, gc=False):
     repeat: Integer
     reason: Annotated[str | None, NAMES]
     metrics: Annotated[list[dict[str, str | float | None]], _METRICS]
+    bounds: Annotated[list[dict[str, float | None] | None], _BOUNDS]
     card: Text
     written_at: Time
 
 
 SCORECARDS = TableKind("scores", ScorecardRow, row_group=1024)
 
-SCORE_COLUMNS = ("protocol", "system", "task_id", "sample", "repeat", "metric", "value", "status", "reason")
+SCORE_TYPES = {
+    "protocol": pa.string(),
+    "system": pa.string(),
+    "task_id": pa.string(),
+    "sample": pa.int32(),
+    "repeat": pa.int32(),
+    "metric": pa.string(),
+    "value": pa.float64(),
+    "low": pa.float64(),
+    "high": pa.float64(),
+    "answered": pa.int32(),
+    "parts": pa.int32(),
+    "status": pa.string(),
+    "reason": pa.string(),
+}
+SCORE_COLUMNS = tuple(SCORE_TYPES)
+"""The columns of scores.parquet. `low` and `high` are null where a metric is unbounded, or its bounds are unknown."""
 _NO_KEY = bytes(16)
 
 
@@ -63,6 +96,7 @@ class ScorecardStore(Table[ScorecardRow]):
                 {"metric": name, "value": value, "reason": card.reasons.get(name, own_doing)}
                 for name, value in card.scores.items()
             ],
+            bounds=[_stored(card.bounds.get(name)) for name in card.scores],
             card=encoded,
             written_at=at,
         )
@@ -70,45 +104,59 @@ class ScorecardStore(Table[ScorecardRow]):
 
 
 def score_table(place: Place, run: str) -> pa.Table:
-    """The score rows of `run`: one per card and metric, columns SCORE_COLUMNS, sorted by all but the last three."""
-    names = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics"]
-    tables = [
-        _flat(table.filter(pc.equal(pc.cast(table["run"], pa.string()), run)))
-        for table in scan(place / SCORECARDS.name, names)
-    ]
+    """The score rows of `run`: one per card and metric, columns SCORE_COLUMNS, sorted by those that identify a row."""
+    names = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds"]
+    tables = []
+    for table in scan(place / SCORECARDS.name, names):
+        rows = current(table.filter(pc.equal(pc.cast(table["run"], pa.string()), run)), SCORECARDS)
+        bounded = pc.is_valid(rows["bounds"])
+        tables += [_flat(rows.filter(bounded)), _flat(rows.filter(pc.invert(bounded)))]
     if not tables:
-        return pa.table({name: pa.array([], _COLUMN_TYPES[name]) for name in SCORE_COLUMNS})
+        return pa.table({name: pa.array([], kind) for name, kind in SCORE_TYPES.items()})
     order = [(name, "ascending") for name in SCORE_COLUMNS[:6]]
     return pa.concat_tables(tables).sort_by(order).combine_chunks()
 
 
-_COLUMN_TYPES = {
-    "protocol": pa.string(),
-    "system": pa.string(),
-    "task_id": pa.string(),
-    "sample": pa.int32(),
-    "repeat": pa.int32(),
-    "metric": pa.string(),
-    "value": pa.float64(),
-    "status": pa.string(),
-    "reason": pa.string(),
-}
-
-
 def _flat(table: pa.Table) -> pa.Table:
-    metrics = table["metrics"].combine_chunks()
-    if isinstance(metrics, pa.ChunkedArray):
-        metrics = pa.concat_arrays(metrics.chunks) if metrics.num_chunks else pa.array([], _METRICS)
+    metrics = _whole(table["metrics"])
     parents = pc.list_parent_indices(metrics)
     entries = pc.list_flatten(metrics)
-    columns = {
-        name: pc.cast(pc.take(table[name], parents), _COLUMN_TYPES[name]) for name in SCORE_COLUMNS[:5]
-    }
+    columns = {name: pc.cast(pc.take(table[name], parents), SCORE_TYPES[name]) for name in SCORE_COLUMNS[:5]}
     columns["metric"] = pc.struct_field(entries, "metric")
     columns["value"] = pc.struct_field(entries, "value")
     columns["status"] = pc.if_else(pc.is_valid(columns["value"]), "scored", "unscored")
     columns["reason"] = pc.struct_field(entries, "reason")
-    return pa.table(columns)
+    bounds = pc.list_flatten(_whole(table["bounds"]))
+    if len(bounds):
+        columns |= {name: pc.struct_field(bounds, name) for name in _BOUNDS.value_type.names}
+    return with_bounds(pa.table(columns))
+
+
+def with_bounds(scores: pa.Table) -> pa.Table:
+    """Score rows of any version with all SCORE_COLUMNS: without stated bounds, a value is all there is to a metric."""
+    for name in ("low", "high", "answered", "parts"):
+        if name not in scores.column_names:
+            scores = scores.append_column(name, pa.nulls(len(scores), SCORE_TYPES[name]))
+    valued = pc.is_valid(scores["value"])
+    defaults = {
+        "low": scores["value"],
+        "high": scores["value"],
+        "answered": pc.cast(valued, pa.int32()),
+        "parts": 1,
+    }
+    unstated = pc.is_null(scores["answered"])
+    for name, default in defaults.items():
+        filled = pc.cast(pc.if_else(unstated, default, scores[name]), SCORE_TYPES[name])
+        scores = scores.set_column(scores.column_names.index(name), name, filled)
+    return scores.select(list(SCORE_COLUMNS))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _stored(bounds: Bounds | None) -> dict[str, float | None] | None:
+    return None if bounds is None else msgspec.structs.asdict(bounds)
 
 
 def find_cards(place: Place, run: str, system: str, task_id: str) -> list[Scorecard]:

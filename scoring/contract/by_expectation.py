@@ -38,6 +38,7 @@ class _Expected:
             card,
             scores={PREFIX + name: value for name, value in card.scores.items()},
             reasons={PREFIX + name: reason for name, reason in card.reasons.items()},
+            bounds={PREFIX + name: bounds for name, bounds in card.bounds.items()},
         )
 
 

@@ -85,12 +85,24 @@ async def score_case(protocol: ScoringProtocol, case: Case, tools: Tools) -> Sco
     try:
         if own_doing is not None:
             return minimum(protocol, case, own_doing)
-        return await protocol.score(case, tools)
+        return _bounded(protocol, case, await protocol.score(case, tools))
     except (GoldError, Unread) as error:
         values = {metric.name: Missing(error.reason) for metric in protocol.metrics if metric.ratio is None}
         what = "gold" if isinstance(error, GoldError) else "report"
         evidence = [Evidence(what=what, outcome=str(error), reason=error.reason)]
-        return Scorecard.of(protocol.name, case, values, evidence)
+        return _bounded(protocol, case, Scorecard.of(protocol.name, case, values, evidence))
+
+
+def _bounded(protocol: ScoringProtocol, case: Case, card: Scorecard) -> Scorecard:
+    """`card` with bounds for every metric without a value."""
+    try:
+        metrics = protocol.metrics_of(case) if isinstance(protocol, CaseMetrics) else protocol.metrics
+    except GoldError:
+        metrics = protocol.metrics
+    bounds = {
+        metric.name: card.bounds_of(metric) for metric in metrics if card.scores.get(metric.name, 0) is None
+    }
+    return msgspec.structs.replace(card, bounds=card.bounds | bounds) if bounds else card
 
 
 def minimum(protocol: ScoringProtocol, case: Case, reason: Reason) -> Scorecard:

@@ -1,16 +1,28 @@
-"""Why something is unscored, and whose doing it was: the closed list of reasons and causes."""
+"""Why something is unscored, and whose doing it was: the closed list of reasons and their causes.
+
+The question that decides a cause: could another judge, network or configuration have answered about this very report?
+If so, the failure says nothing about the report. The causes:
+
+- `infrastructure`: a failure of judge, network, limits or configuration. No value, counted, never a score.
+- `source`: what the report chose to cite and nobody gets. Missing or counted as the published rule says under a
+  published name; unsupported in the `_strict` forms.
+- `report`: the report's own doing, which must not pay: the minimum, or an unsupported citation.
+- `gold`: the task lacks what the protocol compares with. No value.
+- `input`: the task is unknown. No value.
+"""
 
 from typing import Literal
 
 from adjudge.fetchers.page import PageReason
 from adjudge.judges.judgment import JudgeReason
 
-__all__ = ["CAUSES", "TRANSIENT", "Cause", "GoldReason", "Reason", "ReportReason"]
+__all__ = ["CAUSES", "TRANSIENT", "Cause", "GoldReason", "InputReason", "Reason", "ReportReason"]
 
-Cause = Literal["infrastructure", "report", "gold"]
-ReportReason = Literal["report_empty", "report_too_large"]
+Cause = Literal["infrastructure", "source", "report", "gold", "input"]
+ReportReason = Literal["report_empty", "report_too_large", "truncated"]
 GoldReason = Literal["gold_missing", "gold_invalid"]
-Reason = JudgeReason | PageReason | ReportReason | GoldReason
+InputReason = Literal["task_unknown"]
+Reason = JudgeReason | PageReason | ReportReason | GoldReason | InputReason
 
 CAUSES: dict[Reason, Cause] = {
     "judge_unavailable": "infrastructure",
@@ -18,26 +30,28 @@ CAUSES: dict[Reason, Cause] = {
     "judge_unparseable": "infrastructure",
     "judge_refused": "infrastructure",
     "judge_unsupported": "infrastructure",
+    "answer_truncated": "infrastructure",
+    "context_overflow": "infrastructure",
     "media_unsupported": "infrastructure",
     "deadline": "infrastructure",
     "worker_died": "infrastructure",
-    "page_barred": "infrastructure",
-    "page_timeout": "infrastructure",
-    "page_server_error": "infrastructure",
     "network_unavailable": "infrastructure",
     "page_not_in_snapshot": "infrastructure",
     "page_unsupported": "infrastructure",
+    "page_gone": "source",
+    "page_blocked": "source",
+    "page_barred": "source",
+    "page_timeout": "source",
+    "page_server_error": "source",
     "report_empty": "report",
     "report_too_large": "report",
+    "truncated": "report",
     "citation_malformed": "report",
-    "page_gone": "report",
-    "page_blocked": "report",
-    "context_overflow": "report",
-    "answer_truncated": "report",
     "gold_missing": "gold",
     "gold_invalid": "gold",
+    "task_unknown": "input",
 }
-"""Every reason's cause: `infrastructure` says nothing about the report, `report` is its own doing and counts."""
+"""Every reason's cause."""
 
 TRANSIENT: frozenset[str] = frozenset(
     {

@@ -9,7 +9,7 @@ from adjudge.judges import Answer, Judgment, Status, Usage
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.reasons import CAUSES, Reason
 
-__all__ = ["Evidence", "Metric", "Missing", "Scorecard", "Value", "first_missing"]
+__all__ = ["Bounds", "Evidence", "Metric", "Missing", "Scorecard", "Value", "first_missing"]
 
 A = TypeVar("A", bound=Answer)
 
@@ -30,6 +30,30 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     headline: bool = False
     shown: bool = True
     lower_is_better: bool = False
+
+
+class Bounds(msgspec.Struct, frozen=True, gc=False):
+    """Between what a metric lies, whatever its missing parts would have answered; `low` <= `high`.
+
+    None is unbounded. `answered` of `parts` have an answer.
+    """
+
+    low: float | None
+    high: float | None
+    answered: int
+    parts: int
+
+    @classmethod
+    def whole(cls, value: float) -> "Bounds":
+        """The bounds of a value that misses nothing."""
+        return cls(value, value, 1, 1)
+
+    @classmethod
+    def unknown(cls, metric: Metric) -> "Bounds":
+        """The bounds of a `metric` of which nothing is known: its worst and best."""
+        if metric.best is None:
+            return cls(metric.worst, None, 0, 1)
+        return cls(min(metric.worst, metric.best), max(metric.worst, metric.best), 0, 1)
 
 
 class Missing(msgspec.Struct, frozen=True):
@@ -62,8 +86,9 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     """One report's scores under one protocol.
 
     `scores` holds every metric, None where unscored, with its reason in `reasons`. `status` is scored if no metric
-    is None. A scored card with a `reason` took the minimum by the report's own doing. `judgments` are the hex keys of
-    all that was asked, `pages` the URLs of all that was read, in order of first use.
+    is None. A scored card with a `reason` took the minimum by the report's own doing. `bounds` holds the metrics that
+    are made of several parts or miss some; `bounds_of` answers for every one. `judgments` are the hex keys of all that
+    was asked, `pages` the URLs of all that was read, in order of first use.
     """
 
     protocol: str
@@ -79,6 +104,15 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     judgments: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
     usage: Usage = Usage()
+    bounds: dict[str, Bounds] = {}
+
+    def bounds_of(self, metric: Metric) -> Bounds:
+        """The bounds of `metric`: those kept, else the value alone, else everything from its worst to its best."""
+        kept = self.bounds.get(metric.name)
+        if kept is not None:
+            return kept
+        value = self.scores.get(metric.name)
+        return Bounds.unknown(metric) if value is None else Bounds.whole(value)
 
     @classmethod
     def of(
