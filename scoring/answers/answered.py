@@ -1,16 +1,15 @@
 """An item that a judge was asked about, alone or numbered among others: its value, or the reason for having none."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
 
 from adjudge.judges import Answer, Judgment, Question, numbered
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.reasons import CAUSES, Reason
-from adjudge.scoring.contract.scorecard import Evidence, Missing, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Missing
 
-__all__ = ["Answered", "ask_numbered", "blame"]
+__all__ = ["Answered", "ask_numbered"]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -22,37 +21,33 @@ MAX_ITEMS = 20
 class Answered(msgspec.Struct, Generic[T], frozen=True):
     """An item that was asked about: its value, or why there is none, and the worst and best it could have had.
 
-    `reason` is also set where the report's own doing (`scoring.contract.reasons`) cost it the worst value. `judgment`
-    is the hex key of what was asked, "" if the value was known without asking.
+    `judgment` is the hex key of what was asked, "" if the value was known without asking.
     """
 
     item: T
     value: float | Missing
     worst: float
     best: float
-    reason: Reason | None = None
     judgment: str = ""
 
     @classmethod
     def of(
         cls, item: T, judgment: Judgment[A], read: Callable[[A], float], worst: float, best: float
     ) -> "Answered[T]":
-        """What `read` takes from the answer of `judgment`: the worst if there is none and the report is to blame."""
-        key = judgment.key.hex()
-        if judgment.answer is not None:
-            return cls(item, read(judgment.answer), worst, best, judgment=key)
-        reason: Reason = judgment.reason or "judge_unparseable"
-        value = worst if CAUSES[reason] == "report" else Missing(reason)
-        return cls(item, value, worst, best, reason, key)
+        """What `read` takes from the answer of `judgment`."""
+        answer = judgment.answer
+        value = Missing(judgment.reason or "judge_unparseable") if answer is None else read(answer)
+        return cls(item, value, worst, best, judgment.key.hex())
 
     def about(self, item: U) -> "Answered[U]":
         """The same answer about `item`."""
-        return Answered(item, self.value, self.worst, self.best, self.reason, self.judgment)
+        return Answered(item, self.value, self.worst, self.best, self.judgment)
 
     def evidence(self, what: str, outcome: Callable[[float], str]) -> Evidence:
         """A line of evidence: what was asked about, and the outcome."""
-        shown = "" if isinstance(self.value, Missing) else outcome(self.value)
-        return Evidence(what=what, outcome=shown, judgment=self.judgment, reason=self.reason or "")
+        if isinstance(self.value, Missing):
+            return Evidence(what=what, outcome="", judgment=self.judgment, reason=self.value.reason)
+        return Evidence(what=what, outcome=outcome(self.value), judgment=self.judgment)
 
 
 async def ask_numbered(
@@ -72,10 +67,3 @@ async def ask_numbered(
         for batch, judgment in zip(batches, judgments, strict=True)
         for item, key in zip(batch, numbered(len(batch)), strict=True)
     ]
-
-
-def blame(card: Scorecard, answers: Iterable[Answered[T]]) -> Scorecard:
-    """`card`, with the reason that cost the report its worst value somewhere, if it has no other."""
-    if card.reason is not None:
-        return card
-    return msgspec.structs.replace(card, reason=next((a.reason for a in answers if a.reason), None))

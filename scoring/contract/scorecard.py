@@ -7,9 +7,9 @@ import msgspec
 
 from adjudge.judges import Answer, Judgment, Status, Usage
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.reasons import CAUSES, Reason
+from adjudge.scoring.contract.reasons import Reason
 
-__all__ = ["Bounds", "Evidence", "Metric", "Missing", "Scorecard", "Value", "first_missing"]
+__all__ = ["Bounds", "Evidence", "Metric", "Missing", "Partial", "Scorecard", "Value", "first_missing"]
 
 A = TypeVar("A", bound=Answer)
 
@@ -61,12 +61,15 @@ class Missing(msgspec.Struct, frozen=True):
 
     reason: Reason
 
-    def blameless(self) -> "Missing":
-        """The same where no report was shown: a reason that would blame a report becomes judge_unsupported."""
-        return Missing("judge_unsupported") if CAUSES[self.reason] == "report" else self
+
+class Partial(msgspec.Struct, frozen=True):
+    """A metric made of parts: its value, or why there is none, and its bounds."""
+
+    value: float | Missing
+    bounds: Bounds
 
 
-Value = float | Missing
+Value = float | Missing | Partial
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,8 +121,10 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     def of(
         cls, protocol: str, case: Case, values: Mapping[str, Value], evidence: Iterable[Evidence] = ()
     ) -> "Scorecard":
-        """The scorecard of `case` with `values`, unscored if any of them is `Missing`."""
-        reasons = {name: value.reason for name, value in values.items() if isinstance(value, Missing)}
+        """The scorecard of `case` with `values`, unscored if any of them is missing."""
+        bounds = {name: value.bounds for name, value in values.items() if isinstance(value, Partial)}
+        plain = {name: value.value if isinstance(value, Partial) else value for name, value in values.items()}
+        reasons = {name: value.reason for name, value in plain.items() if isinstance(value, Missing)}
         return cls(
             protocol=protocol,
             system=case.report.system,
@@ -127,12 +132,13 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
             sample=case.report.sample,
             repeat=case.repeat,
             scores={
-                name: None if isinstance(value, Missing) else float(value) for name, value in values.items()
+                name: None if isinstance(value, Missing) else float(value) for name, value in plain.items()
             },
             status="unscored" if reasons else "scored",
             reason=next(iter(reasons.values()), None),
             reasons=reasons,
             evidence=tuple(evidence),
+            bounds=bounds,
         )
 
 

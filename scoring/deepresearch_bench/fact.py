@@ -6,19 +6,24 @@ unsupported or unknown -> arithmetic. Paper and code count differently, so both 
 - `c_acc`, `e_cit` (paper): supported over all pairs of a task (0 without any), and supported; means over all tasks.
 - `c_acc_code`, `e_cit_code` (code): supported / (supported + unsupported), pooled over tasks; supported over the tasks
   that cite anything. The published C. Acc. figures are this one.
-- `_strict`: a citation that is the report's own fault (dead, blocked, malformed) is an unsupported one. The paper's
-  rule has every pair in its denominator already, so `c_acc_strict` equals `c_acc`; the code's has not.
+- `_strict`: every page that nobody gets is an unsupported citation.
 
-A pair is one statement and one URL. If its page fails through the report's own fault it has no valid content for the
-published rules, and counts as `unreachable`; if the page or the judge fails otherwise, every metric that needs the
-pair is unscored. The code judges the scraper's error text as if it were the page, a bug that is not copied.
+A pair is one statement and one URL; without an answer it is missing by itself, and the others stand:
+
+- A page that is gone, blocked or barred, or a malformed URL (`unreachable`), stays in the paper's N_u, as does an
+  unknown statement; the code drops the whole URL, as it does where the scrape failed.
+- A page that failed otherwise (`page_timeout`, `page_server_error`) is missing in the paper's count and dropped by the
+  code's; it too is `unreachable`, and unsupported in the strict forms.
+- Where judge, network or snapshot failed, the pair is missing in both, and the strict forms and `e_cit` have no value.
+  The code judges the scraper's error text as if it were the page, a bug that is not copied.
+
+With `pages` off (the run's `fetch: {mode: off}`) nothing is asked about pages, and every pair is missing.
 
 The arithmetic below needs no judge.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import ClassVar, Literal
 
 import msgspec
@@ -26,8 +31,10 @@ import msgspec
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import numbered
+from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.parts import ANY, EVERY, measured
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import Tools, minimum
+from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 from adjudge.scoring.deepresearch_bench.fact_extraction import extract
@@ -55,6 +62,8 @@ _LEFT_OUT = Evidence(
     what=f"The report has more than {MAX_FACTS:,} facts or references; those after the limit were not read.",
     outcome="",
 )
+
+_OTHERWISE = ("page_timeout", "page_server_error")  # what the paper's N_u does not hold
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +157,10 @@ def kept_statements(statements: Sequence[str], kept: Sequence[int]) -> tuple[str
 
 
 class _Pair(msgspec.Struct, frozen=True):
-    """A unique pair: its verdict, or the reason it has none. `judgment` is a hex key."""
+    """A unique pair: its verdict, or the reason it has none. `judgment` is a hex key.
+
+    Where it is not known which statements are unique, all of a URL's are pairs, and `unique` is false.
+    """
 
     fact: str
     url: str
@@ -156,11 +168,12 @@ class _Pair(msgspec.Struct, frozen=True):
     reason: Reason | None = None
     judgment: str = ""
     shown: str = ""  # how much of the page was shown, if not all
+    unique: bool = True
 
     @property
-    def own_doing(self) -> bool:
-        """Whether the report itself is the reason for the missing verdict."""
-        return self.reason is not None and CAUSES[self.reason] == "report"
+    def unreachable(self) -> bool:
+        """Whether the citation leads to nothing that anybody gets."""
+        return self.reason is not None and CAUSES[self.reason] in ("source", "report")
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -168,12 +181,14 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     `extraction`: the judge reads the report's statements and their sources, or its marks are parsed without a judge
     (`scoring.text.citations`). Metrics: see the module; beside them the counts they are made of. `cited` is 1 for a
-    report with triplets, `unscored` how many pairs the infrastructure failed.
+    report with triplets, `unscored` how many pairs have no answer for a reason that is not the report's. `pages` says
+    whether pages are read.
     """
 
     name: ClassVar[str] = "fact"
 
     extraction: Literal["judge", "markers"] = "judge"
+    pages: bool = True
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -199,51 +214,87 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         whole = await aside(parse, storable(case.report.text), case.report.citations)
         triplets = whole.triplets if self.extraction == "markers" else await extract(case, whole, tools)
         if isinstance(triplets, Missing):
-            return self._without(case, triplets)
+            values = {metric.name: triplets for metric in self.metrics if metric.ratio is None}
+            return Scorecard.of(self.name, case, values)
         groups = group_by_url(triplets)
+        if not self.pages:
+            pairs = [pair for group in groups for pair in _unmerged(group, "page_not_in_snapshot")]
+            return Scorecard.of(self.name, case, _values(pairs, bool(groups)), _unread(groups))
         checked = await asyncio.gather(*(_check(group, case.task.language, tools) for group in groups))
-        card = self._scorecard(case, groups, checked)
-        if whole.complete:
-            return card
-        return msgspec.structs.replace(card, evidence=(*card.evidence, _LEFT_OUT))
-
-    def _without(self, case: Case, missing: Missing) -> Scorecard:
-        if CAUSES[missing.reason] == "report":
-            return minimum(self, case, missing.reason)
-        values = {metric.name: missing for metric in self.metrics if metric.ratio is None}
-        return Scorecard.of(self.name, case, values)
-
-    def _scorecard(
-        self, case: Case, groups: Sequence[Group], checked: Sequence[tuple[_Pair, ...] | Missing]
-    ) -> Scorecard:
-        pairs = [pair for found in checked if not isinstance(found, Missing) for pair in found]
-        unmerged = next((found for found in checked if isinstance(found, Missing)), None)
-        failed = [pair for pair in pairs if pair.reason is not None and not pair.own_doing]
-        missing = unmerged or next((Missing(pair.reason) for pair in failed if pair.reason is not None), None)
-        tally = _tally(pairs)
-        judged = tally.supported + tally.unsupported
-        values: dict[str, Value] = {
-            "c_acc": missing or citation_accuracy(tally),
-            "c_acc_strict": missing or citation_accuracy(tally),
-            "e_cit": missing or tally.supported,
-            "pairs": unmerged or len(pairs),
-            "supported": missing or tally.supported,
-            "unsupported": missing or tally.unsupported,
-            "unknown": missing or tally.unknown,
-            "unreachable": unmerged or tally.unreachable,
-            "unscored": unmerged or len(failed),
-            "judged": missing or judged,
-            "judged_strict": missing or judged + tally.unreachable,
-            "cited": bool(groups),
-        }
-        return Scorecard.of(self.name, case, values, [*map(_evidence, pairs), *_unmerged(groups, checked)])
+        pairs = [pair for found in checked for pair in found]
+        evidence = [*_evidence(checked), *([] if whole.complete else [_LEFT_OUT])]
+        return Scorecard.of(self.name, case, _values(pairs, bool(groups)), evidence)
 
 
-async def _check(group: Group, language: str, tools: Tools) -> tuple[_Pair, ...] | Missing:
-    """The unique pairs of one URL with their verdicts; Missing if it is not known which statements are unique."""
+def _values(pairs: Sequence[_Pair], cited: bool) -> dict[str, Value]:
+    """Every metric of one report, each by its own rule for pairs without a verdict (see the module)."""
+    dropped = [pair for pair in pairs if not pair.unreachable]
+    supported, judged = ("supported",), ("supported", "unsupported")
+    return {
+        "c_acc": measured(_counted(pairs, supported, missing=_OTHERWISE), _accuracy, ANY),
+        "c_acc_strict": measured(_counted(pairs, supported), _accuracy, EVERY),
+        "e_cit": measured(_counted(pairs, supported), _sum, EVERY),
+        "pairs": _number(pairs, lambda pair: True),
+        "supported": measured(_counted(dropped, supported), _sum, ANY),
+        "unsupported": measured(_counted(pairs, ("unsupported",)), _sum, EVERY),
+        "unknown": measured(_counted(pairs, ("unknown",)), _sum, EVERY),
+        "unreachable": _number(pairs, lambda pair: pair.unreachable),
+        "unscored": _number(pairs, lambda pair: pair.reason is not None and not pair.unreachable),
+        "judged": measured(_counted(dropped, judged), _sum, ANY),
+        "judged_strict": measured(_counted(pairs, judged, unreachable=1.0), _sum, EVERY),
+        "cited": float(cited),
+    }
+
+
+def _counted(
+    pairs: Iterable[_Pair],
+    verdicts: Collection[str],
+    *,
+    unreachable: float = 0.0,
+    missing: Collection[str] = (),
+) -> list[Answered[_Pair]]:
+    """1 for each pair with one of `verdicts`, else 0; `unreachable` without a page, if the reason is not `missing`."""
+    found = []
+    for pair in pairs:
+        value: float | Missing = float(pair.verdict in verdicts)
+        if pair.reason is not None:
+            known = pair.unreachable and pair.reason not in missing
+            value = unreachable if known else Missing(pair.reason)
+        found.append(Answered(pair, value, 0.0, 1.0))
+    return found
+
+
+def _number(pairs: Iterable[_Pair], which: Callable[[_Pair], bool]) -> Value:
+    """How many unique pairs there are of those; no value if it is not known which are unique."""
+    return measured(
+        [
+            Answered(
+                pair,
+                float(which(pair)) if pair.unique else Missing(pair.reason or "judge_unparseable"),
+                0.0,
+                1.0,
+            )
+            for pair in pairs
+        ],
+        _sum,
+        EVERY,
+    )
+
+
+def _sum(answers: Sequence[tuple[_Pair, float]]) -> float:
+    return sum(value for _, value in answers)
+
+
+def _accuracy(answers: Sequence[tuple[_Pair, float]]) -> float:
+    supported = sum(value == 1 for _, value in answers)
+    return citation_accuracy(Tally(supported=supported, unsupported=len(answers) - supported))
+
+
+async def _check(group: Group, language: str, tools: Tools) -> tuple[_Pair, ...]:
+    """The unique pairs of one URL with their verdicts."""
     statements, page = await asyncio.gather(_unique(group, language, tools), _read(group.address, tools))
     if isinstance(statements, Missing):
-        return statements
+        return _unmerged(group, statements.reason)
     if isinstance(page, Missing):
         return tuple(_Pair(fact, group.url, None, page.reason) for fact in statements)
     if not page.text.strip():
@@ -270,7 +321,7 @@ async def _unique(group: Group, language: str, tools: Tools) -> tuple[str, ...] 
     judgments = await tools.ask_all(asked)
     missing = first_missing(judgments)
     if missing:
-        return statements if CAUSES[missing.reason] == "report" else missing
+        return missing
     kept = [
         question.first + place
         for question, judgment in zip(asked, judgments, strict=True)
@@ -285,28 +336,32 @@ async def _read(address: NormalURL | Page, tools: Tools) -> Page | Missing:
     return page if page.reason is None else Missing(page.reason)
 
 
-def _tally(pairs: Iterable[_Pair]) -> Tally:
-    counts = Counter("unreachable" if pair.own_doing else pair.verdict for pair in pairs)
-    return Tally(
-        supported=counts["supported"],
-        unsupported=counts["unsupported"],
-        unknown=counts["unknown"],
-        unreachable=counts["unreachable"],
-    )
+def _unmerged(group: Group, reason: Reason) -> tuple[_Pair, ...]:
+    """All statements of a URL, without verdicts, where it is not known which of them are unique."""
+    return tuple(_Pair(fact, group.url, None, reason, unique=False) for fact in group.facts)
 
 
-def _evidence(pair: _Pair) -> Evidence:
-    outcome: str = "unreachable" if pair.own_doing else pair.verdict or ""
+def _evidence(checked: Iterable[tuple[_Pair, ...]]) -> Iterator[Evidence]:
+    for pairs in checked:
+        if all(pair.unique for pair in pairs):
+            yield from map(_line, pairs)
+        else:
+            what = f"{len(pairs)} statements, repeats included"
+            yield Evidence(what=what, outcome="", url=pairs[0].url, reason=pairs[0].reason or "")
+
+
+def _line(pair: _Pair) -> Evidence:
+    outcome: str = "unreachable" if pair.unreachable else pair.verdict or ""
     if pair.shown:
-        outcome = f"{outcome} ({pair.shown})"
+        outcome = f"{outcome} ({pair.shown})".strip()
     return Evidence(
         what=pair.fact, outcome=outcome, judgment=pair.judgment, url=pair.url, reason=pair.reason or ""
     )
 
 
-def _unmerged(groups: Sequence[Group], checked: Sequence[tuple[_Pair, ...] | Missing]) -> Iterator[Evidence]:
-    """A line for every URL of which it is not known which statements are unique."""
-    for group, found in zip(groups, checked, strict=True):
-        if isinstance(found, Missing):
-            what = f"{len(group.facts)} statements, repeats included"
-            yield Evidence(what=what, outcome="", url=group.url, reason=found.reason)
+def _unread(groups: Sequence[Group]) -> Iterator[Evidence]:
+    """One line in place of the pairs of a report whose pages are not read."""
+    if groups:
+        facts = sum(len(group.facts) for group in groups)
+        what = f"{facts} statements on {len(groups)} pages, not read: fetch is off; set fetch: mode: to read them"
+        yield Evidence(what=what, outcome="", reason="page_not_in_snapshot")

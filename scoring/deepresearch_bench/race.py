@@ -14,6 +14,9 @@ How the questions differ from the published call, which shows the target, then t
 - The articles are called A and B; nothing says where they come from. Marks come in halves.
 - Reports (and references) are cleaned of citation marks by rules; by the judge only with `cleaning="judge"`.
 
+A question without an answer, cut off or too long for the judge, leaves its criteria without marks. The paper has marks
+for all of them: a metric that lacks some has no value, and bounds with those marks at their worst and best.
+
 The arithmetic below needs no judge.
 """
 
@@ -25,9 +28,10 @@ from typing import ClassVar, Literal, TypeVar
 import msgspec
 
 from adjudge.judges import Answer, Context, Judgment, numbered
+from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.contract.case import Case, GoldError
-from adjudge.scoring.contract.protocol import Tools, minimum
-from adjudge.scoring.contract.reasons import CAUSES, Reason
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.race_marks import ArticleMarks, OverallMark, Pair, PairMarks, chunks
 from adjudge.scoring.deepresearch_bench.yardstick import (
@@ -67,6 +71,7 @@ Variant = Literal[
     "no_dimension_weights",
     "reversed_positions",
 ]
+MOST = 10.0
 WITHOUT_REFERENCE = ("vanilla", "pointwise")
 
 
@@ -187,7 +192,7 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         gold = self._gold(case)
         article = await self._cleaned(case, tools)
         if isinstance(article, Missing):
-            return self._without(case, article.reason)
+            return self._unscored(case, article)
         if self.variant == "vanilla":
             return await self._vanilla(case, article, tools)
         measure = await yardstick(case, gold, tools, static=self.variant == "static_criteria")
@@ -220,7 +225,7 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         context = Context.of(task=case.task.prompt, article=article)
         judgment = await tools.ask(OverallMark(context=context, language=case.task.language))
         if judgment.answer is None:
-            return self._without(case, judgment.reason or "judge_unparseable")
+            return self._unscored(case, Missing(judgment.reason or "judge_unparseable"))
         mark = judgment.answer.mark
         evidence = Evidence(what="overall", outcome=f"{mark:g} of 10", judgment=judgment.key.hex())
         return Scorecard.of(self.name, case, {"overall": pointwise(mark), "total": mark}, [evidence])
@@ -241,33 +246,46 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return marks[0] if len(marks) == 1 else [_averaged(*pair) for pair in zip(*marks, strict=True)]
 
     def _scorecard(self, case: Case, items: Sequence[_Item], measure: Yardstick) -> Scorecard:
-        reasons = [item.marks.reason for item in items if item.marks.reason]
-        own_doing = next((reason for reason in reasons if CAUSES[reason] == "report"), None)
+        """The scorecard from the marks of all items; those that are missing leave bounds."""
+        figures = self._figures([(item.marks.target, item.marks.reference) for item in items], items, measure)
+        low, high = (
+            self._figures(
+                [end if item.marks.reason else (item.marks.target, item.marks.reference) for item in items],
+                items,
+                measure,
+            )
+            for end in ((0.0, MOST), (MOST, 0.0))
+        )
+        values: dict[str, Value] = {}
+        for name, figure in figures.items():
+            needed = [item.marks.reason for item in items if name in ("overall", "total", item.dimension)]
+            reasons = [reason for reason in needed if reason]
+            value = Missing(reasons[0]) if reasons else figure
+            values[name] = bounded(value, (low[name], high[name]), len(needed) - len(reasons), len(needed))
         evidence = [_evidence(item, self.variant == "pointwise") for item in items]
-        if own_doing:
-            return msgspec.structs.replace(minimum(self, case, own_doing), evidence=tuple(evidence))
-        targets = {name: _dimension(items, name, target=True) for name in DIMENSIONS}
-        references = {name: _dimension(items, name, target=False) for name in DIMENSIONS}
-        targets["total"], references["total"] = _total(targets, measure), _total(references, measure)
-        values: dict[str, Value] = {
-            "overall" if name == "total" else name: self._share(targets[name], references[name])
-            for name in ("total", *DIMENSIONS)
-        }
-        values["total"] = targets["total"]
         return Scorecard.of(self.name, case, values, evidence)
 
-    def _share(self, target: Value, reference: Value) -> Value:
-        if isinstance(target, Missing) or isinstance(reference, Missing):
-            return target if isinstance(target, Missing) else reference
-        return pointwise(target) if self.variant == "pointwise" else relative(target, reference)
-
-    def _without(self, case: Case, reason: Reason) -> Scorecard:
-        """The scorecard when a question about the report has no answer."""
-        return (
-            minimum(self, case, reason)
-            if CAUSES[reason] == "report"
-            else self._unscored(case, Missing(reason))
+    def _figures(
+        self, marks: Sequence[tuple[float, float]], items: Sequence[_Item], measure: Yardstick
+    ) -> dict[str, float]:
+        """Every metric, from the (target, reference) marks of all items."""
+        targets, references = (
+            {
+                name: weighted_mean(
+                    (pair[side], item.criterion.weight)
+                    for pair, item in zip(marks, items, strict=True)
+                    if item.dimension == name
+                )
+                for name in DIMENSIONS
+            }
+            for side in (0, 1)
         )
+        target, reference = total(targets, measure.weights), total(references, measure.weights)
+        shares = {name: self._share(targets[name], references[name]) for name in DIMENSIONS}
+        return {"overall": self._share(target, reference), **shares, "total": target}
+
+    def _share(self, target: float, reference: float) -> float:
+        return pointwise(target) if self.variant == "pointwise" else relative(target, reference)
 
     def _unscored(self, case: Case, missing: Missing) -> Scorecard:
         return Scorecard.of(self.name, case, {metric.name: missing for metric in self.metrics})
@@ -315,25 +333,6 @@ def _averaged(one: _Marks, other: _Marks) -> _Marks:
     return _Marks(
         (one.target + other.target) / 2, (one.reference + other.reference) / 2, failed.reason, failed.judgment
     )
-
-
-def _dimension(items: Iterable[_Item], name: str, *, target: bool) -> Value:
-    found = [item for item in items if item.dimension == name]
-    for item in found:
-        if item.marks.reason:
-            return Missing(item.marks.reason)
-    return weighted_mean(
-        (item.marks.target if target else item.marks.reference, item.criterion.weight) for item in found
-    )
-
-
-def _total(dimensions: Mapping[str, Value], measure: Yardstick) -> Value:
-    known: dict[str, float] = {}
-    for name, value in dimensions.items():
-        if isinstance(value, Missing):
-            return value
-        known[name] = value
-    return total(known, measure.weights)
 
 
 def _evidence(item: _Item, alone: bool) -> Evidence:

@@ -190,8 +190,8 @@ async def yardstick(case: Case, gold: RaceGold, tools: Tools, *, static: bool = 
         _criteria(gold, task, language, tools, static),
     )
     if isinstance(weights, Missing):
-        return weights.blameless()
-    return criteria.blameless() if isinstance(criteria, Missing) else Yardstick(weights, criteria)
+        return weights
+    return criteria if isinstance(criteria, Missing) else Yardstick(weights, criteria)
 
 
 async def _weights(

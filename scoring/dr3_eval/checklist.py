@@ -74,7 +74,7 @@ async def find_checklist(case: Case, tools: Tools) -> list[str] | Missing:
         ChecklistOf(context=Context.of(task=case.task.prompt), language=case.task.language)
     )
     if judgment.answer is None:
-        return Missing(judgment.reason or "judge_unparseable").blameless()
+        return Missing(judgment.reason or "judge_unparseable")
     return list(judgment.answer.requirements)
 
 
@@ -83,7 +83,7 @@ async def check_report(
 ) -> list[Answered[str]]:
     """Whether the report meets each requirement, 1 or 0, up to 20 per question."""
     if isinstance(requirements, Missing):
-        return [Answered("requirements of the task", requirements, 0.0, 1.0, requirements.reason)]
+        return [Answered("requirements of the task", requirements, 0.0, 1.0)]
     report, language = Context.of(report=case.report.text), case.task.language
 
     def question(batch: tuple[str, ...]) -> ChecklistMet:

@@ -2,21 +2,23 @@
 
 Gold: `user_files` and `corpus` (`sandbox.Source`s; the format reader loads them), `insights` of each and a
 `checklist` (found by the judge where gold has none), and the `corpus_size` that results are also given by.
+
+A pair without an answer (a cited picture that no judge looks at) is missing by itself: `fa` and `fa_claims` are over
+the others. Recall, `if` and `dq` need all their answers, and an average needs a value of each of its parts.
 """
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from adjudge.judges import Answer, Context, Question
-from adjudge.scoring.answers.answered import Answered, blame
-from adjudge.scoring.answers.partial import Measure, MinAnswered, measured, with_partials
+from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.parts import ANY, EVERY, combined, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Partial, Scorecard, Value
 from adjudge.scoring.dr3_eval.checklist import check_report, find_checklist
 from adjudge.scoring.dr3_eval.grounding import COUNTS, POOLED, Pair, find_claims, ground_claims, role_counts
 from adjudge.scoring.dr3_eval.insights import find_insights, recall_insights
@@ -138,10 +140,10 @@ class DepthQuality(Question[Depth], frozen=True, kw_only=True):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One answer of the judge: which metric it is for, for pairs the place of the claim."""
+    """A claim by its place in the report, and whether the answer is about a source that it cites."""
 
-    part: Literal["ir_uf", "ir_sc", "pair", "uncited", "met", "depth"]
-    claim: int = 0
+    claim: int
+    cites: bool = True
 
 
 class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -157,7 +159,6 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     name: ClassVar[str] = "dr3"
 
     long_source: Annotated[int, msgspec.Meta(ge=2500)] = 20_000
-    min_answered: MinAnswered = 1.0
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -184,14 +185,8 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             self._follow(gold, case, tools),
             self._depth(case, tools),
         )
-        answers = [answer.about(Item("ir_uf")) for answer in files]
-        answers += [answer.about(Item("ir_sc")) for answer in pages]
-        answers += [answer.about(Item("pair", answer.item.claim)) for answer in pairs]
-        answers += [answer.about(Item("uncited", len(cited.claims) + n)) for n, answer in enumerate(uncited)]
-        answers += [answer.about(Item("met")) for answer in met]
-        answers.append(depth.about(Item("depth")))
-
-        scores = self._scores(answers, sandbox, cited, gold)
+        answers = Answers(files, pages, pairs, uncited, met, depth)
+        scores = answers.scores(sandbox, cited, gold)
         scores |= role_counts(pairs, sandbox, cited)
         evidence = [
             *(answer.evidence(f"insight: {answer.item}", "{:g}".format) for answer in [*files, *pages]),
@@ -201,7 +196,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             depth.evidence("depth", "{:g} of 1".format),
             *_coverage_evidence(sandbox, cited),
         ]
-        return blame(Scorecard.of(self.name, case, scores, evidence), answers)
+        return Scorecard.of(self.name, case, scores, evidence)
 
     async def _recall(
         self, insights: Sequence[str] | None, sources: Sequence[Source], case: Case, tools: Tools
@@ -219,8 +214,8 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return Answered.of("depth", await tools.ask(question), lambda answer: answer.depth / 10, 0.1, 1.0)
 
     def _scores_of(self, recalls: Sequence[str], requires: bool, sizes: Sequence[str]) -> list[Metric]:
-        """Metrics with a value for one report; `cc` asks the judge nothing, so it has no partial form."""
-        judged = [
+        """Metrics with a value for one report."""
+        names = [
             "average",
             "average_code",
             *recalls,
@@ -229,101 +224,85 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             "fa_claims",
             "if",
             "dq",
+            *(f"average:{size}" for size in sizes),
+            *(["cc", "cc_lenient"] if requires else []),
         ]
-        judged += [f"average:{size}" for size in sizes]
-        metrics = [Metric(name=name, scale=100.0, headline=name == "average") for name in judged]
-        counted = ["cc", "cc_lenient"] if requires else []
-        return [
-            *with_partials(metrics, self.min_answered),
-            *(Metric(name=name, scale=100.0) for name in counted),
-        ]
-
-    def _scores(
-        self, answers: Sequence[Answered[Item]], sandbox: Sandbox, cited: Cited, gold: Gold
-    ) -> dict[str, Value]:
-        formulas = Formulas(
-            recalls=gold.recalls,
-            cites=bool(cited.claims),
-            coverage=sandbox.coverage(cited),
-            lenient_coverage=sandbox.coverage(cited, lenient=True),
-        )
-        scores: dict[str, Value] = {}
-        for name, parts, measure in formulas.all(gold.corpus_size):
-            needed = [answer for answer in answers if answer.item.part in parts]
-            scores |= measured(name, needed, measure, self.min_answered)
-        if formulas.coverage is not None and formulas.lenient_coverage is not None:
-            scores |= {"cc": formulas.coverage, "cc_lenient": formulas.lenient_coverage}
-        return scores
+        return [Metric(name=name, scale=100.0, headline=name == "average") for name in names]
 
 
-Answers = Sequence[tuple[Item, float]]
+class Answers(msgspec.Struct, frozen=True):
+    """What was asked about a report: insights of both sides, pairs, sentences without a citation, items, and depth."""
+
+    files: list[Answered[str]]
+    pages: list[Answered[str]]
+    pairs: list[Answered[Pair]]
+    uncited: list[Answered[str]]
+    met: list[Answered[str]]
+    depth: Answered[str]
+
+    def scores(self, sandbox: Sandbox, cited: Cited, gold: Gold) -> dict[str, Value]:
+        """The metrics that this task has. The averages are over the parts that it has."""
+        sides = {"ir_uf": self.files, "ir_sc": self.pages}
+        recalls = {name: measured(sides[name], _recall, EVERY) for name in gold.recalls}
+        scores: dict[str, float | Partial] = {
+            **recalls,
+            "fa": measured(self.pairs, _pairs, ANY),
+            "if": measured(self.met, _following, EVERY),
+            "dq": measured([self.depth], _depth, EVERY),
+        }
+        code: dict[str, float | Partial] = {
+            "fa_claims": measured(self._claims(len(cited.claims)), _claims, ANY),
+            "if": scores["if"],
+            "dq": scores["dq"],
+        }
+        coverage, lenient = sandbox.coverage(cited), sandbox.coverage(cited, lenient=True)
+        if recalls:
+            code["ir"] = combined(recalls.values(), _mean)
+        if coverage is not None and lenient is not None:
+            scores["cc"], code["cc_lenient"] = coverage, lenient
+        averages = {
+            "average": combined(scores.values(), _mean),
+            "average_code": combined(code.values(), _mean),
+        }
+        if gold.corpus_size:
+            averages[f"average:{gold.corpus_size}"] = averages["average"]
+        return {**averages, **scores, **code}
+
+    def _claims(self, cited: int) -> list[Answered[Item]]:
+        """All that may be a claim, by its place."""
+        found = [answer.about(Item(answer.item.claim)) for answer in self.pairs]
+        return found + [answer.about(Item(cited + n, cites=False)) for n, answer in enumerate(self.uncited)]
 
 
-class Formulas(msgspec.Struct, frozen=True, kw_only=True):
-    """The metrics as functions of (item, value) pairs; None where there are too few of them."""
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
-    recalls: tuple[str, ...]
-    cites: bool
-    coverage: float | None
-    lenient_coverage: float | None
 
-    def all(self, size: str) -> Iterator[tuple[str, tuple[str, ...], Measure[Item]]]:
-        """Every metric that needs answers: its name, the parts whose answers it needs, its arithmetic."""
-        everything = (*self.recalls, "pair", "met", "depth")
-        yield "average", everything, self.average
-        yield "average_code", (*everything, "uncited"), self.average_code
-        if size:
-            yield f"average:{size}", everything, self.average
-        for name in self.recalls:
-            yield name, (name,), partial(self.recall, name)
-        if self.recalls:
-            yield "ir", self.recalls, self.combined
-        yield "fa", ("pair",), self.pairs
-        yield "fa_claims", ("pair", "uncited"), self.claims
-        yield "if", ("met",), self.following
-        yield "dq", ("depth",), self.depth
+def _recall(answers: Sequence[tuple[str, float]]) -> float | None:
+    return information_recall([value for _, value in answers])
 
-    def average(self, answers: Answers) -> float | None:
-        """The paper's: over the parts that the task has."""
-        recalls = {name: self.recall(name, answers) for name in self.recalls}
-        rest = {"fa": self.pairs(answers), "if": self.following(answers), "dq": self.depth(answers)}
-        return average(recalls | rest | {"cc": self.coverage})[0]
 
-    def average_code(self, answers: Answers) -> float | None:
-        """The code's, of five parts."""
-        rest = {"fa": self.claims(answers), "if": self.following(answers), "dq": self.depth(answers)}
-        return average(rest | {"ir": self.combined(answers), "cc": self.lenient_coverage})[0]
+def _pairs(answers: Sequence[tuple[Pair, float]]) -> float:
+    return pair_accuracy([value == 1 for _, value in answers])
 
-    def recall(self, name: str, answers: Answers) -> float | None:
-        """IR of one side."""
-        return information_recall([value for item, value in answers if item.part == name])
 
-    def combined(self, answers: Answers) -> float | None:
-        """IR of both sides."""
-        return average({name: self.recall(name, answers) for name in self.recalls})[0]
+def _claims(answers: Sequence[tuple[Item, float]]) -> float:
+    """By claims; 0 for a report that claims nothing."""
+    claims: dict[int, list[bool]] = {}
+    for item, value in answers:
+        if item.cites:
+            claims.setdefault(item.claim, []).append(value == 1)
+        elif value == 1:
+            claims[item.claim] = []
+    return claim_accuracy(list(claims.values())) or 0.0
 
-    def pairs(self, answers: Answers) -> float | None:
-        """FA; 0 for a report that cites nothing."""
-        verdicts = [value == 1 for item, value in answers if item.part == "pair"]
-        return pair_accuracy(verdicts) if verdicts or not self.cites else None
 
-    def claims(self, answers: Answers) -> float | None:
-        """FA by claims; 0 for a report that claims nothing."""
-        claims: dict[int, list[bool]] = {}
-        for item, value in answers:
-            if item.part == "pair":
-                claims.setdefault(item.claim, []).append(value == 1)
-            elif item.part == "uncited" and value == 1:
-                claims[item.claim] = []
-        return claim_accuracy(list(claims.values())) if claims else (None if self.cites else 0.0)
+def _following(answers: Sequence[tuple[str, float]]) -> float | None:
+    return instruction_following([value == 1 for _, value in answers])
 
-    def following(self, answers: Answers) -> float | None:
-        """IF."""
-        return instruction_following([value == 1 for item, value in answers if item.part == "met"])
 
-    def depth(self, answers: Answers) -> float | None:
-        """DQ."""
-        return next((value for item, value in answers if item.part == "depth"), None)
+def _depth(answers: Sequence[tuple[str, float]]) -> float | None:
+    return next((value for _, value in answers), None)
 
 
 # Evidence.

@@ -9,6 +9,7 @@ import msgspec
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import figures, names, passages
 from adjudge.scoring.answers.answered import Answered, ask_numbered
+from adjudge.scoring.answers.parts import EVERY, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Metric, Missing, Value
@@ -141,7 +142,7 @@ async def _ground(
 ) -> list[Answered[Pair]]:
     if not source.text.strip() and source.media is None:
         missing = Missing("media_unsupported")
-        return [Answered(pair, missing, 0.0, 1.0, missing.reason) for pair in pairs]
+        return [Answered(pair, missing, 0.0, 1.0) for pair in pairs]
     language = case.task.language
 
     def whole(batch: tuple[Pair, ...]) -> Grounded:
@@ -157,7 +158,7 @@ async def _ground(
     if len(source.text) > long_source:
         return await ask_numbered(pairs, tools, relevant, _supported, 0.0, 1.0, 1)
     answers = await ask_numbered(pairs, tools, whole, _supported, 0.0, 1.0)
-    beyond = [answer.item for answer in answers if answer.reason == "context_overflow"]
+    beyond = [answer.item for answer in answers if answer.value == Missing("context_overflow")]
     if not beyond or source.media is not None:
         return answers
     again = await ask_numbered(beyond, tools, relevant, _supported, 0.0, 1.0, 1)
@@ -189,12 +190,10 @@ def role_counts(pairs: Sequence[Answered[Pair]], sandbox: Sandbox, cited: Cited)
     counts: dict[str, Value] = {"cited": float(sum(roles[place] in ROLES for place in cited.sources))}
     for role in ROLES:
         values = [
-            answer.value
-            for answer in pairs
-            if answer.item.source is not None and roles[answer.item.source] == role
+            answer for answer in pairs if answer.item.source is not None and roles[answer.item.source] == role
         ]
-        missing = next((value for value in values if isinstance(value, Missing)), None)
+        supported = measured(values, lambda known: float(sum(value == 1 for _, value in known)), EVERY)
         counts[f"cited:{role}"] = float(sum(roles[place] == role for place in cited.sources))
         counts[f"pairs:{role}"] = float(len(values))
-        counts[f"supported:{role}"] = missing or float(sum(value == 1 for value in values))
+        counts[f"supported:{role}"] = supported
     return counts

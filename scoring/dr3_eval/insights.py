@@ -92,7 +92,7 @@ async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> 
     found: dict[str | Missing, None] = {}
     for judgment in judgments:
         if judgment.answer is None:
-            found[Missing(judgment.reason or "judge_unparseable").blameless()] = None
+            found[Missing(judgment.reason or "judge_unparseable")] = None
         else:
             found |= dict.fromkeys(judgment.answer.insights)
     return list(found)
@@ -108,9 +108,7 @@ async def recall_insights(insights: Sequence[str | Missing], case: Case, tools: 
     known = [insight for insight in insights if isinstance(insight, str)]
     unknown = [insight for insight in insights if isinstance(insight, Missing)]
     answers = await ask_numbered(known, tools, question, _recalled, 0.0, 1.0, BATCH)
-    return answers + [
-        Answered("insights of a source", missing, 0.0, 1.0, missing.reason) for missing in unknown
-    ]
+    return answers + [Answered("insights of a source", missing, 0.0, 1.0) for missing in unknown]
 
 
 def _recalled(answer: Recalled, key: str) -> float:

@@ -15,10 +15,10 @@ import numpy as np
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import passages
 from adjudge.scoring.answers.overlap import Overlap
+from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
 from adjudge.scoring.contract.case import Case, Report
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 from adjudge.scoring.drmi_bench.literature import Reference, Rule, doi_of, find_references
 from adjudge.scoring.kernels.matching import match_claims as kernel
@@ -215,9 +215,7 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         for module, found in zip(self.modules, scored, strict=True):
             values.update(found.named(_NAMES[module]))
             evidence.extend(found.evidence)
-        card = Scorecard.of(self.name, case, values, evidence)
-        blame = next((found.blame for found in scored if found.blame is not None), None)
-        return card if card.reason is not None else msgspec.structs.replace(card, reason=blame)
+        return Scorecard.of(self.name, case, values, evidence)
 
 
 def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
@@ -226,18 +224,10 @@ def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
 
 
 class Scored(msgspec.Struct, frozen=True):
-    """A module's figures in the order of its names, or why they are missing; `blame` if the report is the reason."""
+    """A module's figures in the order of its names, or why they are missing."""
 
-    figures: tuple[float, ...] | Missing
+    figures: Sequence[Value] | Missing
     evidence: list[Evidence] = []
-    blame: Reason | None = None
-
-    @classmethod
-    def unanswered(cls, missing: Missing, names: Sequence[str]) -> "Scored":
-        """For a module without its answers: 0 if that is the report's own doing, else no value."""
-        if CAUSES[missing.reason] == "report":
-            return cls((0.0,) * len(names), blame=missing.reason)
-        return cls(missing)
 
     def named(self, names: Sequence[str]) -> dict[str, Value]:
         """The figures by name."""
@@ -256,17 +246,36 @@ async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
     verdicts = await asyncio.gather(
         *(_same_subtasks(tools, context, case.task.language, subtask, gold.plan) for subtask in asked)
     )
-    same: list[list[bool]] = []
-    evidence = []
-    for subtask, verdict in zip(asked, verdicts, strict=True):
-        if isinstance(verdict, Missing):
-            return Scored.unanswered(verdict, _NAMES["planning"])
-        same.append(verdict.same)
-        evidence.append(verdict.evidence(subtask, gold.plan))
-    same.extend([[False] * len(gold.plan)] * (len(plan) - len(asked)))
-    scores = planning_scores(same, len(gold.plan))
+    rest = [[False] * len(gold.plan)] * (len(plan) - len(asked))
+    missing = [verdict for verdict in verdicts if isinstance(verdict, Missing)]
+
+    def figures(unknown: bool) -> tuple[float, ...]:
+        """With the subtasks whose comparison is missing the same as all of gold's, or as none."""
+        known = [
+            [unknown] * len(gold.plan) if isinstance(verdict, Missing) else verdict.same
+            for verdict in verdicts
+        ]
+        return _plan_figures(planning_scores([*known, *rest], len(gold.plan)))
+
+    evidence = [
+        verdict.evidence(subtask, gold.plan)
+        for subtask, verdict in zip(asked, verdicts, strict=True)
+        if not isinstance(verdict, Missing)
+    ]
+    ends = zip(figures(False), figures(True), strict=True)
+    parts = len(asked)
+    return Scored(
+        [
+            bounded(missing[0] if missing else low, (low, high), parts - len(missing), parts)
+            for low, high in ends
+        ],
+        evidence,
+    )
+
+
+def _plan_figures(scores: Planning) -> tuple[float, ...]:
     one, many = scores.one_to_one, scores.many_to_many
-    figures = (
+    return (
         one.f1,
         one.precision,
         one.recall,
@@ -276,7 +285,6 @@ async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
         many.precision,
         many.recall,
     )
-    return Scored(figures, evidence)
 
 
 async def _same_subtasks(
@@ -311,21 +319,41 @@ async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
         LabelStatements(context=context, language=case.task.language, statements=batch) for batch in texts
     )
     judgments = await tools.ask_all(questions)
-    missing = first_missing(judgments)
-    if missing is not None:
-        return Scored.unanswered(missing, _NAMES["reasoning"])
-    labels: list[Label] = []
+    labels: list[Label | None] = []
     evidence = []
     for batch, judgment in zip(texts, judgments, strict=True):
         items = judgment.answer.items if judgment.answer is not None else {}
+        reason = None if judgment.answer is not None else judgment.reason or "judge_unparseable"
         for text, key in zip(batch, numbered(len(batch)), strict=True):
-            labels.append(items[key])
-            evidence.append(Evidence(what=text, outcome=items[key], judgment=judgment.key.hex()))
-    found = reasoning_scores([statement.truth for statement in gold.statements], labels)
+            labels.append(items.get(key))
+            evidence.append(
+                Evidence(
+                    what=text, outcome=items.get(key, ""), judgment=judgment.key.hex(), reason=reason or ""
+                )
+            )
+    missing = first_missing(judgments)
+    truth = [statement.truth for statement in gold.statements]
+    right: list[Label] = ["true" if true else "false" for true in truth]
+    wrong: list[Label] = ["false" if true else "true" for true in truth]
+    low, high = (
+        _reasoning_figures(
+            reasoning_scores(truth, [label or end for label, end in zip(labels, ends, strict=True)])
+        )
+        for ends in (wrong, right)
+    )
+    answered = sum(label is not None for label in labels)
+    figures = [
+        bounded(missing or best, (worst, best), answered, len(labels))
+        for worst, best in zip(low, high, strict=True)
+    ]
+    return Scored(figures, evidence)
+
+
+def _reasoning_figures(found: Reasoning) -> list[float]:
     figures = [found.accuracy]
     for overlap in (found.binary, found.macro):
         figures += [overlap.f1, overlap.precision, overlap.recall]
-    return Scored(tuple(figures), evidence)
+    return figures
 
 
 async def retrieved(report: Report) -> list[Reference]:

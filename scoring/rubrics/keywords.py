@@ -12,7 +12,7 @@ from adjudge.judges.remembering import remembered
 from adjudge.scoring.answers.answered import Answered, ask_numbered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Missing
+from adjudge.scoring.contract.scorecard import Evidence
 from adjudge.scoring.text.splitting import compatible
 
 __all__ = ["Keyword", "KeywordRelevance", "Matching", "keyword_frequency", "rate_keywords"]
@@ -110,8 +110,7 @@ def _answer(keyword: Keyword, rated: Answered[str] | None) -> Answered[Keyword]:
     answer = rated.about(keyword)
     if keyword.wanted:
         return answer
-    value = 5.0 if answer.reason and not isinstance(answer.value, Missing) else answer.value
-    return msgspec.structs.replace(answer, value=value, worst=5.0, best=1.0)
+    return msgspec.structs.replace(answer, worst=5.0, best=1.0)
 
 
 def _evidence(answer: Answered[Keyword]) -> Evidence:

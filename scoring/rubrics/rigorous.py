@@ -5,6 +5,9 @@
 Gold, as published: `qsr` (query-specific rubrics, strings or `Criterion`s), `fak` and `fdk` (focus-anchor and
 focus-deviation keywords), `tsl` (trustworthy source links). The general rubrics are our own, with the published
 structure (48 rubrics, 73 points, seven dimensions), or a file of the official ones.
+
+The paper has an answer for every rubric and keyword: without one, the metrics that need it have bounds and no value.
+The dimensions are our own breakdown, over the rubrics that were answered (`min_answered`).
 """
 
 import asyncio
@@ -15,8 +18,8 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from adjudge.scoring.answers.answered import Answered, blame
-from adjudge.scoring.answers.partial import Measure, MinAnswered, measured, with_partials
+from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.parts import EVERY, Measure, MinAnswered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
@@ -156,7 +159,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     matching: Matching = "auto"
     keep_www: bool = False
     keep_slash: bool = False
-    min_answered: MinAnswered = 1.0
+    min_answered: MinAnswered = 0.8
 
     def __post_init__(self) -> None:
         if self.file is not None:
@@ -180,7 +183,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             Metric(name="boost_alg1", worst=1.0, best=1.2),
             Metric(name="retrieval_index", best=None),
         ]
-        return (*with_partials(judged, self.min_answered), *counted)
+        return (*judged, *counted)
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """`metrics` without those that need token or retrieval counts that the report lacks. Raises GoldError."""
@@ -207,7 +210,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
         scores = self._scores(answers, links, case)
         evidence = [*asked, *asked_generally, *rated, _link_evidence(links)]
-        return blame(Scorecard.of(self.name, case, scores, evidence), answers)
+        return Scorecard.of(self.name, case, scores, evidence)
 
     def _general(self, language: str) -> tuple[Criterion, ...]:
         return general_rubrics(language) if self.file is None else load_criteria(self.file)
@@ -235,12 +238,12 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         scores: dict[str, Value] = {}
         for name, parts, measure in self._measures(boost, boost_alg1, case):
             needed = [answer for answer in answers if answer.item.part in parts]
-            scores |= measured(name, needed, measure, self.min_answered)
+            scores[name] = measured(needed, measure, EVERY)
         for dimension in dict.fromkeys(
             tag for answer in answers if answer.item.part == "grr" for tag in answer.item.tags
         ):
             tagged = [a for a in answers if a.item.part == "grr" and dimension in a.item.tags]
-            scores |= measured(f"dimension:{dimension}", tagged, _points_share, self.min_answered)
+            scores[f"dimension:{dimension}"] = measured(tagged, _points_share, self.min_answered)
         scores |= {"boost": boost, "boost_alg1": boost_alg1}
         retrieved = _retrieved(case)
         if retrieved is not None:

@@ -13,11 +13,11 @@ import msgspec
 
 from adjudge.judges import Answer, Choice, Context, Question
 from adjudge.judges.lexical import coverage, rank, terms
-from adjudge.scoring.answers.answered import Answered, blame
-from adjudge.scoring.answers.partial import Measure, MinAnswered, measured, with_partials
+from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.parts import Measure, MinAnswered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
 from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
 
 __all__ = [
@@ -139,12 +139,13 @@ class Rubrics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Score a report by the task's own criteria (gold `rubrics`) and those of `file`, which every node must reach.
 
     Metrics: `score` (negative where penalties prevail), `score_clipped`, and `tag:NAME` for every tag (`tag_score`).
+    Each is over the criteria that were answered, and has a value if those are the share `min_answered` of its own.
     """
 
     name: ClassVar[str] = "rubrics"
 
     file: str | None = None
-    min_answered: MinAnswered = 1.0
+    min_answered: MinAnswered = 0.8
 
     def __post_init__(self) -> None:
         if self.file is not None:
@@ -176,12 +177,14 @@ class Rubrics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         criteria = self.criteria(case)
         answers, evidence = await give_points(criteria, case, tools)
 
-        scores = measured("score", answers, rubric_score, self.min_answered)
-        scores |= measured("score_clipped", answers, _clipped_score, self.min_answered)
+        scores: dict[str, Value] = {
+            "score": measured(answers, rubric_score, self.min_answered),
+            "score_clipped": measured(answers, _clipped_score, self.min_answered),
+        }
         for tag in _tags(criteria):
             tagged = [answer for answer in answers if tag in answer.item.tags]
-            scores |= measured(f"tag:{tag}", tagged, tag_score, self.min_answered)
-        return blame(Scorecard.of(self.name, case, scores, evidence), answers)
+            scores[f"tag:{tag}"] = measured(tagged, tag_score, self.min_answered)
+        return Scorecard.of(self.name, case, scores, evidence)
 
     def _metrics(self, criteria: Sequence[Criterion]) -> tuple[Metric, ...]:
         metrics = [
@@ -191,7 +194,7 @@ class Rubrics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for tag in _tags(criteria):
             tagged = [criterion for criterion in criteria if tag in criterion.tags]
             metrics.append(Metric(name=f"tag:{tag}", worst=_lowest(tag_score, tagged)))
-        return with_partials(metrics, self.min_answered)
+        return tuple(metrics)
 
 
 def _clipped_score(given: Iterable[tuple[Criterion, float]]) -> float | None:

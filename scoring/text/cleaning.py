@@ -11,7 +11,6 @@ import msgspec
 from adjudge.judges import Answer, Context, Question
 from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
@@ -28,6 +27,8 @@ MAX_PIECE_CHARS = 4_000
 _KEPT_CHARS = 2_000_000  # of the texts whose clean form is kept
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
+
+_TOO_LONG = ("judge_unparseable", "answer_truncated", "context_overflow")  # what half a piece may cure
 
 _BEFORE_POINT = re.compile(r"(?<=\S)[ \t]{1,20}(?=[.,;!?，。；：！？、)）])")
 _GAP = re.compile(r"(?<=\S)[ \t]{2,20}(?=\S)")
@@ -126,9 +127,7 @@ def without_lists(text: str) -> str:
 
 async def _clean_piece(piece: str, language: str, tools: Tools) -> str | Missing:
     whole = await _ask_clean(piece, language, tools)
-    if isinstance(whole, str) or (
-        CAUSES[whole.reason] == "infrastructure" and whole.reason != "judge_unparseable"
-    ):
+    if isinstance(whole, str) or whole.reason not in _TOO_LONG:
         return whole
     end = _SENTENCE_END.search(piece, len(piece) // 2)
     middle = end.end() if end else len(piece) // 2
