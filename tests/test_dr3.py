@@ -19,6 +19,7 @@ from adjudge.judges.render import content_parts
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.contract.scorecard import Bounds
 from adjudge.scoring.dr3_eval import dr3
 from adjudge.scoring.dr3_eval.checklist import Checklist, ChecklistMet, ChecklistOf, Met
 from adjudge.scoring.dr3_eval.dr3 import DR3, Depth, DepthQuality
@@ -426,7 +427,6 @@ class TestScore:
             "average_code",
             "average:64k",
             "fa",
-            "fa_claims",
             "dq",
         }
         assert set(card.reasons.values()) == {"judge_unsupported"}
@@ -463,16 +463,18 @@ class TestMedia:
                 "media_unsupported" if q.context.media else Verdicts(verdicts=keyed(["supported"] * q.count))
             )
         )
-        card = await score_case(DR3(), case(text=text), DirectTools(blind))
-        assert card.reasons["fa"] == "media_unsupported"
-        assert card.scores["cc"] == 1
+        card = await score_case(DR3(min_answered=0.5), case(text=text), DirectTools(blind))
+        lacking = {name: card.bounds[name].parts - card.bounds[name].answered for name in ("fa", "fa_claims")}
+        assert lacking == {"fa": 1, "fa_claims": 1}
+        assert (card.scores["fa"], card.scores["cc"]) == (1, 1)
+        assert card.bounds["fa"].low == 0.75
         assert CAUSES["media_unsupported"] == "infrastructure"
 
     async def test_unreadable_file_is_not_judged(self):
         gold = GOLD | {"user_files": [{"name": "plan.pdf"}]}
         tools = DirectTools(judge())
         card = await score_case(DR3(), case(gold), tools)
-        assert card.reasons["fa"] == "media_unsupported"
+        assert card.bounds["fa"].answered < card.bounds["fa"].parts
         assert "media_unsupported" in {line.reason for line in card.evidence}
         assert all(q.context["source"] for q in tools.questions if isinstance(q, Grounded))
 
@@ -506,7 +508,7 @@ class TestMissing:
         ],
     )
     async def test_malformed_reply_unscores_only_what_needs_it(self, kind, reply, reason):
-        card = await score_case(DR3(), case(), DirectTools(judge(**{kind: reply})))
+        card = await score_case(DR3(min_answered=1), case(), DirectTools(judge(**{kind: reply})))
         unscored = {name for name, value in card.scores.items() if value is None}
         averages = {"average", "average:64k", "average_code"}
         assert unscored == NEEDS[kind] | (
@@ -536,18 +538,16 @@ class TestMissing:
         assert card.scores[name] is None and CAUSES[card.reasons[name]] == "infrastructure"
         assert Formula(RewardConfig(), [DR3()]).value({"dr3": card}, {}).value is None
 
-    async def test_partial_average_omits_columns_without_answers(self):
-        card = await score_case(
-            DR3(min_answered=0.5), case(), DirectTools(judge(DepthQuality="judge_timeout"))
-        )
+    async def test_average_has_bounds_where_a_part_has_no_value(self):
+        card = await score_case(DR3(), case(), DirectTools(judge(DepthQuality="judge_timeout")))
         known = [card.scores[name] for name in ("ir_uf", "ir_sc", "cc", "fa", "if")]
         assert card.scores["average"] is None
-        assert card.scores["average.partial"] == pytest.approx(sum(known) / 5)
-        assert card.scores["average.partial_low"] == pytest.approx((sum(known) + 0.1) / 6)
-        assert card.scores["average.partial_high"] == pytest.approx((sum(known) + 1) / 6)
-        assert card.scores["dq.partial"] is None
+        bounds = card.bounds["average"]
+        assert bounds.low == pytest.approx((sum(known) + 0.1) / 6)
+        assert bounds.high == pytest.approx((sum(known) + 1) / 6)
+        assert bounds.parts - bounds.answered == 1
 
-    async def test_few_missing_pairs_leave_bounds(self):
+    async def test_missing_pairs_leave_the_others_and_bounds(self):
         def grounded(question):
             return (
                 "judge_timeout"
@@ -555,27 +555,28 @@ class TestMissing:
                 else Verdicts(verdicts=keyed(["supported"] * question.count))
             )
 
-        card = await score_case(DR3(min_answered=0.5), case(), DirectTools(judge(Grounded=grounded)))
-        assert card.scores["fa"] is None
-        assert card.scores["fa.partial"] == pytest.approx(2 / 3)
-        assert (card.scores["fa.partial_low"], card.scores["fa.partial_high"]) == (0.5, 0.75)
-        spread = card.scores["average.partial_high"] - card.scores["average.partial_low"]
-        assert spread == pytest.approx(0.25 / 6)
-        assert set(card.scores) == {
-            m.name for m in DR3(min_answered=0.5).metrics_of(case()) if m.ratio is None
-        }
+        card = await score_case(DR3(min_answered=0.75), case(), DirectTools(judge(Grounded=grounded)))
+        assert (card.scores["fa"], card.bounds["fa"]) == (pytest.approx(2 / 3), Bounds(0.5, 0.75, 3, 4))
+        bounds = card.bounds["average"]
+        assert bounds.high - bounds.low == pytest.approx(0.25 / 6)
+        assert bounds.low <= card.scores["average"] <= bounds.high
+        assert set(card.scores) == {m.name for m in DR3().metrics_of(case()) if m.ratio is None}
 
-    async def test_failure_by_the_report_counts_against_it(self):
-        card = await score_case(DR3(), case(), DirectTools(judge(DepthQuality="context_overflow")))
-        assert (card.scores["dq"], card.status, card.reason) == (0.1, "scored", "context_overflow")
-
+    @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
     @pytest.mark.parametrize(
-        ("kind", "names"), [("Recall", ("ir_uf", "ir_sc")), ("ChecklistMet", ("if",)), ("Grounded", ("fa",))]
+        ("kind", "names"),
+        [
+            ("Recall", ("ir_uf", "ir_sc")),
+            ("ChecklistMet", ("if",)),
+            ("Grounded", ("fa",)),
+            ("DepthQuality", ("dq",)),
+        ],
     )
-    async def test_failure_by_the_report_scores_zero(self, kind, names):
-        card = await score_case(DR3(), case(), DirectTools(judge(**{kind: "answer_truncated"})))
-        assert [card.scores[name] for name in names] == [0.0] * len(names)
-        assert (card.status, card.reason) == ("scored", "answer_truncated")
+    async def test_answer_cut_off_is_never_a_score(self, kind, names, reason):
+        card = await score_case(DR3(), case(), DirectTools(judge(**{kind: reason})))
+        missing = [card.bounds[name].parts - card.bounds[name].answered for name in names]
+        assert all(missing)
+        assert all(card.scores[name] is None for name in names if kind != "Grounded")
 
     @pytest.mark.parametrize(
         ("kind", "name", "known"), [("Recall", "ir_uf", 10.0), ("ChecklistMet", "if", 20.0)]
@@ -592,11 +593,10 @@ class TestMissing:
                 return Recalled(recalled=keyed([1.0, 0.5][i % 2] for i in range(question.count)))
             return Met(met=keyed([True] * question.count))
 
-        card = await score_case(DR3(min_answered=0.5), case(gold), DirectTools(judge(**{kind: last_missing})))
+        card = await score_case(DR3(), case(gold), DirectTools(judge(**{kind: last_missing})))
         assert card.scores[name] is None
-        assert card.scores[f"{name}.partial"] == pytest.approx(known / 20)
-        assert card.scores[f"{name}.partial_low"] == pytest.approx(known / 30)
-        assert card.scores[f"{name}.partial_high"] == pytest.approx((known + 10) / 30)
+        expected = Bounds(pytest.approx(known / 30), pytest.approx((known + 10) / 30), 20, 30)
+        assert card.bounds[name] == expected
 
     async def test_questions_use_the_language_of_the_task(self):
         tools = DirectTools(judge())

@@ -22,7 +22,7 @@ from adjudge.scoring.answers.sameness import Sameness, same_text
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
-from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 from adjudge.scoring.drmi_bench.drmi import (
     MAX_SUBTASKS,
     DrMi,
@@ -205,25 +205,19 @@ def test_malformed_reply_spares_the_other_modules(
     assert CAUSES[reason] == "infrastructure"  # type: ignore[index]
 
 
-@pytest.mark.parametrize("reason", ["context_overflow", "answer_truncated"])
-def test_failure_by_the_report_counts_against_it(reason: str) -> None:
+@pytest.mark.parametrize("reason", ["context_overflow", "answer_truncated", "judge_timeout"])
+def test_unanswered_question_leaves_bounds(reason: str) -> None:
     def opinion(question: Question[Any]) -> Any:
-        return reason if isinstance(question, LabelStatements) else labelling({})(question)
+        return reason if isinstance(question, LabelStatements | SameSubtask) else labelling({})(question)
 
     card, _ = score(case_of(plan=("collect data",)), opinion)
-    assert {card.scores[name] for name in REASONING} == {0.0}
-    assert card.reason == reason
-    assert card.status == "scored"
-
-
-def test_overflowing_plan_counts_against_the_report() -> None:
-    def opinion(question: Question[Any]) -> Any:
-        return "context_overflow" if isinstance(question, SameSubtask) else labelling({})(question)
-
-    card, _ = score(case_of(plan=("collect data",)), opinion)
-    planning = {name: value for name, value in card.scores.items() if name.startswith("plan_")}
-    assert len(planning) == 8 and set(planning.values()) == {0.0}
-    assert (card.status, card.reason) == ("scored", "context_overflow")
+    planning = [name for name in card.scores if name.startswith("plan_")]
+    assert len(planning) == 8
+    assert {card.scores[name] for name in (*planning, *REASONING)} == {None}
+    assert {card.reasons[name] for name in (*planning, *REASONING)} == {reason}
+    assert {card.bounds[name].low for name in (*planning, *REASONING)} == {0.0}
+    assert card.bounds["reasoning_accuracy"] == Bounds(0, 1, 0, len(GOLD.statements))
+    assert card.bounds["plan_precision"] == Bounds(0, 1, 0, 1)
 
 
 def test_questions_use_the_language_of_the_task() -> None:
@@ -239,6 +233,7 @@ def test_missing_batch_leaves_accuracy_unscored() -> None:
     replies = iter([*[Labels(items=dict.fromkeys(numbered(20), "true"))] * 2, "judge_timeout"])
     card, _ = score(case_of(gold), lambda question: next(replies), modules=("reasoning",))
     assert {card.scores[name] for name in REASONING} == {None}
+    assert card.bounds["reasoning_accuracy"] == Bounds(pytest.approx(2 / 3), 1, 40, 60)
 
 
 # Arithmetic

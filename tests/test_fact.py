@@ -16,7 +16,7 @@ from adjudge.judges.lexical import has_content, passages
 from adjudge.judges.schema import json_schema, max_tokens
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
-from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import (
     CodeScores,
     Fact,
@@ -139,13 +139,48 @@ async def test_evidence_names_every_pair() -> None:
     assert tools.urls == [A, B, C]
 
 
-@pytest.mark.parametrize("reason", ["page_gone", "page_blocked"])
-async def test_gone_or_blocked_page_counts_against_the_report(reason: str) -> None:
+@pytest.mark.parametrize("reason", ["page_gone", "page_blocked", "page_barred"])
+async def test_page_that_bars_everybody_stays_in_the_paper_count(reason: str) -> None:
     card, _ = await run(pages={**PAGES, A: page(A, reason=reason)})
     near(card, pairs=4, supported=0, unsupported=1, unknown=1, unreachable=2, unscored=0)
     near(card, c_acc=0, c_acc_strict=0, e_cit=0, judged=1, judged_strict=3)
+    assert card.status == "scored"
     assert [line.outcome for line in card.evidence][:2] == ["unreachable", "unreachable"]
     assert {line.reason for line in card.evidence} == {reason, ""}
+
+
+@pytest.mark.parametrize("reason", ["page_timeout", "page_server_error"])
+async def test_page_of_a_failing_host_is_missing_but_strictly_unsupported(reason: str) -> None:
+    card, _ = await run(pages={**PAGES, B: page(B, reason=reason)})
+    near(card, pairs=4, supported=1, unsupported=1, unknown=1, unreachable=1, unscored=0)
+    near(card, c_acc=1 / 3, c_acc_strict=1 / 4, e_cit=1, judged=2, judged_strict=3)
+    assert card.bounds["c_acc"] == Bounds(1 / 4, 1 / 2, 3, 4)
+    assert card.bounds["c_acc_strict"] == Bounds(1 / 4, 1 / 4, 4, 4)
+    assert card.status == "scored"
+
+
+async def test_one_barred_page_of_many_keeps_the_score() -> None:
+    urls = [f"https://a.example/{number}" for number in range(40)]
+    text = "".join(f"Tram line {number} is cheap to ride [{number + 1}]. " for number in range(40))
+    listed = "\n".join(f"[{number + 1}]: {url}" for number, url in enumerate(urls))
+    pages = {url: page(url, "A page with words.") for url in urls}
+    card, _ = await run(
+        case(f"{text}\n\n{listed}"), pages={**pages, urls[0]: page(urls[0], reason="page_barred")}
+    )
+    near(card, c_acc=39 / 40, c_acc_strict=39 / 40, judged=39, supported=39)
+
+
+async def test_fetch_off_asks_nothing_about_pages() -> None:
+    tools = DirectTools(ScriptedJudge(opinion), PAGES)
+    card = await score_case(Fact(pages=False), case(), tools)
+    assert {type(question) for question in tools.questions} == {CitedBy}
+    assert tools.urls == []
+    [line] = card.evidence
+    assert line.what.startswith("4 statements on 3 pages, not read: fetch is off")
+    assert (card.scores["c_acc"], card.reasons["c_acc"]) == (None, "page_not_in_snapshot")
+    assert (card.bounds["c_acc"], card.scores["cited"]) == (Bounds(0, 1, 0, 4), 1)
+    uncited = await score_case(Fact(pages=False), case("No source at all here."), tools)
+    assert (uncited.scores["c_acc"], uncited.evidence) == (0, ())
 
 
 async def test_malformed_url_is_not_read_and_blamed_on_the_report() -> None:
@@ -157,16 +192,32 @@ async def test_malformed_url_is_not_read_and_blamed_on_the_report() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["page_timeout", "page_server_error", "page_not_in_snapshot", "page_unsupported"]
+    "reason", ["page_not_in_snapshot", "page_unsupported", "network_unavailable", "deadline"]
 )
-async def test_page_failure_unscores_what_needs_it(reason: str) -> None:
+async def test_page_missing_for_our_reasons_leaves_the_other_pairs(reason: str) -> None:
     card, _ = await run(pages={**PAGES, B: page(B, reason=reason)})
-    known = {"pairs": 4, "unreachable": 0, "unscored": 1, "cited": 1}
-    near(card, **known)
-    missing = {name for name, value in card.scores.items() if value is None}
-    assert missing == set(card.scores) - known.keys()
+    near(card, pairs=4, unreachable=0, unscored=1, cited=1, c_acc=1 / 3, supported=1, judged=2)
+    near(card, c_acc_strict=None, e_cit=None, judged_strict=None, unsupported=None, unknown=None)
+    assert card.bounds["c_acc_strict"] == card.bounds["c_acc"] == Bounds(1 / 4, 1 / 2, 3, 4)
+    assert card.bounds["e_cit"] == Bounds(1, 2, 3, 4)
     assert set(card.reasons.values()) == {reason}
     assert [line.outcome for line in card.evidence] == ["supported", "unsupported", "", "unknown"]
+
+
+async def test_gone_page_is_no_score_where_the_judge_failed() -> None:
+    def judge(question: Question[Any]) -> Any:
+        return "judge_unavailable" if isinstance(question, Backed) else opinion(question)
+
+    card, _ = await run(judge=judge, pages={**PAGES, A: page(A, reason="page_gone")})
+    near(card, unreachable=2, unscored=2, c_acc=None, supported=None)
+    assert card.bounds["c_acc"] == Bounds(0, 1 / 2, 2, 4)
+
+
+async def test_no_page_at_all_leaves_bounds_alone() -> None:
+    card, _ = await run(pages={})
+    near(card, pairs=4, unscored=4, cited=1)
+    near(card, c_acc=None, c_acc_strict=None, supported=None, judged=None, e_cit=None)
+    assert card.bounds["c_acc"] == Bounds(0, 1, 0, 4)
 
 
 async def test_page_without_content_is_unknown_without_a_question() -> None:
@@ -249,6 +300,8 @@ GOOD = '{"analysis": "", "items": {"c01": "supported"}}'
         ("judge_unavailable", "judge_unavailable"),
         ("judge_timeout", "judge_timeout"),
         ("deadline", "deadline"),
+        ("answer_truncated", "answer_truncated"),
+        ("context_overflow", "context_overflow"),
     ],
 )
 async def test_invalid_verdict_unscores_what_needs_it(reply: str, reason: str) -> None:
@@ -257,40 +310,38 @@ async def test_invalid_verdict_unscores_what_needs_it(reply: str, reason: str) -
         return reply if third else opinion(question)
 
     card, _ = await run(judge=judge)
-    near(card, pairs=4, unscored=1, unreachable=0, cited=1, c_acc=None, c_acc_strict=None, supported=None)
+    near(card, pairs=4, unscored=1, unreachable=0, cited=1, c_acc=1 / 3, c_acc_strict=None, supported=1)
     assert set(card.reasons.values()) == {reason}
 
 
 @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
-async def test_verdict_failure_by_the_report_counts_as_unreachable(reason: str) -> None:
+async def test_verdicts_cut_off_are_never_a_score(reason: str) -> None:
     def judge(question: Question[Any]) -> Any:
         return reason if isinstance(question, Backed) else opinion(question)
 
     card, _ = await run(judge=judge)
-    near(card, c_acc=0, unreachable=4, judged=0, judged_strict=4, unscored=0)
+    near(card, c_acc=None, e_cit=None, supported=None, unreachable=0, unscored=4)
+    assert set(card.reasons.values()) == {reason}
 
 
-async def test_failed_repeats_leave_only_the_cited_metric() -> None:
+@pytest.mark.parametrize("reason", ["judge_timeout", "answer_truncated"])
+async def test_failed_repeats_leave_the_other_urls(reason: str) -> None:
     def judge(question: Question[Any]) -> Any:
-        return "judge_timeout" if isinstance(question, Repeats) else opinion(question)
+        return reason if isinstance(question, Repeats) else opinion(question)
 
     card, _ = await run(judge=judge)
-    assert {name for name, value in card.scores.items() if value is not None} == {"cited"}
-    assert "2 statements" in card.evidence[-1].what
-    assert card.evidence[-1].reason == "judge_timeout"
-
-    def truncated(question: Question[Any]) -> Any:
-        return "answer_truncated" if isinstance(question, Repeats) else opinion(question)
-
-    card, _ = await run(judge=truncated)
-    near(card, pairs=4, c_acc=1 / 4)
+    near(card, pairs=None, c_acc=0, c_acc_strict=None, supported=0, judged=1, unscored=None)
+    assert card.bounds["c_acc"] == Bounds(0, 1 / 2, 2, 4)
+    assert card.bounds["pairs"] == Bounds(2, 4, 2, 4)
+    first = card.evidence[0]
+    assert (first.what, first.reason) == ("2 statements, repeats included", reason)
 
 
-async def test_failed_extraction_unscores_all_or_gives_the_minimum() -> None:
-    card, _ = await run(judge=lambda _: "judge_unavailable", extraction="judge")
-    assert set(card.scores.values()) == {None}
-    card, _ = await run(judge=lambda _: "context_overflow", extraction="judge")
-    assert (card.status, card.reason, set(card.scores.values())) == ("scored", "context_overflow", {0.0})
+@pytest.mark.parametrize("reason", ["judge_unavailable", "context_overflow"])
+async def test_failed_extraction_unscores_all(reason: str) -> None:
+    card, _ = await run(judge=lambda _: reason, extraction="judge")
+    assert (card.status, card.reason, set(card.scores.values())) == ("unscored", reason, {None})
+    assert card.bounds["c_acc"] == Bounds(0, 1, 0, 1)
 
 
 async def test_judge_extracts_by_source_number_and_cannot_invent_one() -> None:
@@ -410,7 +461,7 @@ async def test_short_page_is_shown_whole_where_it_fits() -> None:
 async def test_window_too_small_for_any_part_is_an_overflow() -> None:
     card, tools = await run(judge=windowed(1_000), pages={**PAGES, A: page(A, SENTENCE * 1_000)})
     assert (card.evidence[0].outcome, card.evidence[0].reason) == (
-        "unreachable (1500 of 37000 characters shown)",
+        "(1500 of 37000 characters shown)",
         "context_overflow",
     )
     sizes = [len(question.context["page"]) for question in tools.questions if isinstance(question, Backed)]

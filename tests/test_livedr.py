@@ -22,7 +22,7 @@ from adjudge.scoring.answers.sameness import SameAs, Sameness, same_text
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
-from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 from adjudge.scoring.livedrbench.cipher import CanaryError, decrypt, encrypt
 from adjudge.scoring.livedrbench.claims import MAX_CLAIMS
 from adjudge.scoring.livedrbench.graded_slots import FieldGrades, GradeFields, Rules
@@ -325,14 +325,13 @@ def test_invalid_json_from_the_judge_is_a_judge_failure() -> None:
     assert card.reasons["f1"] == "judge_unparseable"
 
 
-def test_unreadable_report_scores_zero_with_a_reason() -> None:
+def test_unreadable_report_is_unscored() -> None:
     card, _ = score(case_of("entities", [["Ann"]], text="Ann " * 1000), lambda question: "context_overflow")
-    assert all(card.scores[name] == 0 for name in ALL)
-    assert card.reason == "context_overflow"
-    assert card.status == "scored"
+    assert all(card.scores[name] is None for name in ALL)
+    assert card.bounds["f1"] == Bounds(0, 1, 0, 1)
 
 
-@pytest.mark.parametrize("reason", ["context_overflow", "answer_truncated"])
+@pytest.mark.parametrize("reason", ["context_overflow", "answer_truncated", "judge_timeout"])
 @pytest.mark.parametrize(
     ("category", "truth", "answer"),
     [
@@ -342,13 +341,13 @@ def test_unreadable_report_scores_zero_with_a_reason() -> None:
         ("scifacts-geo", [[{"paper_title": ["p"]}]], [[{"paper_title": "alpha" * 1000}]]),
     ],
 )
-def test_unmatchable_answer_scores_zero_with_a_reason(
+def test_unanswered_comparison_leaves_bounds(
     category: str, truth: object, answer: object, reason: str
 ) -> None:
     card, tools = score(case_of(category, truth, answer), lambda question: reason)
     assert len(tools.questions) == 1
-    assert all(card.scores[name] == 0 for name in ALL)
-    assert (card.status, card.reason) == ("scored", reason)
+    assert {(card.scores[name], card.reasons[name]) for name in ALL} == {(None, reason)}
+    assert {card.bounds[name] for name in ALL} == {Bounds(0, 1, 0, 1)}
 
 
 @pytest.mark.parametrize(

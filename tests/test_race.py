@@ -281,19 +281,32 @@ async def test_valid_reply_is_read_whole_fenced_or_embedded() -> None:
         near(card, overall=0.75)
 
 
-@pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow"])
-async def test_failure_by_the_report_gives_the_minimum(reason: str) -> None:
-    for protocol in (Race(), Race(variant="pointwise"), Race(variant="vanilla"), Race(cleaning="judge")):
-        card, _ = await run(protocol, judge=lambda _: reason)
-        assert card.status == "scored"
-        assert card.reason == reason
-        assert set(card.scores.values()) == {0.0}
+@pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow", "judge_timeout"])
+@pytest.mark.parametrize(
+    "protocol", [Race(), Race(variant="pointwise"), Race(variant="vanilla"), Race(cleaning="judge")]
+)
+async def test_question_without_an_answer_is_never_a_score(protocol: Race, reason: str) -> None:
+    card, _ = await run(protocol, judge=lambda _: reason)
+    assert (card.status, card.reason) == ("unscored", reason)
+    assert set(card.scores.values()) == {None}
+    assert {(bounds.low, bounds.high, bounds.answered) for bounds in card.bounds.values()} <= {
+        (0, 1, 0),
+        (0, 10, 0),
+    }
 
 
-async def test_failure_by_the_report_appears_in_the_evidence() -> None:
+async def test_cut_off_marks_appear_in_the_evidence() -> None:
     card, _ = await run(Race(), judge=lambda _: "answer_truncated")
     assert {line.reason for line in card.evidence} == {"answer_truncated"}
-    assert len(card.evidence) == sum(map(len, CRITERIA.values()))
+    criteria = sum(map(len, CRITERIA.values()))
+    assert len(card.evidence) == card.bounds["overall"].parts == criteria
+
+
+async def test_reference_that_overflows_unscores_every_report() -> None:
+    """The window holds the report, but not the report beside the reference."""
+    for text in ("Short report, nothing more.", "Long report. " * 400):
+        card, _ = await run(Race(), case(text=text), judge=lambda _: "context_overflow")
+        assert (card.scores["overall"], card.reason) == (None, "context_overflow")
 
 
 @pytest.mark.parametrize("target_first", [True, False])

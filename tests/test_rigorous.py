@@ -305,32 +305,28 @@ class TestMissing:
         assert CAUSES[reason] == "infrastructure"
         assert card.scores["quality"] == 1
 
-    async def test_keyword_failure_by_the_report_counts_against_it(self):
-        card = await score_case(Rigorous(), case(), DirectTools(judge(keywords="answer_truncated")))
-        assert card.status == "scored"
-        assert card.scores["fdk_drift"] == 1
-        assert card.scores["fak_drift"] == pytest.approx(1 - (1 / 5) / 2)
-        assert card.reason == "answer_truncated"
-
     async def test_integrated_score_has_bounds(self):
-        protocol = Rigorous(min_answered=0.9)
+        protocol = Rigorous(min_answered=0.5)
         tools = DirectTools(judge(Does="judge_timeout"))
         card = await score_case(protocol, case(), tools)
         assert card.scores["integrated"] is None
-        assert card.scores["drift.partial_low"] == card.scores["drift"]
         focus = (1 - card.scores["drift"]) * card.scores["boost"] * 100
-        assert card.scores["integrated.partial_low"] == pytest.approx((0.5 * 2 / 4 + 0.5) * focus)
-        assert card.scores["integrated.partial_high"] == pytest.approx(focus)
-        assert card.scores["qsr.partial"] is None  # one of two answers is fewer than 0.9 of them
+        bounds = card.bounds["integrated"]
+        assert (bounds.low, bounds.high) == (
+            pytest.approx((0.5 * 2 / 4 + 0.5) * focus),
+            pytest.approx(focus),
+        )
+        assert bounds.parts - bounds.answered == 1
+        assert (card.scores["qsr"], card.bounds["qsr"].answered) == (None, 1)
         assert set(card.scores) == {metric.name for metric in protocol.metrics}
 
-    async def test_drift_bounds_are_ordered(self):
-        card = await score_case(
-            Rigorous(min_answered=0.2), case(), DirectTools(judge(keywords="judge_timeout"))
-        )
+    @pytest.mark.parametrize("reason", ["judge_timeout", "answer_truncated", "context_overflow"])
+    async def test_drift_bounds_are_ordered(self, reason):
+        card = await score_case(Rigorous(), case(), DirectTools(judge(keywords=reason)))
         low, high = (0.7 * (1 - 1 / 2) + 0.3 / 5), (0.7 * (1 - 0.2 / 2) + 0.3)
-        assert card.scores["drift.partial_low"] == pytest.approx(low)
-        assert card.scores["drift.partial_high"] == pytest.approx(high)
+        assert (card.scores["drift"], card.reasons["drift"]) == (None, reason)
+        assert card.bounds["drift"].low == pytest.approx(low)
+        assert card.bounds["drift"].high == pytest.approx(high)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.by_expectation import expected
 from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols
 
@@ -99,13 +100,18 @@ class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder."""
+    """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder.
+
+    `min_answered` is the share of its parts that a metric of our own needs to have a value; a protocol's entry may have
+    another.
+    """
 
     tasks: str
     reports: list[str] = []
     format: str = "adjudge"
     protocols: list[str | dict[str, Any]] = msgspec.field(default_factory=lambda: ["race", "fact"])
     judge: JudgeConfig | str = "lexical"
+    min_answered: MinAnswered = 0.8
     fetch: FetchConfig = FetchConfig()
     store: str = ".adjudge/store"
     out: str = "runs/first"
@@ -195,7 +201,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ConfigError(f"protocols: {error.filename}: cannot be read: {error.strerror}") from error
 
     def _chosen(self, entries: list[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
-        chosen = _chosen(entries)
+        shared = {"min_answered": self.min_answered, "pages": self.fetch.mode != "off"}
+        chosen = _chosen(entries, shared)
         return tuple(map(expected, chosen)) if self.judge_config().expects else chosen
 
     def audit_judge(self) -> JudgeConfig:
@@ -218,8 +225,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             self.audit_judge()
 
 
-def _chosen(entries: Sequence[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
-    chosen = [_protocol(entry) for entry in entries]
+def _chosen(
+    entries: Sequence[str | dict[str, Any]], shared: Mapping[str, object]
+) -> tuple[ScoringProtocol, ...]:
+    chosen = [_protocol(entry, shared) for entry in entries]
     names = [protocol.name for protocol in chosen]
     if not names:
         raise ConfigError("protocols: name at least one")
@@ -228,14 +237,19 @@ def _chosen(entries: Sequence[str | dict[str, Any]]) -> tuple[ScoringProtocol, .
     return tuple(chosen)
 
 
-def _protocol(entry: str | dict[str, Any]) -> ScoringProtocol:
+def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> ScoringProtocol:
+    """The protocol of an entry, with those of the options `shared` by all that it has, unless its entry says other."""
     options = {"name": entry} if isinstance(entry, str) else dict(entry)
     name = options.pop("name", None)
     loaders = _loaders()
     if not isinstance(name, str) or name not in loaders:
         raise ConfigError(f"protocols: unknown protocol {name!r}; use one of {', '.join(sorted(loaders))}")
+    kind = loaders[name]()
+    own = options.keys() - shared.keys()
+    known = getattr(kind, "__struct_fields__", ())
+    options = {key: value for key, value in {**shared, **options}.items() if key in own or key in known}
     try:
-        protocol: ScoringProtocol = msgspec.convert(options, type=loaders[name]())
+        protocol: ScoringProtocol = msgspec.convert(options, type=kind)
     except msgspec.ValidationError as error:
         raise ConfigError(f"protocols: {name}: {_key_named(str(error))}") from error
     return protocol

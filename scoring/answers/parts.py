@@ -2,8 +2,9 @@
 
 A part without an answer is missing by itself; the others stand. How many of them a metric needs is `least`, the share
 of its parts: our own metrics need the run's `min_answered`, a published one what its paper or code says (`EVERY` where
-they say nothing of missing parts), and a strict form `EVERY` one. The bounds have every missing part at its worst and
-at its best; a value over fewer parts never leaves them.
+they say nothing of missing parts), and a strict form `EVERY` one. Whatever was known without asking makes no value
+alone: what is a failure of ours must not leave it as the score. The bounds have every missing part at its worst and at
+its best; a value over fewer parts never leaves them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +29,7 @@ Measure = Callable[[Sequence[tuple[T, float]]], float | None]
 
 
 def measured(answers: Sequence[Answered[T]], measure: Measure[T], least: float) -> float | Partial:
-    """The metric over `answers`; without a value if fewer than the share `least` of them, or none, have one.
+    """The metric over `answers`; without a value if fewer than the share `least` of them, or none asked, have one.
 
     `measure` must be defined over all of the answers, and rise or fall with every one of them.
     """
@@ -39,14 +40,10 @@ def measured(answers: Sequence[Answered[T]], measure: Measure[T], least: float) 
     )
     if missing is None:
         return bounded(_defined(measure(present)), (low, high), len(answers), len(answers))
-    value = measure(present) if enough(len(present), len(answers), least) else None
+    asked = any(answer.judgment for answer in answers if not isinstance(answer.value, Missing))
+    value = measure(present) if asked and len(present) >= least * len(answers) - 1e-9 else None
     known = missing if value is None else min(max(value, low), high)
     return bounded(known, (low, high), len(present), len(answers))
-
-
-def enough(answered: int, parts: int, least: float) -> bool:
-    """Whether `answered` of `parts` are the share `least`, and more than none."""
-    return 0 < answered >= least * parts - 1e-9
 
 
 def bounded(value: float | Missing, ends: Iterable[float], answered: int, parts: int) -> float | Partial:

@@ -260,7 +260,7 @@ def _counted(
         if pair.reason is not None:
             known = pair.unreachable and pair.reason not in missing
             value = unreachable if known else Missing(pair.reason)
-        found.append(Answered(pair, value, 0.0, 1.0))
+        found.append(Answered(pair, value, 0.0, 1.0, pair.judgment))
     return found
 
 

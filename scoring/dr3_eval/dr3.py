@@ -3,8 +3,9 @@
 Gold: `user_files` and `corpus` (`sandbox.Source`s; the format reader loads them), `insights` of each and a
 `checklist` (found by the judge where gold has none), and the `corpus_size` that results are also given by.
 
-A pair without an answer (a cited picture that no judge looks at) is missing by itself: `fa` and `fa_claims` are over
-the others. Recall, `if` and `dq` need all their answers, and an average needs a value of each of its parts.
+A pair without an answer (a cited picture that no judge looks at) is missing by itself; neither paper nor code says what
+becomes of it, so `fa` and `fa_claims` are over the others where these are the share `min_answered`. Recall, `if` and
+`dq` need all their answers, and an average needs a value of each of its parts.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Question
 from adjudge.scoring.answers.answered import Answered
-from adjudge.scoring.answers.parts import ANY, EVERY, combined, measured
+from adjudge.scoring.answers.parts import EVERY, MinAnswered, combined, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Partial, Scorecard, Value
@@ -159,6 +160,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     name: ClassVar[str] = "dr3"
 
     long_source: Annotated[int, msgspec.Meta(ge=2500)] = 20_000
+    min_answered: MinAnswered = 0.8
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -186,7 +188,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             self._depth(case, tools),
         )
         answers = Answers(files, pages, pairs, uncited, met, depth)
-        scores = answers.scores(sandbox, cited, gold)
+        scores = answers.scores(sandbox, cited, gold, self.min_answered)
         scores |= role_counts(pairs, sandbox, cited)
         evidence = [
             *(answer.evidence(f"insight: {answer.item}", "{:g}".format) for answer in [*files, *pages]),
@@ -240,18 +242,18 @@ class Answers(msgspec.Struct, frozen=True):
     met: list[Answered[str]]
     depth: Answered[str]
 
-    def scores(self, sandbox: Sandbox, cited: Cited, gold: Gold) -> dict[str, Value]:
+    def scores(self, sandbox: Sandbox, cited: Cited, gold: Gold, min_answered: float) -> dict[str, Value]:
         """The metrics that this task has. The averages are over the parts that it has."""
         sides = {"ir_uf": self.files, "ir_sc": self.pages}
         recalls = {name: measured(sides[name], _recall, EVERY) for name in gold.recalls}
         scores: dict[str, float | Partial] = {
             **recalls,
-            "fa": measured(self.pairs, _pairs, ANY),
+            "fa": measured(self.pairs, _pairs, min_answered),
             "if": measured(self.met, _following, EVERY),
             "dq": measured([self.depth], _depth, EVERY),
         }
         code: dict[str, float | Partial] = {
-            "fa_claims": measured(self._claims(len(cited.claims)), _claims, ANY),
+            "fa_claims": measured(self._claims(len(cited.claims)), _claims, min_answered),
             "if": scores["if"],
             "dq": scores["dq"],
         }

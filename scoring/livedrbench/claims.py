@@ -19,7 +19,16 @@ from adjudge.scoring.contract.scorecard import Evidence, Missing
 from adjudge.scoring.kernels.matching import nested_claims as kernel
 from adjudge.scoring.livedrbench.prediction import Rows, fields, rows, shown
 
-__all__ = ["Claim", "Comparison", "Forest", "Matching", "SameClaim", "match_in_order", "match_nested"]
+__all__ = [
+    "Claim",
+    "Comparison",
+    "Forest",
+    "Matching",
+    "Nested",
+    "SameClaim",
+    "match_in_order",
+    "match_nested",
+]
 
 MAX_CLAIMS = 200
 """How many predicted claims of one list are put before the judge; those beyond count as wrong."""
@@ -37,31 +46,45 @@ class Forest(msgspec.Struct, frozen=True):
     """Predicted claims of one question, parents before children, as matched against `gold` main claims.
 
     For each claim: the index of its parent (-1 at the root), its weight, its score (0 where it matches nothing),
-    and how many subclaims its gold claim has. Flat, so that any depth works.
+    the `best` score it may have (another one where a judgment is missing), and how many subclaims its gold claim has.
+    Flat, so that any depth works.
     """
 
     gold: int
     parents: list[int] = []
     weights: list[float] = []
     scores: list[float] = []
+    best: list[float] = []
     subclaims: list[int] = []
 
-    def add(self, parent: int, score: float, weight: float = 1.0, subclaims: int = 0) -> int:
-        """Adds a claim below `parent`; its index."""
+    def add(
+        self,
+        parent: int,
+        score: float,
+        weight: float = 1.0,
+        subclaims: int = 0,
+        best: float | None = None,
+    ) -> int:
+        """Adds a claim below `parent`; its index. `best` is `score` if not given."""
         self.parents.append(parent)
         self.weights.append(weight)
         self.scores.append(score)
+        self.best.append(score if best is None else best)
         self.subclaims.append(subclaims)
         return len(self.parents) - 1
 
-    def overlaps(self) -> tuple[Overlap, Overlap]:
-        """LiveDRBench's Eq. 1, standard and strict. Weights above 1 can lift it above 1, as denominators are counts."""
+    def overlaps(self, best: bool = False) -> tuple[Overlap, Overlap]:
+        """LiveDRBench's Eq. 1, standard and strict, over the scores or the best ones.
+
+        Weights above 1 can lift it above 1, as denominators are counts.
+        """
+        scores = self.best if best else self.scores
         below: list[list[kernel.Claim]] = [[] for _ in self.parents]
         roots: list[kernel.Claim] = []
         for index in reversed(range(len(self.parents))):
             parent = self.parents[index]
             claim = kernel.Claim(
-                score=self.scores[index],
+                score=scores[index],
                 weight=self.weights[index],
                 subclaims=tuple(reversed(below[index])),
                 gold_subclaims=self.subclaims[index],
@@ -77,10 +100,23 @@ class Forest(msgspec.Struct, frozen=True):
 
 
 class Matching(msgspec.Struct, frozen=True):
-    """For each predicted item the gold item it was matched to, or None; each gold item at most once."""
+    """For each predicted item the gold item it was matched to, or None; each gold item at most once.
+
+    With `missing` a judgment was: items from the place `known` on, and the gold items `left`, are unmatched so far.
+    """
 
     gold: list[int | None]
     evidence: list[Evidence]
+    known: int
+    missing: Missing | None = None
+    left: tuple[int, ...] = ()
+
+    def best(self, place: int) -> int | None:
+        """The gold item of an item: one that is left for each that is not known, as long as there are any."""
+        if place < self.known:
+            return self.gold[place]
+        spare = place - self.known
+        return self.left[spare] if spare < len(self.left) else None
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -126,22 +162,20 @@ class Comparison(msgspec.Struct, frozen=True):
         return await same_as(self.tools, ask, references)
 
 
-async def match_in_order(
-    comparison: Comparison, predicted: Sequence[str], gold: Sequence[str]
-) -> Matching | Missing:
+async def match_in_order(comparison: Comparison, predicted: Sequence[str], gold: Sequence[str]) -> Matching:
     """One-to-one: each of `predicted` in order takes the first of the remaining `gold` that is the same.
 
-    `Missing` at the first judgment that is: what comes after depends on it.
+    It ends at the first judgment that is missing: what comes after depends on it.
     """
     remaining = list(range(len(gold)))
-    matching = Matching([None] * len(predicted), [])
+    matching = Matching([None] * len(predicted), [], len(predicted))
     for place, candidate in enumerate(predicted[:MAX_CLAIMS]):
         if not remaining:
             break
         references = [gold[index] for index in remaining]
         verdicts = await comparison.which(candidate, references)
         if isinstance(verdicts, Missing):
-            return verdicts
+            return msgspec.structs.replace(matching, known=place, missing=verdicts, left=tuple(remaining))
         if verdicts.first is not None:
             matching.gold[place] = remaining.pop(verdicts.first)
         matching.evidence.append(verdicts.evidence(candidate, references))
@@ -156,15 +190,20 @@ class _Siblings(NamedTuple):
     gold: Sequence[Claim]
 
 
-async def match_nested(
-    comparison: Comparison, predicted: Rows, gold: Sequence[Claim]
-) -> tuple[Forest, list[Evidence]] | Missing:
+class Nested(msgspec.Struct, frozen=True):
+    """Nested claims as matched: all lists of siblings that were compared."""
+
+    forest: Forest
+    matchings: list[Matching]
+
+
+async def match_nested(comparison: Comparison, predicted: Rows, gold: Sequence[Claim]) -> Nested:
     """Matches nested claims level by level: the subclaims of a match against the subclaims of its gold claim.
 
     A predicted claim is a string or an object with `claim` and, if it has subclaims, `claims`. The subclaims of a
     claim that matches nothing are ignored: it counts nothing whatever they say.
     """
-    forest, evidence = Forest(len(gold)), list[Evidence]()
+    nested = Nested(Forest(len(gold)), [])
     level = [_Siblings(-1, predicted, gold)]
     while level:
         texts = [[_claim(raw) for raw in siblings.predicted] for siblings in level]
@@ -172,21 +211,19 @@ async def match_nested(
         matchings = await asyncio.gather(
             *(match_in_order(comparison, *lists) for lists in zip(texts, gold_texts, strict=True))
         )
+        nested.matchings.extend(matchings)
         below: list[_Siblings] = []
         for siblings, matching in zip(level, matchings, strict=True):
-            if isinstance(matching, Missing):
-                return matching
-            evidence.extend(matching.evidence)
-            below.extend(_placed(forest, siblings, matching))
+            below.extend(_placed(nested.forest, siblings, matching))
         level = below
-    return forest, evidence
+    return nested
 
 
 def _placed(forest: Forest, siblings: _Siblings, matching: Matching) -> Iterator[_Siblings]:
     """Puts the siblings into the forest; what is to be matched below them."""
-    for raw, place in zip(siblings.predicted, matching.gold, strict=True):
+    for at, (raw, place) in enumerate(zip(siblings.predicted, matching.gold, strict=True)):
         if place is None:
-            forest.add(siblings.parent, 0.0)
+            forest.add(siblings.parent, 0.0, best=float(matching.best(at) is not None))
             continue
         claim = siblings.gold[place]
         index = forest.add(siblings.parent, 1.0, claim.weight, len(claim.claims))

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from adjudge.judges import Answer, Judgment, Question, numbered
+from adjudge.judges import Answer, Question, numbered
 from adjudge.judges.lexical import coverage, figures, terms
 from adjudge.scoring.answers.overlap import Overlap
 from adjudge.scoring.answers.sameness import batches, clipped, same_text
@@ -24,6 +24,7 @@ __all__ = [
     "FieldGrades",
     "GradeFields",
     "Graded",
+    "Grading",
     "Rules",
     "Slot",
     "grade_slots",
@@ -33,6 +34,9 @@ __all__ = [
 
 RIGHT = 2
 """The lowest grade at which a field is right."""
+
+BEST = 3
+"""The highest grade."""
 
 Slot = Fields | list[Fields]
 
@@ -159,80 +163,94 @@ def _weight(keys: Sequence[str], rules: Rules) -> float:
     return weight
 
 
+class Grading(msgspec.Struct, frozen=True):
+    """What was graded; `worst` and `best` differ where judgments are missing: those of `missing` out of `parts` rows.
+
+    A row whose match is missing is no gold row's at worst, and wholly right at best.
+    """
+
+    worst: list[Graded]
+    best: list[Graded]
+    parts: int
+    missing: list[Missing]
+    evidence: list[Evidence]
+
+    @classmethod
+    def joined(cls, every: Sequence["Grading"]) -> "Grading":
+        """All of `every` as one."""
+        return cls(
+            [item for one in every for item in one.worst],
+            [item for one in every for item in one.best],
+            sum(one.parts for one in every),
+            [missing for one in every for missing in one.missing],
+            [line for one in every for line in one.evidence],
+        )
+
+
 async def grade_slots(
     comparison: Comparison, predicted: Sequence[msgspec.Raw], gold: Sequence[Slot], rules: Rules
-) -> tuple[list[Graded], list[Evidence]] | Missing:
+) -> Grading:
     """Matches and grades every gold slot's prediction; one that is not there or of another shape is not predicted."""
     given = [*predicted, *[NULL] * (len(gold) - len(predicted))]
-    graded = await asyncio.gather(
-        *(_slot(comparison, raw, slot, rules) for raw, slot in zip(given, gold, strict=False))
+    return Grading.joined(
+        await asyncio.gather(
+            *(_slot(comparison, raw, slot, rules) for raw, slot in zip(given, gold, strict=False))
+        )
     )
-    items: list[Graded] = []
-    evidence: list[Evidence] = []
-    for found in graded:
-        if isinstance(found, Missing):
-            return found
-        items.extend(found[0])
-        evidence.extend(found[1])
-    return items, evidence
 
 
-async def _slot(
-    comparison: Comparison, raw: msgspec.Raw, gold: Slot, rules: Rules
-) -> tuple[list[Graded], list[Evidence]] | Missing:
+async def _slot(comparison: Comparison, raw: msgspec.Raw, gold: Slot, rules: Rules) -> Grading:
     if isinstance(gold, list):
         return await _rows(comparison, [fields(row) or {} for row in rows(raw) or []], gold, rules)
     found = fields(raw)
     if found is None and gold.keys().isdisjoint(rules.main_claims):
-        return [], []
-    found = found or {}  # without its main claims, it closes their gate
-    grades = await _grades(comparison, found, gold, rules)
-    if isinstance(grades, Missing):
-        return grades
-    return [Graded(tuple(found), grades[0], tuple(gold), whole=True)], grades[1]
+        return Grading.joined([])
+    return await _graded(
+        comparison, found or {}, gold, rules, whole=True
+    )  # without main claims, their gate closes
 
 
-async def _rows(
-    comparison: Comparison, predicted: list[Fields], gold: list[Fields], rules: Rules
-) -> tuple[list[Graded], list[Evidence]] | Missing:
+async def _rows(comparison: Comparison, predicted: list[Fields], gold: list[Fields], rules: Rules) -> Grading:
     keys = rules.primary_keys or rules.main_claims
     matching = await match_in_order(
         comparison, [_identity(row, keys) for row in predicted], [_identity(row, keys) for row in gold]
     )
-    if isinstance(matching, Missing):
-        return matching
     grades = await asyncio.gather(
-        *(_grades(comparison, predicted[place], gold[index], rules) for place, index in matching.pairs)
+        *(_graded(comparison, predicted[place], gold[index], rules) for place, index in matching.pairs)
     )
-    items = [Graded(tuple(row) or ("",), None) for row in predicted]
-    evidence = list(matching.evidence)
-    for (place, index), found in zip(matching.pairs, grades, strict=True):
-        if isinstance(found, Missing):
-            return found
-        items[place] = Graded(tuple(predicted[place]), found[0], tuple(gold[index]))
-        evidence.extend(found[1])
-    return items, evidence
+    by_place = {place: one for (place, _), one in zip(matching.pairs, grades, strict=True)}
+    found = [Grading([], [], 0, [], matching.evidence)]
+    for place, row in enumerate(predicted):
+        keys, known = tuple(row) or ("",), place < matching.known
+        best = None if matching.best(place) is None else dict.fromkeys(keys, BEST)
+        wrong, right = Graded(keys, None), Graded(keys, best, keys)
+        missing = [] if known or matching.missing is None else [matching.missing]
+        found.append(by_place.get(place) or Grading([wrong], [wrong if known else right], 1, missing, []))
+    return Grading.joined(found)
 
 
-async def _grades(
-    comparison: Comparison, predicted: Fields, gold: Fields, rules: Rules
-) -> tuple[dict[str, int], list[Evidence]] | Missing:
-    """Grades of gold's fields that count or gate; those not predicted are 0 without asking."""
+async def _graded(
+    comparison: Comparison, predicted: Fields, gold: Fields, rules: Rules, whole: bool = False
+) -> Grading:
+    """An object or row beside its gold: the fields that count or gate; those not predicted are 0 without asking."""
     wanted = [key for key in gold if key not in rules.ignore_keys or key in rules.main_claims]
-    asked = [key for key in wanted if key in predicted]
-    questions = [_question(comparison, batch, predicted, gold) for batch in batches(asked)]
-    judgments = await comparison.tools.ask_all(questions)
+    asked = batches([key for key in wanted if key in predicted])
+    judgments = await comparison.tools.ask_all(
+        _question(comparison, batch, predicted, gold) for batch in asked
+    )
     missing = first_missing(judgments)
-    if missing is not None:
-        return missing
-    grades = dict.fromkeys(wanted, 0)
+    worst, best = dict.fromkeys(wanted, 0), dict.fromkeys(wanted, 0)
     evidence = []
-    for batch, judgment in zip(batches(asked), judgments, strict=True):
+    for batch, judgment in zip(asked, judgments, strict=True):
+        if judgment.answer is None:
+            best |= dict.fromkeys(batch, BEST)
+            continue
         for key, number in zip(batch, numbered(len(batch)), strict=True):
-            grades[key] = _item(judgment, number)
+            worst[key] = best[key] = judgment.answer.items[number]
             what = f"{clipped(key)}: {clipped(shown(predicted[key]))}"
-            evidence.append(Evidence(what=what, outcome=str(grades[key]), judgment=judgment.key.hex()))
-    return grades, evidence
+            evidence.append(Evidence(what=what, outcome=str(worst[key]), judgment=judgment.key.hex()))
+    ends = [Graded(tuple(predicted), grades, tuple(gold), whole) for grades in (worst, best)]
+    return Grading(ends[:1], ends[1:], 1, [missing] if missing else [], evidence)
 
 
 def _question(comparison: Comparison, keys: Sequence[str], predicted: Fields, gold: Fields) -> GradeFields:
@@ -243,11 +261,6 @@ def _question(comparison: Comparison, keys: Sequence[str], predicted: Fields, go
         predicted=tuple(clipped(f"{key}: {shown(predicted[key])}") for key in keys),
         notes=comparison.notes,
     )
-
-
-def _item(judgment: Judgment[FieldGrades], number: str) -> int:
-    assert judgment.answer is not None
-    return judgment.answer.items[number]
 
 
 def _identity(row: Fields, keys: Sequence[str]) -> str:

@@ -4,9 +4,12 @@ A system's answer is structured: slots of objects, rows or names, by the questio
 own rule for precision, recall and F1 (`precision`, `recall`, `f1`: what the published tables hold). Beside it stands
 the paper's general measure over nested claims, Eq. 1, as a mean (`_eq1`) and with the minimum instead (`_strict`).
 For a question of plain nested claims (category `claims`, ours) Eq. 1 is the rule.
+
+The paper judges every row: where a row's or slot's comparison is missing, a question has no value, and bounds with what
+is missing wrong or right.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -14,9 +17,8 @@ import msgspec
 from adjudge.scoring.answers.overlap import Overlap
 from adjudge.scoring.contract.case import NULL, Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.reasons import CAUSES, Reason
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
-from adjudge.scoring.livedrbench.claims import Claim, Comparison, Forest, match_in_order, match_nested
+from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing, Partial, Scorecard, Value
+from adjudge.scoring.livedrbench.claims import Claim, Comparison, Forest, Nested, match_in_order, match_nested
 from adjudge.scoring.livedrbench.graded_slots import (
     Rules,
     Slot,
@@ -25,11 +27,12 @@ from adjudge.scoring.livedrbench.graded_slots import (
     slot_claims,
     slot_points,
 )
-from adjudge.scoring.livedrbench.prediction import NOTHING, fields, rows, shown, slots, structured_answer
+from adjudge.scoring.livedrbench.prediction import fields, rows, shown, slots, structured_answer
 from adjudge.scoring.livedrbench.scifacts import (
     Row,
     compare_rows,
     field_overlap,
+    filled,
     material_overlap,
     row_claims,
 )
@@ -107,15 +110,44 @@ _LAYOUTS: dict[Category, Any] = {
 """How a category's ground truth is laid out; those not named here hold `_SLOTS`."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """A question's result: by its category's rule, by Eq. 1, and by Eq. 1 strict."""
+Overlaps = tuple[Overlap, Overlap, Overlap]
+"""By the category's rule, by Eq. 1, and by Eq. 1 strict."""
 
-    category: Overlap
-    mean: Overlap
-    strict: Overlap
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A question's result with what is missing wrong (`worst`) or right (`best`), equal if nothing is.
+
+    Of `parts` predicted rows and objects, `missing` are. With weights, Eq. 1 has no best.
+    """
+
+    worst: Overlaps
+    best: Overlaps
+    parts: int
+    missing: Sequence[Missing]
     evidence: list[Evidence]
-    blame: Reason | None = None
-    """why there is no answer, where that is the report's own doing"""
+    weighted: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        overlaps: Callable[[bool], Overlaps],
+        parts: int,
+        missing: Sequence[Missing],
+        evidence: list[Evidence],
+        weighted: bool = False,
+    ) -> "Outcome":
+        """From what `overlaps` gives at worst (False) and at best (True)."""
+        return cls(overlaps(False), overlaps(True), parts, missing, evidence, weighted)
+
+    def figures(self) -> Iterator[Value]:
+        """F1, precision and recall of each of the three: no value where a part is missing, as the paper has all."""
+        answered = self.parts - len(self.missing)
+        for form, ends in enumerate(zip(self.worst, self.best, strict=True)):
+            for name in _NAMES:
+                low, high = (getattr(end, name) for end in ends)
+                top = min(high, 1.0) if form == 0 else None if self.weighted else high
+                bounds = Bounds(low, top, answered, self.parts)
+                yield Partial(self.missing[0], bounds) if self.missing else low
 
 
 class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -142,22 +174,14 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             counts = await count_trace(case, case.report.trace, tools)
             values.update(zip(_COUNTS.values(), counts.values, strict=True), **{TRACED: values["f1"]})
             evidence = [*evidence, *counts.evidence]
-        card = Scorecard.of(self.name, case, values, evidence)
-        own_doing = None if isinstance(outcome, Missing) or card.reason is not None else outcome.blame
-        return msgspec.structs.replace(card, reason=own_doing) if own_doing else card
+        return Scorecard.of(self.name, case, values, evidence)
 
 
 async def evaluate(case: Case, gold: Gold, tools: Tools) -> Outcome | Missing:
-    """A report's answer against gold, by its category's rule; none scores 0, and so does one too long for the judge."""
+    """A report's answer against gold, by its category's rule; none scores 0."""
     answer = await structured_answer(case, tools)
-    found = answer if isinstance(answer, Missing) else await _matched(case, gold, answer, tools)
-    if not isinstance(found, Missing) or CAUSES[found.reason] != "report":
-        return found
-    nothing = await _matched(case, gold, NOTHING, tools)
-    return nothing if isinstance(nothing, Missing) else msgspec.structs.replace(nothing, blame=found.reason)
-
-
-async def _matched(case: Case, gold: Gold, answer: msgspec.Raw, tools: Tools) -> Outcome | Missing:
+    if isinstance(answer, Missing):
+        return answer
     truth, rules = gold.truth(), gold.eval_info or Rules()
     comparison = Comparison.of(case, tools, shown(rules.evaluation_note) or "-")
     match gold.category:
@@ -175,52 +199,73 @@ async def _matched(case: Case, gold: Gold, answer: msgspec.Raw, tools: Tools) ->
 
 async def _scifacts(
     comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Row], rules: Rules
-) -> Outcome | Missing:
+) -> Outcome:
     predicted = slots(answer, [list])
     found = await compare_rows(comparison, rows(predicted[0]) or [] if predicted else [], gold)
-    if isinstance(found, Missing):
-        return found
-    if found.material is None:
-        overlap = field_overlap(found.title, len(gold))
-    else:
-        overlap = material_overlap(found.material, found.title, len(gold))
-    claims = row_claims(found.title, found.material, len(gold), rules)
-    return Outcome(overlap, *claims.overlaps(), found.evidence)
+
+    def overlaps(best: bool) -> Overlaps:
+        title = filled(found.title, len(gold), best)
+        material = None if found.material is None else filled(found.material, len(gold), best)
+        mean, strict = row_claims(title, material, len(gold), rules).overlaps()
+        if material is None:
+            return field_overlap(title, len(gold)), mean, strict
+        return material_overlap(material, title, len(gold)), mean, strict
+
+    return Outcome.of(overlaps, len(found.title), found.missing, found.evidence)
 
 
-async def _slots(
-    comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Slot], rules: Rules
-) -> Outcome | Missing:
-    graded = await grade_slots(comparison, slots(answer, [type(slot) for slot in gold]), gold, rules)
-    if isinstance(graded, Missing):
-        return graded
-    items, evidence = graded
-    overlap = slot_points(items, count_fields(gold, rules), rules).overlap
-    return Outcome(overlap, *slot_claims(items, gold, rules).overlaps(), evidence)
+async def _slots(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Slot], rules: Rules) -> Outcome:
+    found = await grade_slots(comparison, slots(answer, [type(slot) for slot in gold]), gold, rules)
+
+    def overlaps(best: bool) -> Overlaps:
+        items = found.best if best else found.worst
+        category = slot_points(items, count_fields(gold, rules), rules).overlap
+        mean, strict = slot_claims(items, gold, rules).overlaps()
+        return category, mean, strict
+
+    return Outcome.of(overlaps, found.parts, found.missing, found.evidence, bool(rules.weights))
 
 
-async def _named(
-    comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Sequence[str]]
-) -> Outcome | Missing:
+async def _named(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Sequence[str]]) -> Outcome:
     """PriorArt and Entities: lists of titles or names; a row is its title."""
-    forest, evidence = Forest(sum(map(len, gold))), list[Evidence]()
+    nested = Nested(Forest(sum(map(len, gold))), [])
     for raw, slot in zip(slots(answer, [list] * len(gold)), gold, strict=False):
         matching = await match_in_order(comparison, [_name(row) for row in rows(raw) or []], slot)
-        if isinstance(matching, Missing):
-            return matching
-        evidence.extend(matching.evidence)
-        for place in matching.gold:
-            forest.add(-1, 0.0 if place is None else 1.0)
-    mean, strict = forest.overlaps()
-    return Outcome(mean, mean, strict, evidence)
+        nested.matchings.append(matching)
+        for at, place in enumerate(matching.gold):
+            nested.forest.add(-1, float(place is not None), best=float(matching.best(at) is not None))
+    return _claimed(nested)
 
 
-async def _nested(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Claim]) -> Outcome | Missing:
-    matched = await match_nested(comparison, rows(answer) or [], gold)
-    if isinstance(matched, Missing):
-        return matched
-    mean, strict = matched[0].overlaps()
-    return Outcome(mean, mean, strict, matched[1])
+async def _nested(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Claim]) -> Outcome:
+    return _claimed(await match_nested(comparison, rows(answer) or [], gold), _weighted(gold))
+
+
+def _claimed(nested: Nested, weighted: bool = False) -> Outcome:
+    """Matched claims whose category's rule is Eq. 1."""
+
+    def overlaps(best: bool) -> Overlaps:
+        mean, strict = nested.forest.overlaps(best)
+        return mean, mean, strict
+
+    missing = [
+        matching.missing
+        for matching in nested.matchings
+        if matching.missing is not None
+        for _ in matching.gold[matching.known :]
+    ]
+    evidence = [line for matching in nested.matchings for line in matching.evidence]
+    return Outcome.of(overlaps, len(nested.forest.parents), missing, evidence, weighted)
+
+
+def _weighted(gold: Sequence[Claim]) -> bool:
+    """Whether a claim of any depth weighs more than 1."""
+    level = list(gold)
+    while level:
+        if any(claim.weight > 1 for claim in level):
+            return True
+        level = [below for claim in level for below in claim.claims]
+    return False
 
 
 def _name(row: msgspec.Raw) -> str:
@@ -232,9 +277,7 @@ def _values(outcome: Outcome | Missing) -> tuple[dict[str, Value], list[Evidence
     names = [name + form for form in _FORMS for name in _NAMES]
     if isinstance(outcome, Missing):
         return dict.fromkeys(names, outcome), []
-    found = (outcome.category, outcome.mean, outcome.strict)
-    figures = [figure for overlap in found for figure in (overlap.f1, overlap.precision, overlap.recall)]
-    return dict(zip(names, figures, strict=True)), outcome.evidence
+    return dict(zip(names, outcome.figures(), strict=True)), outcome.evidence
 
 
 class Averages(msgspec.Struct, frozen=True):

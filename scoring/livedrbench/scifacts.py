@@ -18,7 +18,7 @@ from adjudge.scoring.livedrbench.claims import MAX_CLAIMS, Comparison, Forest
 from adjudge.scoring.livedrbench.graded_slots import Rules
 from adjudge.scoring.livedrbench.prediction import Fields, fields, shown
 
-__all__ = ["Row", "Same", "compare_rows", "field_overlap", "material_overlap", "row_claims"]
+__all__ = ["Row", "Same", "compare_rows", "field_overlap", "filled", "material_overlap", "row_claims"]
 
 Same = list[list[bool]]
 """[predicted][gold]: whether they are the same."""
@@ -34,11 +34,25 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """What was found the same, by title and by material (None in SciFacts Geo)."""
+    """What was found the same, by title and by material (None in SciFacts Geo), for each predicted row."""
 
-    title: Same
-    material: Same | None
+    title: list[list[bool] | Missing]
+    material: list[list[bool] | Missing] | None
     evidence: list[Evidence]
+
+    @property
+    def missing(self) -> list[Missing]:
+        """One for each row of which a comparison is missing."""
+        other = self.material if self.material is not None else self.title
+        rows = zip(self.title, other, strict=True)
+        return [
+            next(one for one in row if isinstance(one, Missing)) for row in rows if Missing in map(type, row)
+        ]
+
+
+def filled(same: list[list[bool] | Missing], gold: int, best: bool) -> Same:
+    """`same` with the rows that are missing equal to every gold entry, or to none."""
+    return [[best] * gold if isinstance(row, Missing) else row for row in same]
 
 
 def field_overlap(same: Same, gold: int) -> Overlap:
@@ -80,37 +94,31 @@ def row_claims(title: Same, material: Same | None, gold: int, rules: Rules) -> F
 
 async def compare_rows(
     comparison: Comparison, predicted: Sequence[msgspec.Raw], gold: Sequence[Row]
-) -> Compared | Missing:
+) -> Compared:
     """Compares every predicted row's title, and material where gold has materials, with every gold row's."""
     rows = [fields(raw) or {} for raw in predicted]
-    materials = any(row.material for row in gold)
-    title, material = await asyncio.gather(
-        _same(comparison, [_value(row, TITLE) for row in rows], [row.paper_title for row in gold]),
-        _same(
-            comparison,
-            [_value(row, MATERIAL) for row in rows] if materials else [],
-            [row.material for row in gold],
-        ),
-    )
-    if isinstance(title, Missing):
-        return title
-    if isinstance(material, Missing):
-        return material
-    return Compared(title[0], material[0] if materials else None, title[1] + material[1])
+    titles = _same(comparison, [_value(row, TITLE) for row in rows], [row.paper_title for row in gold])
+    if not any(row.material for row in gold):
+        title, evidence = await titles
+        return Compared(title, None, evidence)
+    materials = _same(comparison, [_value(row, MATERIAL) for row in rows], [row.material for row in gold])
+    (title, evidence), (material, more) = await asyncio.gather(titles, materials)
+    return Compared(title, material, evidence + more)
 
 
 async def _same(
     comparison: Comparison, predicted: Sequence[str], gold: Sequence[Sequence[str]]
-) -> tuple[Same, list[Evidence]] | Missing:
+) -> tuple[list[list[bool] | Missing], list[Evidence]]:
     distinct = list(dict.fromkeys(predicted[:MAX_CLAIMS]))
     answers = await asyncio.gather(*(_matches(comparison, value, gold) for value in distinct))
-    found: dict[str, list[bool]] = {}
+    found: dict[str, list[bool] | Missing] = {}
     evidence = []
     for value, answer in zip(distinct, answers, strict=True):
         if isinstance(answer, Missing):
-            return answer
-        found[value] = answer[0]
-        evidence.append(answer[1])
+            found[value] = answer
+        else:
+            found[value] = answer[0]
+            evidence.append(answer[1])
     nothing = [False] * len(gold)
     known = len(predicted[:MAX_CLAIMS])
     return [found[value] if place < known else nothing for place, value in enumerate(predicted)], evidence

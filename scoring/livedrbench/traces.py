@@ -11,10 +11,12 @@ import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, normalise_url
 from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.parts import EVERY, measured
 from adjudge.scoring.answers.sameness import batches
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Value, first_missing
+from adjudge.scoring.contract.scorecard import Evidence, Missing, Value
 from adjudge.scoring.livedrbench.prediction import rows, shown
 
 __all__ = ["LabelSteps", "StepLabels", "TraceCounts", "count_trace", "sources", "steps"]
@@ -80,18 +82,24 @@ async def count_trace(case: Case, trace: msgspec.Raw, tools: Tools) -> TraceCoun
         for start, batch in zip(starts, batches([step[:_SHOWN] for step in found]), strict=True)
     ]
     judgments = await tools.ask_all(questions)
-    missing = first_missing(judgments)
-    if missing is not None:
-        return TraceCounts((named, missing, missing), [])
-    labels: list[StepLabel] = []
+    labels: list[Answered[StepLabel | None]] = []
     evidence = []
     for question, judgment in zip(questions, judgments, strict=True):
         items = judgment.answer.items if judgment.answer is not None else {}
+        missing = Missing(judgment.reason or "judge_unparseable")
         for step, key in zip(question.steps, numbered(question.count), strict=True):
-            labels.append(items[key])
-            if items[key] != "continue":
-                evidence.append(Evidence(what=step[:200], outcome=items[key], judgment=judgment.key.hex()))
-    return TraceCounts((named, float(labels.count("branch")), float(labels.count("backtrack"))), evidence)
+            label = items.get(key)
+            labels.append(Answered(label, missing if label is None else 1.0, 0.0, 1.0))
+            if label in ("branch", "backtrack"):
+                evidence.append(Evidence(what=step[:200], outcome=label, judgment=judgment.key.hex()))
+    return TraceCounts((named, _count(labels, "branch"), _count(labels, "backtrack")), evidence)
+
+
+def _count(labels: list[Answered[StepLabel | None]], wanted: StepLabel) -> Value:
+    """The steps with the label `wanted`, each of those without any being one of them or none."""
+    return measured(
+        labels, lambda known: sum(value for label, value in known if label in (wanted, None)), EVERY
+    )
 
 
 def _normal(url: str) -> list[str]:
