@@ -30,6 +30,7 @@ from adjudge.engine.store import StoreError
 from adjudge.fetchers.process import PoolError
 from adjudge.judges import Reply, ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Missing, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.rubrics.rubrics import PointsGiven, Rubrics
@@ -118,23 +119,36 @@ class TestFormula:
         config = RewardConfig(metric="c_acc")
         assert value(config, {"c_acc_strict": Missing("judge_timeout")}) == (None, "judge_timeout")
         assert value(config, {"c_acc_strict": Missing("gold_missing")}) == (None, "gold_missing")
+        assert value(config, {"c_acc_strict": Missing("task_unknown")}) == (None, "task_unknown")
         assert value(config, {"c_acc_strict": 0.5, "e_cit": Missing("judge_timeout")})[0] == 0.5
 
-    def test_failure_by_the_report_gives_the_worst_value(self):
-        assert value(RewardConfig(metric="c_acc"), {"c_acc_strict": Missing("page_gone")}) == (
-            0.0,
-            "page_gone",
-        )
+    def test_failure_by_report_or_source_gives_the_worst_value(self):
+        for reason in ("citation_malformed", "page_gone", "page_barred", "page_timeout"):
+            missing = {"c_acc_strict": Missing(reason)}
+            assert value(RewardConfig(metric="c_acc"), missing) == (0.0, reason)
+        published = RewardConfig(metric="c_acc", strict=False)
+        assert value(published, {"c_acc": Missing("page_timeout")}) == (None, "page_timeout")
 
-    def test_empty_report_gets_every_penalty(self):
+    @pytest.mark.parametrize(
+        "reason", [reason for reason, cause in CAUSES.items() if cause not in ("report", "source")]
+    )
+    def test_failure_of_ours_never_gives_a_reward(self, reason):
+        missing = {"c_acc_strict": Missing(reason), "e_cit": 3.0}
+        config = msgspec.convert({"weights": {"e_cit": 1, "c_acc": 0.01}}, RewardConfig)
+        assert value(config, missing, {"injection": 1.0}) == (None, reason)
+
+    def test_reason_of_another_metric_is_not_named(self):
+        scores = {"c_acc_strict": 0.5, "e_cit": Missing("judge_timeout")}
+        assert value(RewardConfig(metric="c_acc"), scores) == (0.5, None)
+
+    @pytest.mark.parametrize("reason", ["report_empty", "report_too_large", "truncated"])
+    def test_report_that_cannot_be_judged_gets_every_penalty(self, reason):
         config = msgspec.convert(
             {"metric": "c_acc", "penalties": {"length": 0.5, "injection": 1}}, RewardConfig
         )
-        card = msgspec.structs.replace(
-            Scorecard.of("fact", CASE, {"c_acc_strict": 0.0}), reason="report_empty"
-        )
+        card = msgspec.structs.replace(Scorecard.of("fact", CASE, {"c_acc_strict": 0.0}), reason=reason)
         found = Formula(config, [Fact()]).value({"fact": card}, {})
-        assert (found.value, found.reason) == (-1.5, "report_empty")
+        assert (found.value, found.reason) == (-1.5, reason)
 
     @pytest.mark.parametrize(
         ("reward", "named"),

@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from typing import get_args
 
 import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import Bounds, RewardConfig, Term
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
-from adjudge.scoring.contract.reasons import CAUSES, Reason
+from adjudge.scoring.contract.reasons import CAUSES, Reason, ReportReason
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 
 __all__ = ["Formula", "FormulaError", "Part", "Value"]
 
-LEAST: frozenset[str] = frozenset({"report_empty", "report_too_large"})
+LEAST: frozenset[str] = frozenset(get_args(ReportReason))
+"""What gives a rollout the lowest reward of all: it has no report that could be judged."""
 
 
 class FormulaError(ConfigError):
@@ -53,6 +55,7 @@ class Formula:
         self.parts = [_part(*weighted, config.strict, protocols) for weighted in _weights(config, protocols)]
         self._penalties: dict[str, float] = msgspec.structs.asdict(config.penalties)
         self._clip = config.clip
+        self._blamed = ("report", "source") if config.strict else ("report",)
         names = [metric.name for protocol in protocols for metric in protocol.metrics]
         self._shared = {name for name in names if names.count(name) > 1}
         _check_bounds("clip", config.clip)
@@ -73,18 +76,21 @@ class Formula:
     def value(self, cards: Mapping[str, Scorecard], flags: Mapping[str, float]) -> Value:
         """The reward for `cards` by protocol and `flags` from 0 to 1.
 
-        It is None if any metric is missing for a cause other than the report itself. An empty or oversized report gets
+        It is None if any metric is missing for another reason than the report's own doing or, unless published forms
+        are wanted, its sources': those take the metric's worst. A report that is empty, oversized or without an end gets
         the lowest reward that the formula can give: all metrics at their worst, and all penalties in full.
         """
         total, reason = 0.0, None
         for part in self.parts:
             card = cards[part.protocol]
             value = card.scores.get(part.metric)
-            why = card.reason if value is not None else card.reasons.get(part.metric, "gold_missing")
-            if value is None and why is not None and CAUSES[why] == "report":
+            if value is not None:
+                why = card.reason if card.status == "scored" else None
+            else:
+                why = card.reasons.get(part.metric, "gold_missing")
+                if CAUSES[why] not in self._blamed or part.worst is None:
+                    return Value(None, why)
                 value = part.worst
-            if value is None:
-                return Value(None, why or "gold_missing")
             total += part.of(value)
             reason = reason or why
         least = any(card.reason in LEAST for card in cards.values())

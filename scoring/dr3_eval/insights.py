@@ -81,7 +81,10 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
 
 
 async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> list[str | Missing]:
-    """The insights of `sources`, requested one by one; equal for every system. `Missing` where there is no answer."""
+    """The insights of `sources`, requested one by one; equal for every system.
+
+    `Missing` stands for each insight that a source without an answer may have.
+    """
     questions = (
         InsightsOf(
             context=source.context(MAX_SOURCE_CHARS), language=case.task.language, task=case.task.prompt
@@ -89,13 +92,14 @@ async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> 
         for source in sources
     )
     judgments = await tools.ask_all(questions)
-    found: dict[str | Missing, None] = {}
+    found: dict[str, None] = {}
+    missing: list[Missing] = []
     for judgment in judgments:
         if judgment.answer is None:
-            found[Missing(judgment.reason or "judge_unparseable")] = None
+            missing += [Missing(judgment.reason or "judge_unparseable")] * _MOST
         else:
             found |= dict.fromkeys(judgment.answer.insights)
-    return list(found)
+    return [*found, *missing]
 
 
 async def recall_insights(insights: Sequence[str | Missing], case: Case, tools: Tools) -> list[Answered[str]]:
@@ -108,7 +112,7 @@ async def recall_insights(insights: Sequence[str | Missing], case: Case, tools: 
     known = [insight for insight in insights if isinstance(insight, str)]
     unknown = [insight for insight in insights if isinstance(insight, Missing)]
     answers = await ask_numbered(known, tools, question, _recalled, 0.0, 1.0, BATCH)
-    return answers + [Answered("insights of a source", missing, 0.0, 1.0) for missing in unknown]
+    return answers + [Answered("an insight of a source", missing, 0.0, 1.0) for missing in unknown]
 
 
 def _recalled(answer: Recalled, key: str) -> float:

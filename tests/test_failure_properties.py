@@ -1,0 +1,251 @@
+"""What holds of every protocol whatever fails: nothing is gained by failing, and bounds hold what full answers give."""
+
+import asyncio
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.engine.config.formula import Formula
+from adjudge.engine.config.reward import RewardConfig
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.formats import load_dataset
+from adjudge.fetchers.page import Page, PageReason
+from adjudge.fetchers.urls import NormalURL
+from adjudge.scoring.contract.case import Case, GoldError, Report, Task
+from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol, score_case
+from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.contract.scorecard import Metric, Scorecard
+from adjudge.scoring.deepresearch_bench.fact import Fact
+from adjudge.scoring.livedrbench.livedr import LiveDR
+from tests.random_judge import random_judge
+from tests.tools import DirectTools, page
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SOURCE = [reason for reason in get_args(PageReason) if CAUSES[reason] == "source"]
+OURS = [reason for reason in get_args(PageReason) if CAUSES[reason] == "infrastructure"]
+JUDGE = [
+    "judge_timeout",
+    "judge_unavailable",
+    "judge_unparseable",
+    "judge_refused",
+    "answer_truncated",
+    "deadline",
+]
+
+Cases = list[tuple[ScoringProtocol, Case]]
+
+
+class Web(DirectTools):
+    """Every page can be read, but for those that fail."""
+
+    def __init__(self, judge: object, failing: dict[str, str]) -> None:
+        super().__init__(judge)  # type: ignore[arg-type]
+        self.failing = failing
+
+    async def page(self, address: NormalURL) -> Page:
+        self.urls.append(address)
+        reason = self.failing.get(address)
+        return page(address, f"Everything about {address} stands here. " * 20, reason=reason)
+
+
+@cache
+def example_cases(name: str) -> Cases:
+    config = RunConfig.load(EXAMPLES / name / "adjudge.yaml")
+    dataset = load_dataset(config.format, config.tasks, config.reports)
+    return [
+        (protocol, case)
+        for case in dataset.cases()
+        for protocol in config.scoring_protocols()
+        if case.report.text
+    ]
+
+
+def scored(protocol: ScoringProtocol, case: Case, judge: object, failing: dict[str, str]) -> Scorecard:
+    return asyncio.run(score_case(protocol, case, Web(judge, failing)))
+
+
+def cited_urls(protocol: ScoringProtocol, case: Case, judge: object) -> list[str]:
+    web = Web(judge, {})
+    asyncio.run(score_case(protocol, case, web))
+    return list(dict.fromkeys(web.urls))
+
+
+def metrics_of(protocol: ScoringProtocol, case: Case) -> list[Metric]:
+    every = protocol.metrics
+    if isinstance(protocol, CaseMetrics):
+        with suppress(GoldError):
+            every = protocol.metrics_of(case)
+    return [metric for metric in every if metric.ratio is None]
+
+
+def check_bounds(protocol: ScoringProtocol, case: Case, full: Scorecard, card: Scorecard) -> None:
+    """The bounds of `card` hold the values of `full`, and its own; nothing that lacks a part claims to be whole."""
+    for metric in metrics_of(protocol, case):
+        if (protocol.name, metric.name) == ("fact", "unscored"):
+            continue  # it counts the failures
+        bounds, value = card.bounds_of(metric), full.scores[metric.name]
+        for known in (value, card.scores[metric.name]):
+            if known is not None:
+                assert bounds.low is None or bounds.low <= known + 1e-9, (metric.name, bounds, known)
+                assert bounds.high is None or known <= bounds.high + 1e-9, (metric.name, bounds, known)
+        assert 0 <= bounds.answered <= bounds.parts
+        if bounds.answered == bounds.parts and card.scores[metric.name] is not None:
+            assert card.scores[metric.name] == pytest.approx(value), metric.name
+
+
+@pytest.mark.parametrize("example", ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"])
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_bounds_hold_what_full_answers_give(example: str, data: st.DataObject) -> None:
+    protocol, case = data.draw(st.sampled_from(example_cases(example)))
+    seed = data.draw(st.integers(0, 1_000))
+    share = data.draw(st.sampled_from([0.0, 0.05, 0.3, 0.7, 1.0]))
+    whole = random_judge(seed)
+    urls = cited_urls(protocol, case, whole)
+    lost = data.draw(st.dictionaries(st.sampled_from(urls), st.sampled_from(OURS))) if urls else {}
+    full = scored(protocol, case, whole, {})
+    sick = random_judge(seed, share, data.draw(st.sampled_from(JUDGE)))
+    check_bounds(protocol, case, full, scored(protocol, case, sick, lost))
+
+
+names = st.sampled_from(["Ann", "Bob", "Cem", "Dia", "Eve"])
+claims = st.recursive(
+    names,
+    lambda below: st.fixed_dictionaries({"claim": names, "claims": st.lists(below, max_size=3)}),
+    max_leaves=8,
+)
+gold_claims = st.recursive(
+    st.fixed_dictionaries({"claim": names, "weight": st.sampled_from([0.5, 1.0, 2.0])}),
+    lambda below: st.fixed_dictionaries({"claim": names, "claims": st.lists(below, max_size=3)}),
+    max_leaves=8,
+)
+rows = st.dictionaries(st.sampled_from(["id", "name", "fare"]), names, max_size=3)
+full_rows = st.fixed_dictionaries({"id": names, "name": names}, optional={"fare": names})
+papers = st.lists(st.fixed_dictionaries({"paper_title": names, "material": names}), max_size=4)
+gold_papers = st.fixed_dictionaries({"paper_title": st.tuples(names), "material": st.tuples(names)})
+questions = st.one_of(
+    st.tuples(
+        st.just("entities"), st.lists(st.lists(names, min_size=1), min_size=1), st.lists(st.lists(names))
+    ),
+    st.tuples(st.just("claims"), st.lists(gold_claims, min_size=1, max_size=4), st.lists(claims, max_size=4)),
+    st.tuples(
+        st.just("flights"),
+        st.tuples(full_rows, st.lists(full_rows, min_size=1, max_size=4)),
+        st.tuples(rows, st.lists(rows, max_size=4)),
+    ),
+    st.tuples(
+        st.just("scifacts-materials"),
+        st.tuples(st.lists(gold_papers, min_size=1, max_size=4)),
+        st.tuples(papers),
+    ),
+)
+rules = st.fixed_dictionaries(
+    {},
+    optional={
+        "main_claims": st.just(["id"]),
+        "primary_keys": st.just(["name"]),
+        "ignore_keys": st.just(["fare"]),
+        "weights": st.dictionaries(st.sampled_from(["id", "fare"]), st.sampled_from([0.5, 2.0])),
+    },
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(questions, rules, st.integers(0, 1_000), st.sampled_from([0.1, 0.4, 0.8]))
+def test_bounds_hold_for_any_claims(
+    question: tuple[str, object, object], rules: object, seed: int, share: float
+) -> None:
+    category, truth, answer = question
+    gold = {"category": category, "ground_truths": truth, "eval_info": rules}
+    task = Task(id="1", prompt="Who was there?", gold={"livedr": msgspec.Raw(msgspec.json.encode(gold))})
+    report = Report(task_id="1", system="a", text="Text.", answer=msgspec.Raw(msgspec.json.encode(answer)))
+    protocol, case = LiveDR(), Case(task=task, report=report)
+    full = scored(protocol, case, random_judge(seed), {})
+    check_bounds(protocol, case, full, scored(protocol, case, random_judge(seed, share), {}))
+
+
+URLS = [f"https://{host}.example/" for host in "abcdef"]
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> Case:
+    """A report of cited sentences, some of them repeated."""
+    sentences = draw(
+        st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 5), max_size=3)), max_size=12)
+    )
+    text = "".join(
+        f"Tram line {number} is cheap to ride{''.join(f'[{url + 1}]' for url in sorted(urls))}. "
+        for number, urls in sentences
+    )
+    listed = "\n".join(f"[{number}] Page. {url}" for number, url in enumerate(URLS, 1))
+    task = Task(id="1", prompt="Trams?")
+    return Case(
+        task=task, report=Report(task_id="1", system="a", text=f"Trams.\n\n{text}\n\n## References\n{listed}")
+    )
+
+
+every_case = st.one_of(
+    st.sampled_from(["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"]).flatmap(
+        lambda name: st.sampled_from(example_cases(name))
+    ),
+    reports().map(lambda case: (Fact(extraction="markers"), case)),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(every_case, st.integers(0, 1_000), st.data())
+def test_failing_page_never_raises_a_strict_metric(
+    chosen: tuple[ScoringProtocol, Case], seed: int, data: st.DataObject
+) -> None:
+    protocol, case = chosen
+    judge = random_judge(seed)
+    urls = cited_urls(protocol, case, judge)
+    lost = data.draw(st.dictionaries(st.sampled_from(urls), st.sampled_from(SOURCE))) if urls else {}
+    before, after = (scored(protocol, case, judge, failing) for failing in ({}, lost))
+    check_bounds(protocol, case, after, after)
+    for name in before.scores:
+        if name.endswith("_strict") and not name.startswith("judged"):
+            assert after.scores[name] is not None and before.scores[name] is not None
+            assert after.scores[name] <= before.scores[name]
+    if protocol.name == "fact":
+        rates = [_pooled(card, "c_acc_code_strict") for card in (before, after)]
+        assert rates[1] <= rates[0]
+        assert _reward(after) <= _reward(before)
+
+
+@settings(deadline=None, max_examples=60)
+@given(reports(), st.integers(0, 1_000), st.data())
+def test_added_failing_citation_never_raises_a_strict_metric(
+    case: Case, seed: int, data: st.DataObject
+) -> None:
+    """Not only does a page that fails not help: nor does citing another one that fails."""
+    more = f"{case.report.text}\n[7] Gone. https://gone.example/\n".replace(
+        "Trams.\n", "Trams run often [7].\n", 1
+    )
+    reason = data.draw(st.sampled_from(SOURCE))
+    judge, protocol = random_judge(seed), Fact(extraction="markers")
+    longer = msgspec.structs.replace(case, report=msgspec.structs.replace(case.report, text=more))
+    before, after = (
+        scored(protocol, case, judge, {}),
+        scored(protocol, longer, judge, {"https://gone.example/": reason}),
+    )
+    assert after.scores["unreachable"] == 1
+    assert (after.scores["c_acc_strict"] or 0) <= (before.scores["c_acc_strict"] or 0)
+    assert _pooled(after, "c_acc_code_strict") <= _pooled(before, "c_acc_code_strict")
+
+
+def _pooled(card: Scorecard, name: str) -> float:
+    (above, below) = next(metric.ratio for metric in Fact().metrics if metric.name == name and metric.ratio)
+    return (card.scores[above] or 0.0) / (card.scores[below] or 1.0)
+
+
+def _reward(card: Scorecard) -> float:
+    found = Formula(RewardConfig(metric="c_acc"), [Fact()]).value({"fact": card}, {}).value
+    assert found is not None
+    return found
