@@ -1,7 +1,10 @@
 """FACT under a scripted judge: extraction both ways, repeats, verdicts, failures of pages and replies, both counts."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -52,6 +55,7 @@ Buses are loud on steep streets [3].
 [2] Second. {B}
 [3] Third. {C}
 """
+SOURCE = ["page_gone", "page_blocked", "page_barred", "page_timeout", "page_server_error"]
 PAGES = {url: page(url, "A page with words.") for url in (A, B, C)}
 
 
@@ -150,7 +154,7 @@ async def test_page_that_bars_everybody_stays_in_the_paper_count(reason: str) ->
 
 
 @pytest.mark.parametrize("reason", ["page_timeout", "page_server_error"])
-async def test_page_of_a_failing_host_is_missing_but_strictly_unsupported(reason: str) -> None:
+async def test_page_of_a_failing_host_is_strictly_unsupported(reason: str) -> None:
     card, _ = await run(pages={**PAGES, B: page(B, reason=reason)})
     near(card, pairs=4, supported=1, unsupported=1, unknown=1, unreachable=1, unscored=0)
     near(card, c_acc=1 / 3, c_acc_strict=1 / 4, e_cit=1, judged=2, judged_strict=3)
@@ -574,30 +578,73 @@ def _recorded_tasks() -> Sequence[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-async def test_real_verdicts_give_the_published_counts() -> None:
-    """Real triplets, repeats already dropped, and recorded verdicts, through the protocol itself."""
-    for task in _recorded_tasks():
-        recorded = {
-            (fact, url): verdict["result"]
-            for url, found in task["citations_deduped"].items()
-            for fact, verdict in zip(found["facts"], found["validate_res"], strict=True)
-        }
-        items = [(fact, url) for fact, url in recorded if url.startswith("http")]
-        text = "\n\n".join(
-            f"Sentence {place} cites something [{place}]." for place in range(1, len(items) + 1)
-        )
-        lists = "\n".join(f"[{place}] {url}" for place, (_, url) in enumerate(items, 1))
-        by_place = {f"Sentence {place} cites something.": item for place, item in enumerate(items, 1)}
+async def _recorded_card(task: dict[str, Any], lost: dict[str, str]) -> Scorecard:
+    """The card of real triplets, repeats already dropped, by recorded verdicts; `lost` URLs fail by a reason."""
+    recorded = {
+        (fact, url): verdict["result"]
+        for url, found in task["citations_deduped"].items()
+        for fact, verdict in zip(found["facts"], found["validate_res"], strict=True)
+    }
+    items = [(fact, url) for fact, url in recorded if url.startswith("http")]
+    text = "\n\n".join(f"Sentence {place} cites something [{place}]." for place in range(1, len(items) + 1))
+    lists = "\n".join(f"[{place}] {url}" for place, (_, url) in enumerate(items, 1))
+    by_place = {f"Sentence {place} cites something.": item for place, item in enumerate(items, 1)}
 
-        def judge(question: Question[Any], by_place: Any = by_place, recorded: Any = recorded) -> Any:
-            if isinstance(question, Backed):
-                return verdicts(*(recorded[by_place[statement]] for statement in question.statements))
-            return opinion(question)
+    def judge(question: Question[Any]) -> Any:
+        if isinstance(question, Backed):
+            return verdicts(*(recorded[by_place[statement]] for statement in question.statements))
+        return opinion(question)
 
-        pages = {url: page(url, "Words.") for _, url in items}
-        card, _ = await run(case(f"{text}\n\n## References\n{lists}" if items else "None."), judge, pages)
+    pages = {url: page(url, "Words.", reason=lost.get(url)) for _, url in items}
+    card, _ = await run(case(f"{text}\n\n## References\n{lists}" if items else "None."), judge, pages)
+    if not lost:
         for name in ("supported", "unsupported", "unknown"):
             assert card.scores[name] == sum(recorded[item] == name for item in items)
+    return card
+
+
+def _reference_figures(tasks: list[dict[str, Any]], folder: Path) -> dict[str, float]:
+    """What the reference `stat.py` says of `tasks`, run beside ours on a copy of their recorded file."""
+    script = shared("reference/deep_research_bench/utils/stat.py")
+    (folder / "stat.py").write_text(script.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "utils.py").write_text(
+        "import json\ndef load_jsonl(path):\n    return [json.loads(line) for line in open(path, encoding='utf-8')]\n",
+        encoding="utf-8",
+    )
+    (folder / "tqdm.py").write_text("def tqdm(rows):\n    return rows\n", encoding="utf-8")
+    (folder / "in.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks), encoding="utf-8")
+    command = [sys.executable, "stat.py", "--input_path", "in.jsonl", "--output_path", "out.txt"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    lines = (folder / "out.txt").read_text(encoding="utf-8").splitlines()
+    return {name: float(value) for name, _, value in (line.partition(": ") for line in lines)}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_recorded_data_without_some_pages_equals_stat_py(
+    tmp_path: Path, share: float, seed: int
+) -> None:
+    """The published names over recorded data: a URL whose page was not read is dropped, as the code drops it."""
+    random, tasks = Random(seed), _recorded_tasks()
+    cards = []
+    for task in tasks:
+        groups = task["citations_deduped"]
+        urls = [url for url in groups if url.startswith("http")]
+        lost = {url: random.choice(SOURCE) for url in urls if random.random() < share}
+        cards.append(await _recorded_card(task, lost))
+        for url in lost:
+            groups[url] |= {"validate_res": [], "validate_error": "no reference"}
+        task["citations_deduped"] = {url: groups[url] for url in urls}
+        task["citations"] = [one for one in task["citations"] if one["url"].startswith("http")]
+    reference = _reference_figures(tasks, tmp_path)
+    ratios = {metric.name: metric.ratio for metric in Fact().metrics if metric.ratio}
+
+    def pooled(name: str) -> float:
+        above, below = (sum(card.scores[part] or 0.0 for card in cards) for part in ratios[name] or ())
+        return above / below
+
+    assert pooled("c_acc_code") == pytest.approx(reference["valid_rate"], abs=1e-12)
+    assert pooled("e_cit_code") == pytest.approx(reference["total_valid_citations"], abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ class Formula:
         """The reward for `cards` by protocol and `flags` from 0 to 1.
 
         It is None if any metric is missing for another reason than the report's own doing or, unless published forms
-        are wanted, its sources': those take the metric's worst. A report that is empty, oversized or without an end gets
-        the lowest reward that the formula can give: all metrics at their worst, and all penalties in full.
+        are wanted, its sources': those take the metric's worst. A report that is empty, oversized or without an end
+        gets the lowest reward that the formula can give: all metrics at their worst, and all penalties in full.
         """
         total, reason = 0.0, None
         for part in self.parts:

@@ -166,7 +166,7 @@ def _weight(keys: Sequence[str], rules: Rules) -> float:
 class Grading(msgspec.Struct, frozen=True):
     """What was graded; `worst` and `best` differ where judgments are missing: those of `missing` out of `parts` rows.
 
-    A row whose match is missing is no gold row's at worst, and wholly right at best.
+    A row whose match is missing matches nothing at worst, and is wholly right at best.
     """
 
     worst: list[Graded]

@@ -117,7 +117,8 @@ Overlaps = tuple[Overlap, Overlap, Overlap]
 class Outcome(msgspec.Struct, frozen=True):
     """A question's result with what is missing wrong (`worst`) or right (`best`), equal if nothing is.
 
-    Of `parts` predicted rows and objects, `missing` are. With weights, Eq. 1 has no best.
+    Of `parts` predicted rows and objects, `missing` are. Of the three forms, only the first `bounded` have a best: with
+    weights, Eq. 1 has none.
     """
 
     worst: Overlaps
@@ -125,7 +126,7 @@ class Outcome(msgspec.Struct, frozen=True):
     parts: int
     missing: Sequence[Missing]
     evidence: list[Evidence]
-    weighted: bool = False
+    bounded: int = 3
 
     @classmethod
     def of(
@@ -134,10 +135,10 @@ class Outcome(msgspec.Struct, frozen=True):
         parts: int,
         missing: Sequence[Missing],
         evidence: list[Evidence],
-        weighted: bool = False,
+        bounded: int = 3,
     ) -> "Outcome":
         """From what `overlaps` gives at worst (False) and at best (True)."""
-        return cls(overlaps(False), overlaps(True), parts, missing, evidence, weighted)
+        return cls(overlaps(False), overlaps(True), parts, missing, evidence, bounded)
 
     def figures(self) -> Iterator[Value]:
         """F1, precision and recall of each of the three: no value where a part is missing, as the paper has all."""
@@ -145,8 +146,8 @@ class Outcome(msgspec.Struct, frozen=True):
         for form, ends in enumerate(zip(self.worst, self.best, strict=True)):
             for name in _NAMES:
                 low, high = (getattr(end, name) for end in ends)
-                top = min(high, 1.0) if form == 0 else None if self.weighted else high
-                bounds = Bounds(low, top, answered, self.parts)
+                best = (min(high, 1.0) if form == 0 else high) if form < self.bounded else None
+                bounds = Bounds(low, best, answered, self.parts)
                 yield Partial(self.missing[0], bounds) if self.missing else low
 
 
@@ -223,7 +224,7 @@ async def _slots(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Slo
         mean, strict = slot_claims(items, gold, rules).overlaps()
         return category, mean, strict
 
-    return Outcome.of(overlaps, found.parts, found.missing, found.evidence, bool(rules.weights))
+    return Outcome.of(overlaps, found.parts, found.missing, found.evidence, 1 if rules.weights else 3)
 
 
 async def _named(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Sequence[str]]) -> Outcome:
@@ -255,7 +256,7 @@ def _claimed(nested: Nested, weighted: bool = False) -> Outcome:
         for _ in matching.gold[matching.known :]
     ]
     evidence = [line for matching in nested.matchings for line in matching.evidence]
-    return Outcome.of(overlaps, len(nested.forest.parents), missing, evidence, weighted)
+    return Outcome.of(overlaps, len(nested.forest.parents), missing, evidence, 0 if weighted else 3)
 
 
 def _weighted(gold: Sequence[Claim]) -> bool:

@@ -112,7 +112,7 @@ async def _judged(case: Mapping[str, Any]) -> Mapping[str, float]:
     )
     tools = DirectTools(ScriptedJudge(opinion))
     outcome = await evaluate(Case(task=Task(id="1", prompt="-"), report=report), gold, tools)
-    return msgspec.structs.asdict(outcome.category)
+    return msgspec.structs.asdict(outcome.worst[0])
 
 
 CHECKS: dict[str, Checker] = {
