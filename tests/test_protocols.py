@@ -5,8 +5,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 
+from adjudge.engine import evaluate
+from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import load_dataset
 from adjudge.fetchers.page import Page
@@ -157,3 +160,29 @@ def test_text_that_fits_is_not_cut() -> None:
     assert cut("aaaaaaa\nbb", 10) == ["aaaaaaa\nbb"]
     assert "".join(cut("aaaaaaa\nbbb", 10)) == "aaaaaaa\nbbb"
     assert cut("aaaaaaa\nbbb", 10)[0] in ("aaaaaaa", "aaaaaaa\n")
+
+
+def test_min_answered_and_fetch_reach_the_protocols_that_have_them() -> None:
+    entries = ["rubrics", {"name": "dr3", "min_answered": 0.5}, {"name": "race", "min_answered": 0.5}, "fact"]
+    config = RunConfig.of({"tasks": "t", "protocols": entries, "min_answered": 0.9, "fetch": {"mode": "off"}})
+    rubrics, dr3, race, fact = config.scoring_protocols()
+    assert (rubrics.min_answered, dr3.min_answered, fact.pages) == (0.9, 0.5, False)
+    assert not hasattr(race, "min_answered")
+    (rubrics, fact) = RunConfig.of({"tasks": "t", "protocols": ["rubrics", "fact"]}).scoring_protocols()
+    assert (rubrics.min_answered, fact.pages) == (0.8, True)
+    for bad in (0, 1.1, "most"):
+        with pytest.raises(ConfigError, match="min_answered"):
+            RunConfig.of({"tasks": "t", "min_answered": bad})
+
+
+def test_run_without_pages_scores_no_citation_and_says_why(tmp_path: Path) -> None:
+    folders = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
+    config = RunConfig.load(EXAMPLES / "quickstart" / "adjudge.yaml", fetch={"mode": "off"}, **folders)
+    evaluate(config)
+    rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
+    accuracies = [row for row in rows if row["metric"] == "c_acc" and row["parts"] > 1]
+    assert accuracies
+    for row in accuracies:
+        assert (row["value"], row["low"], row["high"], row["answered"]) == (None, 0, 1, 0)
+        assert row["reason"] == "page_not_in_snapshot"
+    assert not any(row["value"] for row in rows if row["metric"] in ("c_acc", "c_acc_strict", "supported"))
