@@ -7,10 +7,19 @@ What a protocol of your own needs is here: `ScoringProtocol` says what it must h
 from adjudge.judges import Answer, Context, Judgment, Question
 from adjudge.scoring.contract.case import Case, Citation, GoldError, Report, ReportUsage, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol, Tools, score_case
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, first_missing
+from adjudge.scoring.contract.scorecard import (
+    Bounds,
+    Evidence,
+    Metric,
+    Missing,
+    Partial,
+    Scorecard,
+    first_missing,
+)
 
 __all__ = [
     "Answer",
+    "Bounds",
     "Case",
     "CaseMetrics",
     "Citation",
@@ -20,6 +29,7 @@ __all__ = [
     "Judgment",
     "Metric",
     "Missing",
+    "Partial",
     "Question",
     "Report",
     "ReportUsage",

@@ -126,7 +126,7 @@ async def test_paper_and_code_count_the_same_pairs_differently(extraction: str) 
     ratios = {metric.name: metric.ratio for metric in Fact().metrics if metric.ratio}
     assert ratios == {
         "c_acc_code": ("supported", "judged"),
-        "c_acc_code_strict": ("supported", "judged_strict"),
+        "c_acc_code_strict": ("supported_strict", "judged_strict"),
         "e_cit_code": ("supported", "cited"),
     }
 
@@ -201,7 +201,7 @@ async def test_malformed_url_is_not_read_and_blamed_on_the_report() -> None:
 async def test_page_missing_for_our_reasons_leaves_the_other_pairs(reason: str) -> None:
     card, _ = await run(pages={**PAGES, B: page(B, reason=reason)})
     near(card, pairs=4, unreachable=0, unscored=1, cited=1, c_acc=1 / 3, supported=1, judged=2)
-    near(card, c_acc_strict=None, e_cit=None, judged_strict=None, unsupported=None, unknown=None)
+    near(card, c_acc_strict=None, e_cit=None, judged_strict=None, supported_strict=None, unknown=None)
     assert card.bounds["c_acc_strict"] == card.bounds["c_acc"] == Bounds(1 / 4, 1 / 2, 3, 4)
     assert card.bounds["e_cit"] == Bounds(1, 2, 3, 4)
     assert set(card.reasons.values()) == {reason}

@@ -22,8 +22,12 @@ SHOWN_TIMES_100 = {
     "race": {"overall", "comprehensiveness", "insight", "instruction_following", "readability"}
 }
 TASKS = [json.loads(line) for line in (QUICKSTART.parent / "tasks.jsonl").read_text().splitlines()]
-# The metrics that are `supported` over another, both summed over tasks.
-RATIOS = {"c_acc_code": "judged", "c_acc_code_strict": "judged_strict", "e_cit_code": "cited"}
+# The metrics that are one metric over another, both summed over tasks.
+RATIOS = {
+    "c_acc_code": ("supported", "judged"),
+    "c_acc_code_strict": ("supported_strict", "judged_strict"),
+    "e_cit_code": ("supported", "cited"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +77,9 @@ def by_hand(metric: str, rows: list[Row]) -> float:
     if metric not in RATIOS:
         values = [value for (name, _), value in found.items() if name == metric]
         return sum(values) / len(values)
-    below = {task: value for (name, task), value in found.items() if name == RATIOS[metric]}
-    above = {task: value for (name, task), value in found.items() if name == "supported" and task in below}
+    over, under = RATIOS[metric]
+    below = {task: value for (name, task), value in found.items() if name == under}
+    above = {task: value for (name, task), value in found.items() if name == over and task in below}
     return sum(above.values()) / sum(below[task] for task in above)
 
 
@@ -123,7 +128,7 @@ def check_arithmetic(card: dict[str, Any], judgments: Mapping[str, Row]) -> None
     if card["protocol"] == "fact" and card["scores"]["supported"] is not None:
         outcomes = Counter(line["outcome"] for line in card["evidence"])
         assert outcomes["supported"] == card["scores"]["supported"]
-        assert outcomes["unsupported"] == card["scores"]["unsupported"]
+        assert card["scores"]["unsupported"] in (None, outcomes["unsupported"])
     if card["protocol"] == "race" and card["scores"]["overall"] is not None and card["evidence"]:
         task = next(row for row in TASKS if row["id"] == card["task_id"])["gold"]["race"]
         ours, theirs = (weighted(task, card["evidence"], side) for side in (0, 1))

@@ -202,10 +202,13 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 Metric(name=name, best=None, lower_is_better=True, shown=False)
                 for name in ("unsupported", "unknown", "unreachable", "unscored")
             ),
-            *(Metric(name=name, best=None, shown=False) for name in ("judged", "judged_strict")),
+            *(
+                Metric(name=name, best=None, shown=False)
+                for name in ("judged", "judged_strict", "supported_strict")
+            ),
             Metric(name="cited", shown=False),
             Metric(name="c_acc_code", scale=100, ratio=("supported", "judged")),
-            Metric(name="c_acc_code_strict", scale=100, ratio=("supported", "judged_strict")),
+            Metric(name="c_acc_code_strict", scale=100, ratio=("supported_strict", "judged_strict")),
             Metric(name="e_cit_code", best=None, ratio=("supported", "cited")),
         )
 
@@ -241,6 +244,7 @@ def _values(pairs: Sequence[_Pair], cited: bool) -> dict[str, Value]:
         "unreachable": _number(pairs, lambda pair: pair.unreachable),
         "unscored": _number(pairs, lambda pair: pair.reason is not None and not pair.unreachable),
         "judged": measured(_counted(dropped, judged), _sum, ANY),
+        "supported_strict": measured(_counted(pairs, supported), _sum, EVERY),
         "judged_strict": measured(_counted(pairs, judged, unreachable=1.0), _sum, EVERY),
         "cited": float(cited),
     }
