@@ -58,11 +58,10 @@ class Web(DirectTools):
 def example_cases(name: str) -> Cases:
     config = RunConfig.load(EXAMPLES / name / "adjudge.yaml")
     dataset = load_dataset(config.format, config.tasks, config.reports)
+    protocols = config.scoring_protocols()
+    judged = [Fact()] if any(protocol.name == "fact" for protocol in protocols) else []
     return [
-        (protocol, case)
-        for case in dataset.cases()
-        for protocol in config.scoring_protocols()
-        if case.report.text
+        (protocol, case) for case in dataset.cases() for protocol in (*protocols, *judged) if case.report.text
     ]
 
 

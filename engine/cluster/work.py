@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
 
 from adjudge.engine.cluster.messages import Delivery
 from adjudge.engine.cluster.shards import Shards
-from adjudge.scoring.contract.case import Case, GoldError
-from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
-from adjudge.scoring.contract.scorecard import Missing, Scorecard
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import ScoringProtocol, unscored
+from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["Work"]
 
@@ -40,7 +39,7 @@ class Work:
         """Return the cases of a dead `worker` to the pool; those that killed too many workers get scorecards here."""
         for case in self.shards.lose(worker):
             for protocol in self._protocols:
-                self._cards.put_nowait(_set_aside(protocol, case))
+                self._cards.put_nowait(unscored(protocol, case, "worker_died"))
 
     def end(self) -> None:
         """Let `next_card` return None after the cards already queued."""
@@ -49,13 +48,3 @@ class Work:
     async def next_card(self) -> Scorecard | None:
         """The next scorecard, or None at the end."""
         return await self._cards.get()
-
-
-def _set_aside(protocol: ScoringProtocol, case: Case) -> Scorecard:
-    """The scorecard of a case that killed a worker alone, twice."""
-    metrics = protocol.metrics
-    if isinstance(protocol, CaseMetrics):
-        with suppress(GoldError):
-            metrics = protocol.metrics_of(case)
-    values = {metric.name: Missing("worker_died") for metric in metrics if metric.ratio is None}
-    return Scorecard.of(protocol.name, case, values)

@@ -1,6 +1,7 @@
 """What a protocol is, what it may do, and how a case is put before it."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -10,7 +11,7 @@ from adjudge.fetchers.page import PageSource
 from adjudge.judges import Answer, Judgment, Question
 from adjudge.scoring.contract.case import Case, GoldError, Unread
 from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard
+from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing, Partial, Scorecard
 
 __all__ = [
     "MAX_REPORT_CHARS",
@@ -19,6 +20,7 @@ __all__ = [
     "Tools",
     "installed_protocols",
     "score_case",
+    "unscored",
 ]
 
 A = TypeVar("A", bound=Answer)
@@ -87,22 +89,36 @@ async def score_case(protocol: ScoringProtocol, case: Case, tools: Tools) -> Sco
             return minimum(protocol, case, own_doing)
         return _bounded(protocol, case, await protocol.score(case, tools))
     except (GoldError, Unread) as error:
-        values = {metric.name: Missing(error.reason) for metric in protocol.metrics if metric.ratio is None}
         what = "gold" if isinstance(error, GoldError) else "report"
         evidence = [Evidence(what=what, outcome=str(error), reason=error.reason)]
-        return _bounded(protocol, case, Scorecard.of(protocol.name, case, values, evidence))
+        return unscored(protocol, case, error.reason, evidence)
+
+
+def unscored(
+    protocol: ScoringProtocol, case: Case, reason: Reason, evidence: Iterable[Evidence] = ()
+) -> Scorecard:
+    """The scorecard without any value: every metric may be anything between its worst and best."""
+    values = {
+        metric.name: Partial(Missing(reason), Bounds.unknown(metric))
+        for metric in _metrics_of(protocol, case)
+    }
+    return Scorecard.of(protocol.name, case, values, evidence)
 
 
 def _bounded(protocol: ScoringProtocol, case: Case, card: Scorecard) -> Scorecard:
     """`card` with bounds for every metric without a value."""
-    try:
-        metrics = protocol.metrics_of(case) if isinstance(protocol, CaseMetrics) else protocol.metrics
-    except GoldError:
-        metrics = protocol.metrics
-    bounds = {
-        metric.name: card.bounds_of(metric) for metric in metrics if card.scores.get(metric.name, 0) is None
-    }
+    lacking = [metric for metric in _metrics_of(protocol, case) if card.scores.get(metric.name, 0) is None]
+    bounds = {metric.name: card.bounds_of(metric) for metric in lacking}
     return msgspec.structs.replace(card, bounds=card.bounds | bounds) if bounds else card
+
+
+def _metrics_of(protocol: ScoringProtocol, case: Case) -> list[Metric]:
+    """The metrics with a value for one report; those of every task where this one lacks gold."""
+    metrics = protocol.metrics
+    if isinstance(protocol, CaseMetrics):
+        with suppress(GoldError):
+            metrics = protocol.metrics_of(case)
+    return [metric for metric in metrics if metric.ratio is None]
 
 
 def minimum(protocol: ScoringProtocol, case: Case, reason: Reason) -> Scorecard:
