@@ -35,14 +35,15 @@ def measured(answers: Sequence[Answered[T]], measure: Measure[T], least: float) 
     """
     present = [(answer.item, answer.value) for answer in answers if not isinstance(answer.value, Missing)]
     missing = next((answer.value for answer in answers if isinstance(answer.value, Missing)), None)
+    if missing is None:
+        value = _defined(measure(present))
+        return bounded(value, (value, value), len(answers), len(answers))
     low, high = sorted(
         _defined(measure([_end(answer, best) for answer in answers])) for best in (False, True)
     )
-    if missing is None:
-        return bounded(_defined(measure(present)), (low, high), len(answers), len(answers))
     asked = any(answer.judgment for answer in answers if not isinstance(answer.value, Missing))
-    value = measure(present) if asked and len(present) >= least * len(answers) - 1e-9 else None
-    known = missing if value is None else min(max(value, low), high)
+    partial = measure(present) if asked and len(present) >= least * len(answers) - 1e-9 else None
+    known = missing if partial is None else min(max(partial, low), high)
     return bounded(known, (low, high), len(present), len(answers))
 
 

@@ -248,14 +248,19 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def _scorecard(self, case: Case, items: Sequence[_Item], measure: Yardstick) -> Scorecard:
         """The scorecard from the marks of all items; those that are missing leave bounds."""
         figures = self._figures([(item.marks.target, item.marks.reference) for item in items], items, measure)
-        low, high = (
-            self._figures(
-                [end if item.marks.reason else (item.marks.target, item.marks.reference) for item in items],
-                items,
-                measure,
+        low = high = figures
+        if any(item.marks.reason for item in items):
+            low, high = (
+                self._figures(
+                    [
+                        end if item.marks.reason else (item.marks.target, item.marks.reference)
+                        for item in items
+                    ],
+                    items,
+                    measure,
+                )
+                for end in ((0.0, MOST), (MOST, 0.0))
             )
-            for end in ((0.0, MOST), (MOST, 0.0))
-        )
         values: dict[str, Value] = {}
         for name, figure in figures.items():
             needed = [item.marks.reason for item in items if name in ("overall", "total", item.dimension)]

@@ -186,7 +186,8 @@ async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
         for subtask, verdict in zip(asked, verdicts, strict=True)
         if not isinstance(verdict, Missing)
     ]
-    ends = zip(figures(False), figures(True), strict=True)
+    worst = figures(False)
+    ends = zip(worst, figures(True) if missing else worst, strict=True)
     parts = len(asked)
     return Scored(
         [

@@ -138,7 +138,8 @@ class Outcome(msgspec.Struct, frozen=True):
         bounded: int = 3,
     ) -> "Outcome":
         """From what `overlaps` gives at worst (False) and at best (True)."""
-        return cls(overlaps(False), overlaps(True), parts, missing, evidence, bounded)
+        worst = overlaps(False)
+        return cls(worst, overlaps(True) if missing else worst, parts, missing, evidence, bounded)
 
     def figures(self) -> Iterator[Value]:
         """F1, precision and recall of each of the three: no value where a part is missing, as the paper has all."""
