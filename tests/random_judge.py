@@ -40,5 +40,7 @@ def _drawn(schema: Mapping[str, Any], random: Random) -> Any:
             step = schema.get("multipleOf", 1)
             steps = round((schema["maximum"] - schema["minimum"]) / step)
             return schema["minimum"] + step * random.randint(0, steps)
+        case _ if "pattern" in schema:
+            return str(random.randint(1, 3))  # the number of a source
         case _:
             return " ".join(random.choices(WORDS, k=5))[: schema.get("maxLength", 100)]
