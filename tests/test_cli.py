@@ -48,7 +48,8 @@ def test_second_run_is_answered_from_the_store(tmp_path, capsys):
     assert code == 0 and "0 asked, 200 from the store" in out
     scores = pq.read_table(tmp_path / "run" / "scores.parquet")
     assert scores.column_names == [
-        "protocol", "system", "task_id", "sample", "repeat", "metric", "value", "status", "reason",
+        "protocol", "system", "task_id", "sample", "repeat", "metric", "value", "low", "high", "answered", "parts",
+        "status", "reason",
     ]  # fmt: skip
     for name in ("run.json", "leaderboard.json", "leaderboard.csv", "leaderboard.html"):
         assert (tmp_path / "run" / name).stat().st_size > 100

@@ -162,7 +162,7 @@ def test_text_that_fits_is_not_cut() -> None:
     assert cut("aaaaaaa\nbbb", 10)[0] in ("aaaaaaa", "aaaaaaa\n")
 
 
-def test_min_answered_and_fetch_reach_the_protocols_that_have_them() -> None:
+def test_min_answered_and_fetch_off_reach_protocols() -> None:
     entries = ["rubrics", {"name": "dr3", "min_answered": 0.5}, {"name": "race", "min_answered": 0.5}, "fact"]
     config = RunConfig.of({"tasks": "t", "protocols": entries, "min_answered": 0.9, "fetch": {"mode": "off"}})
     rubrics, dr3, race, fact = config.scoring_protocols()
