@@ -4,7 +4,8 @@
         ConfigError         a configuration (`config/errors.py`)
             FormulaError    what a reward is computed from (`config/formula.py`)
         FormatError         files of tasks or reports (`formats/dataset.py`)
-    JudgeError              the judge cannot be used (`judges/errors.py`)
+    JudgeError              the judge cannot be used (`judges/errors.py`): exit code 1
+    LimitReached            a run has spent what it may spend: exit code 1
     StoreError              the store cannot be read or written (`store/place.py`): exit code 1
     PoolError               the processes that read pages cannot work (`fetchers/process.py`): exit code 1
     ClusterError            the cluster cannot run its workers: exit code 1
@@ -13,11 +14,15 @@
 One report's failure is never an exception: it is a row with a reason (`scoring/contract/reasons.py`).
 """
 
-__all__ = ["ClusterError", "UsageError"]
+__all__ = ["ClusterError", "LimitReached", "UsageError"]
 
 
 class UsageError(ValueError):
     """What the user gave cannot be used: the key or place, the problem, and what to do, in one line."""
+
+
+class LimitReached(RuntimeError):
+    """A run has asked or spent as much as its configuration allows: the key and the amount, in one line."""
 
 
 class ClusterError(RuntimeError):

@@ -53,6 +53,7 @@ class Call:
         self.model = request.model
         self.max_tokens = request.max_tokens
         self.hash = hashlib.blake2b(self.messages, digest_size=32).digest()
+        self.is_probe = b'"heron"' in self.schema or b"test of the connection" in self.messages
         self.before = seen[self.hash]
         seen[self.hash] += 1
 
@@ -129,8 +130,8 @@ class MockOpenAI:
     """The server. `latency` is in seconds; `together` holds every reply back until that many requests are open.
 
     `serves` is the one model that it lists, with `window`; without it there is no list, and any model is answered for.
-
-    A response from `fault` replaces the server's own. Afterwards `calls` is the number of requests, `peak` the largest
+    Probes are answered at once and counted apart, in `probes`. A response from `fault` replaces the server's own.
+    Afterwards `calls` is the number of requests, `peak` the largest
     number open at once, and `bodies` and `headers` are those of the last requests.
     """
 
@@ -148,6 +149,7 @@ class MockOpenAI:
         self.fault = fault
         self.together = together
         self.calls = 0
+        self.probes = 0
         self.open = 0
         self.peak = 0
         self.last: Call | None = None
@@ -189,23 +191,30 @@ class MockOpenAI:
             return raw(msgspec.json.encode({"object": "list", "data": [listed]}))
         if not http.path.endswith("/v1/chat/completions") or http.method != "POST":
             return refused(404, "no such path")
+        call = Call(http, await http.content.read(), self.seen)
+        if call.is_probe:
+            self.probes += 1
+            return await self._reply(call)
+        self.last = call
         self.calls += 1
         self.open += 1
         self.peak = max(self.peak, self.open)
         try:
-            return await self._answer(http)
+            return await self._answer(call)
         finally:
             self.open -= 1
 
-    async def _answer(self, http: web.BaseRequest) -> web.StreamResponse:
-        call = self.last = Call(http, await http.content.read(), self.seen)
+    async def _answer(self, call: Call) -> web.StreamResponse:
         if self.together:
             if self.open >= self.together:
                 self._gathered.set()
             await self._gathered.wait()
         if self.latency:
             await asyncio.sleep(self.latency)
-        name = http.path.removesuffix("/v1/chat/completions").strip("/")
+        return await self._reply(call)
+
+    async def _reply(self, call: Call) -> web.StreamResponse:
+        name = call.http.path.removesuffix("/v1/chat/completions").strip("/")
         fault = FAULTS[name] if name else self.fault
         response = None if fault is None else await fault(self, call)
         return completion(call.answer(), model=self.serves or call.model) if response is None else response

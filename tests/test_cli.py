@@ -279,12 +279,11 @@ def test_missing_and_invalid_gold_leave_that_task_unscored(tmp_path, capsys):
     assert "gold_missing" in out
 
 
-def test_dead_judge_leaves_everything_unscored_with_a_reason(tmp_path, capsys):
+def test_dead_judge_ends_the_run_and_stores_nothing(tmp_path, capsys):
     judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
-    code, out, _ = run(capsys, "evaluate", world(tmp_path, systems=1, tasks=1, judge=judge))
-    assert code == 3 and "judge_unavailable" in out
-    rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
-    assert {(row["value"], row["reason"]) for row in rows} == {(None, "judge_unavailable")}
+    code, _, error = run(capsys, "evaluate", world(tmp_path, systems=1, tasks=1, judge=judge))
+    assert code == 1 and "127.0.0.1:9" in one_line(error) and "nothing was stored" in error
+    assert not list((tmp_path / "store").rglob("*.parquet")) and not (tmp_path / "run" / "run.json").exists()
 
 
 def test_show_prints_every_question_from_any_folder(tmp_path, capsys, monkeypatch):

@@ -354,7 +354,7 @@ class TestWaiting:
         async with MockOpenAI() as mock:
             wrong = mocked(mock) | {"url": mock.url.replace("/v1", "/v2")}
             async with serving(tmp_path, wrong) as (client, _):
-                assert (await client.get("/readyz"))[0] == 200
+                assert (await client.get("/readyz"))[0] == 503
                 await client.post("/v1/rewards", {"items": [{"task_id": "0", "text": TEXT}]})
                 assert (await client.get("/readyz"))[0] == 503
                 assert (await client.get("/healthz"))[0] == 200

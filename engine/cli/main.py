@@ -9,7 +9,7 @@ from rich.console import Console
 
 from adjudge.engine.cli.actions import DONE, FAILED, INTERRUPTED, USAGE
 from adjudge.engine.cli.parser import parser
-from adjudge.engine.errors import ClusterError, UsageError
+from adjudge.engine.errors import ClusterError, LimitReached, UsageError
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         begin(form())
         code = options.run(options)
         sys.stdout.flush()
-    except (UsageError, JudgeError) as error:
+    except UsageError as error:
         code = _ended(USAGE, str(error), "red")
-    except (StoreError, PoolError, ClusterError) as error:
+    except (JudgeError, LimitReached, StoreError, PoolError, ClusterError) as error:
         code = _ended(FAILED, str(error), "red")
     except KeyboardInterrupt:
         said = "interrupted; answers so far are stored, and the same command continues from there"

@@ -7,6 +7,8 @@ evaluators had written stays in the store, and the same command continues from t
 import asyncio
 import itertools
 import logging
+import math
+import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 
@@ -25,6 +27,7 @@ from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.evaluator import Counts
+from adjudge.engine.evaluation.trust import Patience
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import event
 from adjudge.engine.telemetry.metrics import Metrics
@@ -35,21 +38,26 @@ from adjudge.scoring.contract.scorecard import Scorecard
 __all__ = ["Cluster", "open_cluster"]
 
 _STOP_SECONDS = 30.0
+_SAID_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def open_cluster(
-    config: RunConfig, judge: MakeJudge | None = None, replicas: int = 0
+    config: RunConfig,
+    judge: MakeJudge | None = None,
+    replicas: int = 0,
+    patience: Patience | None = None,
 ) -> AsyncIterator["Cluster"]:
     """The cluster of `config` with a first evaluator open. On the way out everything is written and closed.
 
-    `judge` makes another judge than the configured one, in every evaluator, or in that many separate `replicas`.
-    Raises UsageError, StoreError, JudgeError, ClusterError.
+    `judge` makes another judge than the configured one, in every evaluator, or in so many `replicas` of its own. One
+    that no longer answers is waited for with `patience`. Raises UsageError, StoreError, JudgeError, LimitReached and
+    ClusterError.
     """
     settings = config.cluster_config()
     with connected(settings.address, settings.cpus * (settings.evaluators or 0)):
-        cluster = Cluster(config, judge, replicas)
+        cluster = Cluster(config, judge, replicas, patience)
         try:
             await cluster.open()
             yield cluster
@@ -60,7 +68,13 @@ async def open_cluster(
 class Cluster:
     """Evaluators on Ray with the interface of one `Evaluator`."""
 
-    def __init__(self, config: RunConfig, judge: MakeJudge | None = None, replicas: int = 0) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        judge: MakeJudge | None = None,
+        replicas: int = 0,
+        patience: Patience | None = None,
+    ) -> None:
         asked = config.judge_config()
         total = min([asked.max_in_flight, *(member.max_in_flight for member in _panel(asked))])
         self.metrics = Metrics()
@@ -69,7 +83,9 @@ class Cluster:
         self._leases = Leases(total)
         self._backing = Backing(config, self.metrics, self._tell, judge, replicas)
         self._told = itertools.count()
-        self._roster = Roster(config, self._backing, judge)
+        self._said: dict[str, float] = {}
+        self._config = config
+        self._roster = Roster(config, self._backing, judge, patience)
         self._background = Background()
         self._opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
         self._work = Work((), self._protocols)
@@ -176,12 +192,23 @@ class Cluster:
 
     def _take_in(self, member: Member, delivery: Delivery) -> None:
         self._leases.report(member.name, delivery.lease, delivery.held)
-        idle = not self._work.shards.in_flight(member.name) or not self._backing.is_there
+        idle = not self._work.shards.in_flight(member.name) or not self._backing.is_there or delivery.waits
         member.hear(delivery, idle=idle)
+        for line in delivery.said:
+            self._say(line)
+        if (reached := self._roster.spent.limit(self._config)) is not None:
+            raise reached
         if delivery.failure is not None:
             raise delivery.failure.error()
         self._work.take_in(member.name, delivery)
         member.check_progress()
+
+    def _say(self, line: str) -> None:
+        """Tell the user what every evaluator may find at about the same time, once."""
+        now = time.monotonic()
+        if now - self._said.get(line, -math.inf) > _SAID_SECONDS:
+            _log.warning("%s", line)
+        self._said[line] = now
 
     def _feed(self) -> None:
         """Give every evaluator the cases that it has room for, and its share of the judge."""

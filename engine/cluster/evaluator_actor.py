@@ -17,17 +17,16 @@ import ray
 
 from adjudge.engine.cluster.fetch_actor import Fetchers
 from adjudge.engine.cluster.judge_actor import Replicas
-from adjudge.engine.cluster.messages import Delivery, Done, Failure, Opened, Setup, unpack_cases
+from adjudge.engine.cluster.messages import FATAL, Delivery, Done, Failure, Opened, Setup, unpack_cases
 from adjudge.engine.cluster.supervisor import Service
-from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator, window_of
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import YOUNG
 from adjudge.engine.evaluation.limit import Limit
+from adjudge.engine.evaluation.trust import RunTrust
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, begin, event
-from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -60,6 +59,8 @@ class EvaluatorActor:
         self._unwritten: list[Done] = []
         self._written: list[Done] = []
         self._scored = 0
+        self._said: list[str] = []
+        self._trust = RunTrust(setup.config, setup.patience, self._say)
         self._failure: Failure | None = None
         self._broken: BaseException | None = None
         self._measured = 0.0
@@ -72,16 +73,18 @@ class EvaluatorActor:
         begin(self._setup.log)
         seconds = self._setup.flush_seconds
         replicas, fetchers = self._replicas, self._fetchers
+        judge = None if replicas is None else self._trust(replicas)
         try:
             house = open_evaluator(
                 self._setup.config,
                 flush_seconds=seconds,
-                judge=self._setup.make_judge if replicas is None else lambda book: replicas,
+                judge=self._setup.make_judge if judge is None else lambda book: judge,
                 fetcher=fetchers,
                 limit=self._limit,
+                trust=self._trust,
             )
             self._evaluator: Evaluator = await self._stack.enter_async_context(house)
-        except (UsageError, JudgeError, StoreError) as error:
+        except FATAL as error:
             return Opened(failure=Failure.of(error))
         self._writing = asyncio.ensure_future(self._write_now_and_then())
         node = ray.get_runtime_context().get_node_id()
@@ -122,6 +125,7 @@ class EvaluatorActor:
         self._news.clear()
         finished, self._finished = self._finished, []
         written, self._written = self._written, []
+        said, self._said = self._said, []
         counts = self._evaluator.counts
         progress = sum(msgspec.structs.astuple(counts)) + self._scored
         return Delivery(
@@ -132,6 +136,9 @@ class EvaluatorActor:
             progress=progress,
             held=self._limit.held,
             lease=self._lease,
+            said=said,
+            waits=self._trust.is_waiting,
+            spent=self._trust.spent,
             failure=self._failure,
         ).encode()
 
@@ -167,7 +174,7 @@ class EvaluatorActor:
             cards = await asyncio.gather(
                 *(self._card(case, protocol) for protocol in self._evaluator.protocols)
             )
-        except (UsageError, JudgeError, StoreError) as error:
+        except FATAL as error:
             self._fail(error)
             return
         except Exception as error:  # noqa: BLE001 - the driver raises it
@@ -201,6 +208,11 @@ class EvaluatorActor:
             if done:
                 self._written += done
                 self._news.set()
+
+    def _say(self, line: str) -> None:
+        """Tell the driver a line for the user."""
+        self._said.append(line)
+        self._news.set()
 
     def _fail(self, error: Exception) -> None:
         self._failure = Failure.of(error)

@@ -14,6 +14,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
+from adjudge.engine.evaluation.trust import Trust
 from adjudge.engine.store import Place
 from adjudge.engine.telemetry.metrics import Metrics
 
@@ -23,11 +24,11 @@ _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def open_front(config: RunConfig, place: Place | None = None) -> AsyncIterator[Evaluator]:
+async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIterator[Evaluator]:
     """The evaluator of `config`, storing at `place` as `open_evaluator` does, for callers that wait for single cases.
 
     A judge without `replicas` answers from this process. A replica that dies is replaced, and its unanswered
-    questions are asked again. Raises UsageError, StoreError, JudgeError, ClusterError.
+    questions are asked again. `trust` wraps the judge, as it does there. Raises UsageError, StoreError, JudgeError, ClusterError.
     """
     settings = config.cluster_config()
     with connected(settings.address, settings.cpus):
@@ -56,8 +57,14 @@ async def open_front(config: RunConfig, place: Place | None = None) -> AsyncIter
             if backing.fetchers is not None:
                 fetchers = Fetchers(backing.fetchers.count)
             tell()
-            judge = None if replicas is None else lambda book: replicas
-            async with open_evaluator(config, place, judge=judge, fetcher=fetchers) as evaluator:
+            judge = None if replicas is None else trust(replicas)
+            async with open_evaluator(
+                config,
+                place,
+                judge=None if judge is None else lambda book: judge,
+                fetcher=fetchers,
+                trust=trust,
+            ) as evaluator:
                 yield evaluator
         finally:
             for keeper in keepers:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import msgspec
 import ray
 from ray.exceptions import RayActorError
 
@@ -20,8 +21,10 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.evaluation.router import Router
+from adjudge.engine.evaluation.trust import refusal
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
+from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe
 
 __all__ = ["JudgeActor", "Replicas"]
 
@@ -59,6 +62,10 @@ class JudgeActor:
             process=os.getpid(),
             node=ray.get_runtime_context().get_node_id(),
         )
+
+    async def probe(self, timeout_s: float) -> tuple[Verdict, ...]:
+        """The verdicts on this replica."""
+        return await probe(self._judge, timeout_s)
 
     async def reserve(self) -> None:
         """Wait until nothing else runs here. The caller's next question then runs alone, if it arrives in time."""
@@ -130,10 +137,12 @@ class _Lost(JudgeError):
 
 
 class _Replica:
-    """A judge that is an actor elsewhere. Raises _Lost when it dies."""
+    """A judge that is an actor elsewhere. Raises _Lost when it dies, or cannot be used: `refused` says so then."""
 
-    def __init__(self, opened: Opened, actor: Any, losses: Counter[bytes]) -> None:
+    def __init__(self, name: str, opened: Opened, actor: Any, losses: Counter[bytes]) -> None:
+        self._name = name
         self.identity = opened.judge
+        self.refused: JudgeError | None = None
         self._actor = actor
         self._losses = losses
         self._batch: dict[int, tuple[Question[Any], Asked, asyncio.Future[Any]]] = {}
@@ -162,6 +171,20 @@ class _Replica:
             raise
         self._losses.pop(asked.key, None)
         return reply
+
+    async def probe(self, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
+        """The verdicts that the actor itself comes to."""
+        try:
+            found: tuple[Verdict, ...] = await self._actor.probe.remote(timeout_s)
+        except RayActorError as error:
+            said = str(error).partition("\n")[0]
+            line = f"{self._name}: died when it was tried: {said}; it is replaced"
+            return (Verdict(where=self._name, trouble="unreachable", line=line),)
+        self.refused = None
+        where = f"{self._name}: "
+        return tuple(
+            msgspec.structs.replace(one, where=where + one.where, line=where + one.line) for one in found
+        )
 
     async def _reserve(self) -> None:
         try:
@@ -192,6 +215,7 @@ class _Replica:
                     if future.done():
                         continue
                     if isinstance(reply, Failure):
+                        self.refused = JudgeError(reply.message)
                         future.set_exception(_Lost(reply.message))
                     else:
                         future.set_result(reply)
@@ -207,13 +231,18 @@ class _Replica:
 
 
 class Replicas:
-    """The live replicas as one judge, routed by context; it waits while there are none."""
+    """The live replicas as one judge, routed by context; it waits while there are none.
+
+    `probe` leaves out those that cannot be used. What comes later is asked after a probe of its own.
+    """
 
     def __init__(self, opened: Opened) -> None:
         self.identity = opened.judge
         self._opened = opened
         self._router: Router | None = None
-        self._known: set[str] = set()
+        self._live: dict[str, _Replica] = {}
+        self._are_tried = False
+        self._trials: set[asyncio.Task[None]] = set()
         self._there = asyncio.Event()
         self._losses: Counter[bytes] = Counter()
 
@@ -224,24 +253,42 @@ class Replicas:
 
     def update(self, live: list[Service]) -> None:
         """Use the replicas `live` from now on."""
-        names = {one.name for one in live}
-        for one in live:
-            if one.name in self._known:
-                continue
-            replica = _Replica(self._opened, one.actor, self._losses)
-            if self._router is None:
-                self._router = Router({one.name: replica})
-            else:
-                self._router.join(one.name, replica)
-        if self._router is not None:
-            for gone in self._known - names:
+        for gone in self._live.keys() - {one.name for one in live}:
+            del self._live[gone]
+            if self._router is not None:
                 self._router.leave(gone)
-            if self._router.loads:
-                self._there.set()
-        self._known = names
+        for one in live:
+            if one.name in self._live:
+                continue
+            replica = self._live[one.name] = _Replica(one.name, self._opened, one.actor, self._losses)
+            if self._are_tried:
+                trial = asyncio.ensure_future(self._try(one.name, replica))
+                self._trials.add(trial)
+                trial.add_done_callback(self._trials.discard)
+            else:
+                self._join(one.name, replica)
+
+    def _join(self, name: str, replica: _Replica) -> None:
+        if self._router is None:
+            self._router = Router({name: replica})
+        else:
+            self._router.join(name, replica)
+        self._there.set()
+
+    async def _try(self, name: str, replica: _Replica) -> None:
+        """Ask a replica that came late from now on, if it can be used."""
+        if refusal(await replica.probe()) is None and self._live.get(name) is replica:
+            self._join(name, replica)
+
+    async def probe(self, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
+        """The verdicts on the replicas that there are, once there is one."""
+        await self._there.wait()
+        assert self._router is not None
+        self._are_tried = True
+        return await self._router.probe(timeout_s)
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The reply of one replica."""
+        """The reply of one replica. Raises JudgeError if each of them refuses."""
         while True:
             await self._there.wait()
             assert self._router is not None
@@ -249,9 +296,14 @@ class Replicas:
                 with suppress(_Lost):
                     return await self._router.answer(question, asked)
             if not self._router.loads:
+                refused = [replica.refused for replica in self._live.values()]
+                if refused and refused[0] is not None and None not in refused:
+                    raise refused[0]
                 self._there.clear()
 
     async def close(self) -> None:
         """Stop waiting for answers."""
+        for trial in self._trials:
+            trial.cancel()
         if self._router is not None:
             await self._router.close()

@@ -6,8 +6,10 @@ from collections.abc import Callable
 import msgspec
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import LimitReached, UsageError
+from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
+from adjudge.engine.evaluation.trust import Patience
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.families import Family
 from adjudge.judges import Judge, JudgeIdentity
@@ -17,6 +19,7 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = [
+    "FATAL",
     "Delivery",
     "Done",
     "Failure",
@@ -32,7 +35,8 @@ __all__ = [
 MakeJudge = Callable[[PromptBook], Judge]
 Numbered = tuple[int, Case]
 
-_FATAL: dict[str, type[Exception]] = {kind.__name__: kind for kind in (UsageError, JudgeError, StoreError)}
+FATAL = (UsageError, JudgeError, LimitReached, StoreError)
+_KINDS: dict[str, type[Exception]] = {kind.__name__: kind for kind in FATAL}
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -43,13 +47,13 @@ class Failure(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, error: Exception) -> "Failure":
-        """`error`, one of UsageError, JudgeError and StoreError."""
-        kind = next(name for name, kind in _FATAL.items() if isinstance(error, kind))
+        """`error`, one of FATAL."""
+        kind = next(name for name, kind in _KINDS.items() if isinstance(error, kind))
         return cls(kind, str(error))
 
     def error(self) -> Exception:
         """The error again."""
-        return _FATAL[self.kind](self.message)
+        return _KINDS[self.kind](self.message)
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,15 +69,16 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """What an evaluator is made of. `slots` is the number of the judge's requests in flight that it may count on.
 
-    `make_judge` makes another judge than the configured one. `replicas`: the judge is the cluster's replicas,
-    described here. `fetchers`: how many of the cluster's workers read live pages; 0 for none. `log` is the form
-    of its log, and `about` what its events are about.
+    `make_judge` makes another judge than the configured one, `patience` is for one that no longer answers.
+    `replicas`: the judge is the cluster's replicas, described here. `fetchers`: how many of the cluster's workers
+    read live pages; 0 for none. `log` is the form of its log, and `about` what its events are about.
     """
 
     config: RunConfig
     slots: int
     flush_seconds: float
     make_judge: MakeJudge | None = None
+    patience: Patience | None = None
     replicas: Opened | None = None
     fetchers: int = 0
     log: str = "human"
@@ -100,6 +105,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     `finished` cases are scored but not written: they free their place in the window and cannot become suspects.
     `progress` grows with everything that is answered, read or scored. `held` is its share of the judge's
     requests in flight under the lease number `lease`. `measured` is all its metrics, in some of its deliveries.
+    `said` are lines for the user; one that `waits` for its judge need not make progress.
     """
 
     finished: list[int] = []
@@ -109,6 +115,9 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     progress: int = 0
     held: int = 0
     lease: int = 0
+    said: list[str] = []
+    waits: bool = False
+    spent: Spent = Spent()
     failure: Failure | None = None
 
     def encode(self) -> bytes:

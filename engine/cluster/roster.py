@@ -12,7 +12,9 @@ from adjudge.engine.cluster.remote import Hung, Remote
 from adjudge.engine.cluster.workers import Backing, patience_of
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import window_of
+from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
+from adjudge.engine.evaluation.trust import Patience
 from adjudge.engine.telemetry.families import Family, added
 from adjudge.engine.telemetry.logs import current, form
 
@@ -31,6 +33,7 @@ class Member(Remote):
         window = window_of(setup.config, setup.slots)
         self.room = -(-window * 5 // (4 * len(setup.config.protocols))) + 1
         self.counts = Counts()
+        self.spent = Spent()
         self.measured: list[Family] = []
         self.progress = 0
         self._progressed = 0.0
@@ -48,6 +51,7 @@ class Member(Remote):
     def hear(self, delivery: Delivery, *, idle: bool) -> None:
         """Take over the numbers in `delivery`; an `idle` evaluator need not make progress."""
         self.counts = delivery.counts
+        self.spent = delivery.spent
         self.measured = delivery.measured or self.measured
         if delivery.progress != self.progress or idle:
             self.progress = delivery.progress
@@ -62,15 +66,19 @@ class Member(Remote):
 class Roster:
     """The evaluators that are open, by name. `hire` starts one, `join` adds an open one, `leave` removes one.
 
-    `judge` makes another judge than the configured one, in every evaluator.
+    `judge` makes another judge than the configured one, in every evaluator; `patience` is for one that no longer
+    answers.
     """
 
-    def __init__(self, config: RunConfig, backing: Backing, judge: MakeJudge | None) -> None:
+    def __init__(
+        self, config: RunConfig, backing: Backing, judge: MakeJudge | None, patience: Patience | None
+    ) -> None:
         self._setup = Setup(
             config=config,
             slots=0,
             flush_seconds=config.cluster_config().flush_seconds,
             make_judge=judge,
+            patience=patience,
             log=form(),
         )
         self._backing = backing
@@ -78,6 +86,7 @@ class Roster:
         self._numbers = itertools.count()
         self._members: dict[str, Member] = {}
         self._past_counts = Counts()
+        self._past_spent = Spent()
         self._past_families: list[Family] = []
 
     @property
@@ -89,6 +98,11 @@ class Roster:
     def counts(self) -> Counts:
         """Where judgments and pages came from until now, including what evaluators that are gone last reported."""
         return sum((member.counts for member in self._members.values()), self._past_counts)
+
+    @property
+    def spent(self) -> Spent:
+        """What all of them have asked and spent, including those that are gone."""
+        return sum((member.spent for member in self._members.values()), self._past_spent)
 
     @property
     def families(self) -> list[Family]:
@@ -119,5 +133,6 @@ class Roster:
         """Remove `member`, and keep its numbers, except gauges."""
         self._members.pop(member.name, None)
         self._past_counts += member.counts
+        self._past_spent += member.spent
         families = (*self._past_families, *member.measured)
         self._past_families = added(family for family in families if family.kind != "gauge")

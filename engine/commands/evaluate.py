@@ -21,9 +21,11 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.assembly import make_book, open_evaluator, rejected_pages
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.trust import Patience, RunTrust
 from adjudge.engine.formats import Dataset, Rejected, load_dataset
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
@@ -37,6 +39,7 @@ from adjudge.engine.telemetry.endpoint import metrics_served
 from adjudge.engine.telemetry.families import page
 from adjudge.engine.telemetry.logs import about, event
 from adjudge.engine.telemetry.scorecard import note
+from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
 
@@ -77,10 +80,12 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         return not self.unscored and not self.rejected
 
 
-def evaluate(config: RunConfig, on_start: OnStart | None = None) -> RunResult:
+def evaluate(
+    config: RunConfig, on_start: OnStart | None = None, patience: Patience | None = None
+) -> RunResult:
     """`evaluate_async`, in an event loop of its own."""
     with rare_collections(), _terminable():
-        return asyncio.run(evaluate_async(config, on_start))
+        return asyncio.run(evaluate_async(config, on_start, patience))
 
 
 @contextmanager
@@ -101,12 +106,15 @@ def _terminable() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> RunResult:
+async def evaluate_async(
+    config: RunConfig, on_start: OnStart | None = None, patience: Patience | None = None
+) -> RunResult:
     """Evaluate what `config` names, and write its run folder.
 
     `on_start` gets the number of scorecards to come, and returns a function that is called with each. Whatever ends
-    the run early, all that was answered until then is in the store, and the same call goes on from there. Raises
-    UsageError, StoreError and the judge's own engine-fatal errors.
+    the run early, all that was answered until then is in the store, and the same call goes on from there. A judge that
+    no longer answers is waited for with `patience`, or as the configuration says. Raises UsageError, StoreError,
+    JudgeError and LimitReached.
     """
     started = time.time()
     dataset = load_dataset(config.format, config.tasks, config.reports)
@@ -125,10 +133,11 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
     parts = [dataset] if resolver is None else resolver.batches()
     batches = (spending.watch(part.cases(config.repeats)) for part in parts)
     with about(run=run):
-        async with _open(config, place) as evaluator, metrics_served(evaluator):
+        async with _open(config, place, patience) as evaluator, metrics_served(evaluator):
             evaluator.metrics.planned(total)
             event(_log, "run started", judge=evaluator.judge.name, scorecards=total)
-            made, unscored = await _score_all(ScorecardStore(place, run), batches, evaluator, steps)
+            with _saying_what_is_stored(evaluator):
+                made, unscored = await _score_all(ScorecardStore(place, run), batches, evaluator, steps)
         counts = evaluator.counts
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
     stopped = None if resolver is None else resolver.result()
@@ -153,13 +162,32 @@ async def evaluate_async(config: RunConfig, on_start: OnStart | None = None) -> 
     )
 
 
-def _open(config: RunConfig, place: Place) -> AbstractAsyncContextManager["Evaluator | Cluster"]:
+def _open(
+    config: RunConfig, place: Place, patience: Patience | None
+) -> AbstractAsyncContextManager["Evaluator | Cluster"]:
     """The evaluator in this process, or the cluster's: they look the same from here."""
     if not config.is_on_cluster():
-        return open_evaluator(config, place)
+        return open_evaluator(config, place, trust=RunTrust(config, patience))
     from adjudge.engine.cluster.driver import open_cluster
 
-    return open_cluster(config)
+    return open_cluster(config, patience=patience)
+
+
+@contextmanager
+def _saying_what_is_stored(evaluator: "Evaluator | Cluster") -> Iterator[None]:
+    """A run that ends early inside the block says how much of it is kept."""
+    try:
+        yield
+    except JudgeError as error:
+        raise JudgeError(f"{error}{_kept(evaluator.counts.from_judge)}", error.trouble) from error
+    except LimitReached as error:
+        raise LimitReached(f"{error}{_kept(evaluator.counts.from_judge)}") from error
+
+
+def _kept(answers: int) -> str:
+    if not answers:
+        return "; nothing was stored"
+    return f"; {answers:,} answers of this run are stored, and the same command continues from there"
 
 
 async def _score_all(

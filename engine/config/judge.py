@@ -10,11 +10,16 @@ from adjudge.engine.config.numbers import Count, Seconds
 from adjudge.judges.panel import Combination
 from adjudge.judges.vllm import Scoring
 
-__all__ = ["JudgeConfig", "rooted_judge"]
+__all__ = ["PATIENCE_S", "JudgeConfig", "rooted_judge"]
+
+PATIENCE_S = 1800.0
 
 
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The judge. A string `SPEC` in the file is short for this mapping (see `JudgeConfig.from_spec`)."""
+    """The judge. A string `SPEC` in the file is short for this mapping (see `JudgeConfig.from_spec`).
+
+    A run whose judge no longer answers pauses, and ends if the judge is not back after `patience_s`.
+    """
 
     backend: Literal["lexical", "openai", "vllm", "panel"] = "lexical"
     url: str = ""
@@ -33,6 +38,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     media: list[Literal["image", "audio", "video"]] = []
     retries: Annotated[int, msgspec.Meta(ge=0)] = 5
     timeout_s: Seconds = 600.0
+    patience_s: Seconds = PATIENCE_S
     members: list["JudgeConfig | str"] = []
     combination: Combination = "median"
 

@@ -102,8 +102,10 @@ class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder.
 
-    `min_answered` is the share of its parts that a metric of our own needs to have a value; a protocol's entry may have
-    another.
+    - `min_answered` is the share of its parts that a metric of our own needs to have a value; a protocol's entry may
+      have another.
+    - Reports of more than `report_limit` characters are report_too_large; rewards take it from the judge's window.
+    - A run stops when it has asked `max_questions`, or spent `max_cost` by `prices`; the same command continues it.
     """
 
     tasks: str
@@ -124,6 +126,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     retry_unscored: bool = False
     serial: bool = False
     until_resolved: StopConfig | str | None = None
+    report_limit: Count | None = None
+    max_questions: Count | None = None
+    max_cost: Positive | None = None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **overrides: object) -> "RunConfig":

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from adjudge.engine.evaluation.trust import NOT_ASKED
 from adjudge.engine.store import JudgmentStore
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.fetchers.flight import SingleFlight
@@ -154,7 +155,7 @@ class Asker:
         self.from_judge += 1
         judgment = self._judgment(asked.key, question, reply)
         self.metrics.answered(judgment, time.perf_counter() - started)
-        if reply.reason != "deadline":
+        if reply is not NOT_ASKED and reply.reason != "deadline":
             self.store.put(judgment)
         return judgment
 

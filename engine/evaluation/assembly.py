@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 from adjudge.engine.config.errors import ConfigError
@@ -14,6 +13,7 @@ from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.limit import Limit, Limited
 from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.evaluation.router import Router
+from adjudge.engine.evaluation.trust import RunTrust, Trust
 from adjudge.engine.formats import Rejected
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.parts import FLUSH_SECONDS
@@ -51,12 +51,14 @@ async def open_evaluator(
     judge: Callable[[PromptBook], Judge] | None = None,
     fetcher: Fetcher | None = None,
     limit: Limit | None = None,
+    trust: Trust | None = None,
 ) -> AsyncIterator[Evaluator]:
     """The evaluator of `config`, its stores open. On the way out everything is written and closed.
 
     Judgments and pages are kept at `place`, if given, instead of the configured store. `judge` makes the judge and
     `fetcher` reads pages instead of the configured ones. Questions are asked under `limit`, or without it under the
-    configured limit.
+    configured limit. `trust` wraps the configured judge, or each member of a panel;
+    without one, that of a run does.
 
     Raises ConfigError, StoreError, and what the judge raises for a server it cannot use.
     """
@@ -82,8 +84,12 @@ async def open_evaluator(
         stack.push_async_callback(pages.close)
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
-        made = (judge or partial(_configured, config, judgments, metrics))(book)
-        metrics.watch_judge(made)
+        trust = trust or RunTrust(config)
+        if judge is None:
+            made = _configured(config, judgments, metrics, trust, book)
+        else:
+            made = judge(book)
+            metrics.watch_judge(made)
         if limit is None and (per_minute := config.judge_config().tokens_per_minute) is not None:
             limit = Limit(config.judge_config().max_in_flight, per_minute)
         if limit is not None:
@@ -102,12 +108,18 @@ def window_of(config: RunConfig, slots: int) -> int:
     return 1 if config.serial else max(LEAST_WINDOW, slots)
 
 
-def _configured(config: RunConfig, judgments: JudgmentStore, metrics: Metrics, book: PromptBook) -> Judge:
-    def kept(member: Judge) -> Judge:
-        metrics.watch_judge(member)
-        return Remembered(Asker(member, judgments, book, metrics))
+def _configured(
+    config: RunConfig, judgments: JudgmentStore, metrics: Metrics, trust: Trust, book: PromptBook
+) -> Judge:
+    def trusted(judge: Judge) -> Judge:
+        metrics.watch_judge(judge)
+        return trust(judge)
 
-    return make_judge(config.judge_config(), book, kept)
+    def kept(member: Judge) -> Judge:
+        return Remembered(Asker(trusted(member), judgments, book, metrics))
+
+    made = make_judge(config.judge_config(), book, kept)
+    return made if isinstance(made, PanelJudge) else trusted(made)
 
 
 def make_book(config: RunConfig) -> PromptBook:

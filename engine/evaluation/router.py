@@ -10,6 +10,7 @@ shares nothing spreads evenly. benchmarks/scale.py simulates it beside other pol
 
 import asyncio
 import hashlib
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
+from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe
 
 __all__ = ["EPSILON", "FLOOR", "Router", "Warm", "choose", "name_hash"]
 
@@ -32,6 +34,7 @@ FLOOR = 64  # questions that a replica answers at once anyway
 REMEMBERED = 65_536  # contexts: more than any replicas' caches hold
 REST_SECONDS = 5.0
 
+_log = logging.getLogger(__name__)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
@@ -80,9 +83,10 @@ class Warm(Generic[N]):
 class Router:
     """Several replicas of one judge as one `Judge`. All must have one fingerprint and one sampling.
 
-    A replica that is unavailable rests for REST_SECONDS, and its question goes to the next; only when all are
-    does the question come back judge_unavailable. A replica that raises JudgeError is dropped; the error propagates
-    if it was the last. `loads` says how many questions each replica has outstanding.
+    A replica that is unavailable rests for REST_SECONDS, and its question goes to the next; only when all are does
+    the question come back judge_unavailable. A replica that fails for good (JudgeError) is left out until a probe
+    of it is good; the error propagates when it was the last. `loads` says how many questions each replica has
+    outstanding.
     """
 
     def __init__(self, replicas: Mapping[str, Judge]) -> None:
@@ -92,6 +96,8 @@ class Router:
         if len({(one.identity.fingerprint, one.identity.sampling) for one in replicas.values()}) > 1:
             raise JudgeError("judge: replicas must be the same model with the same settings")
         self.identity = first.identity
+        self._replicas: dict[str, Judge] = {}
+        self._refused = JudgeError("judge: no replica can be used")
         self._names: list[str] = []
         self._judges: list[Judge] = []
         self._hashes: Hashes = np.empty(0, np.uint64)
@@ -108,6 +114,7 @@ class Router:
 
     def join(self, name: str, judge: Judge) -> None:
         """Add a replica; it takes over its own share of the groups from now on."""
+        self._replicas[name] = judge
         self._names = [*self._names, name]
         self._judges = [*self._judges, judge]
         self._hashes = np.append(self._hashes, np.uint64(name_hash(name)))
@@ -115,33 +122,60 @@ class Router:
 
     def leave(self, name: str) -> None:
         """Send nothing more to a replica; it may still answer its outstanding questions."""
+        self._replicas.pop(name, None)
+        self._leave_out(name)
+
+    def _leave_out(self, name: str) -> None:
+        """Send nothing more to a replica until a probe of it is good."""
         kept = [place for place, known in enumerate(self._names) if known != name]
         self._names = [self._names[place] for place in kept]
         self._judges = [self._judges[place] for place in kept]
         self._hashes, self._loads = self._hashes[kept], self._loads[kept]
 
+    async def probe(self, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
+        """The verdicts on all replicas; those that cannot be used are left out from now on if any other can."""
+        replicas = dict(self._replicas)
+        found = await asyncio.gather(*(probe(judge, timeout_s) for judge in replicas.values()))
+        good = {
+            name
+            for name, verdicts in zip(replicas, found, strict=True)
+            if all(verdict.is_good for verdict in verdicts)
+        }
+        for name in replicas if good else ():
+            if name not in good:
+                self._leave_out(name)
+            elif name not in self._names:
+                self.join(name, replicas[name])
+        return tuple(verdict for verdicts in found for verdict in verdicts)
+
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The reply of the replica that the question is routed to, or of the next available one."""
         group = int.from_bytes(question.context.digest[:8], "big")
         tried: set[str] = set()
-        while True:
+        reply: Reply[A] | None = None
+        while not tried.issuperset(self._names):
             place = self._next(group, tried)
             name, judge = self._names[place], self._judges[place]
             self._warm.add(group, name)
             self._shift(name, 1)
             try:
                 reply = await judge.answer(question, asked)
-            except JudgeError:
-                self.leave(name)
-                if not self._names:
-                    raise
+            except JudgeError as error:
+                self._refused = error
+                if name in self._names:
+                    self._leave_out(name)
+                    if self._names:
+                        _log.warning("%s (left out; %d other servers answer)", error, len(self._names))
                 continue
             finally:
                 self._shift(name, -1)
             tried.add(name)
-            if reply.reason != "judge_unavailable" or tried.issuperset(self._names):
+            if reply.reason != "judge_unavailable":
                 return reply
             self._resting[name] = asyncio.get_running_loop().time() + REST_SECONDS
+        if reply is None:
+            raise self._refused
+        return reply
 
     def _next(self, group: int, tried: set[str]) -> int:
         now = asyncio.get_running_loop().time()
@@ -161,4 +195,4 @@ class Router:
 
     async def close(self) -> None:
         """Close every replica."""
-        await asyncio.gather(*(judge.close() for judge in self._judges))
+        await asyncio.gather(*(judge.close() for judge in self._replicas.values()))

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from weakref import WeakValueDictionary
@@ -14,6 +13,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.trust import Patience, RewardTrust, Trust
 from adjudge.engine.formats import load_tasks
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
@@ -23,7 +23,6 @@ from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import prune
 from adjudge.engine.telemetry.scorecard import note
 from adjudge.judges import Usage
-from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case, Report, Task, Unread
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.reasons import Reason
@@ -39,12 +38,14 @@ BEFORE_BULK = (
     1_000_000  # subtracted from a priority, so that rewards go before all other questions to the judge
 )
 SYSTEM = "policy"
-_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
+async def open_rewards(config: RunConfig, patience: Patience | None = None) -> AsyncIterator["RewardScorer"]:
     """The scorer of `config`, with open stores, canaries and audit. Raises ConfigError and StoreError.
+
+    Its judge may come later: until then, and whenever it cannot be used, rewards are judge_unavailable, and it is tried
+    again in the background, as often as `patience` says.
 
     Judgments and pages of rollouts are kept in `rewards` inside the store; those beyond the retention time are removed
     first.
@@ -56,10 +57,10 @@ async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
     async with AsyncExitStack() as stack:
         stack.enter_context(rare_collections())
         tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks)
-        scorer = await stack.enter_async_context(_open(config, place, tasks))
+        scorer = await stack.enter_async_context(_open(config, place, tasks, patience))
         if reward.audit is not None:
             other = msgspec.structs.replace(config, judge=config.audit_judge())
-            second = await stack.enter_async_context(_open(other, place, tasks))
+            second = await stack.enter_async_context(_open(other, place, tasks, patience))
             scorer.audit = await stack.enter_async_context(Audit.running(reward.audit, second.score))
         if reward.canary is not None:
             scorer.canary = await stack.enter_async_context(CanaryWatch.running(reward.canary, scorer.score))
@@ -67,38 +68,48 @@ async def open_rewards(config: RunConfig) -> AsyncIterator["RewardScorer"]:
 
 
 @asynccontextmanager
-async def _open(config: RunConfig, place: Place, tasks: Mapping[str, Task]) -> AsyncIterator["RewardScorer"]:
+async def _open(
+    config: RunConfig, place: Place, tasks: Mapping[str, Task], patience: Patience | None
+) -> AsyncIterator["RewardScorer"]:
     """The scorer of `config` alone, without canaries and audit."""
-    async with _evaluator(config, place) as evaluator:
-        scorer = RewardScorer(config, evaluator, tasks)
+    trust = RewardTrust(patience)
+    async with _evaluator(config, place, trust) as evaluator:
+        scorer = RewardScorer(config, evaluator, tasks, trust)
+        trust.start()
         try:
             yield scorer
         finally:
             await scorer.close()
 
 
-def _evaluator(config: RunConfig, place: Place) -> AbstractAsyncContextManager[Evaluator]:
+def _evaluator(config: RunConfig, place: Place, trust: Trust) -> AbstractAsyncContextManager[Evaluator]:
     """An evaluator that does all its work in this process, or has judge and fetchers on a cluster."""
     if not config.is_on_cluster():
-        return open_evaluator(config, place)
+        return open_evaluator(config, place, trust=trust)
     from adjudge.engine.cluster.front import open_front
 
-    return open_front(config, place)
+    return open_front(config, place, trust)
 
 
 class RewardScorer:
     """Computes rewards by the formula of `config`, with `evaluator` to ask and read. One event loop.
 
-    `judge_error` is the judge's message if it cannot be used at all (rewards are then judge_unavailable), else None.
+    `trust` is that in the judges behind `evaluator`.
     """
 
-    def __init__(self, config: RunConfig, evaluator: Evaluator, tasks: Mapping[str, Task]) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        evaluator: Evaluator,
+        tasks: Mapping[str, Task],
+        trust: RewardTrust | None = None,
+    ) -> None:
         self.reward_config = config.reward_config()
         self.evaluator = evaluator
         self.formula = config.reward_formula
         self.audit: Audit | None = None
         self.canary: CanaryWatch | None = None
-        self.judge_error: str | None = None
+        self._trust = trust or RewardTrust()
         self._tasks = tasks
         self._by_prompt = {task.prompt: task for task in tasks.values()}
         self._leaving: set[asyncio.Task[None]] = set()
@@ -106,15 +117,20 @@ class RewardScorer:
         judge = config.judge_config()
         self._enough = AHEAD * max(LEAST_WINDOW, judge.max_in_flight) * (judge.replicas or 1)
 
+    @property
+    def judge_trouble(self) -> str | None:
+        """Why the judge cannot be used now, in one line; rewards are judge_unavailable then. None if it can."""
+        return self._trust.trouble
+
     async def score(
         self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0, repeat: int = 0
     ) -> list[Reward]:
         """The rewards of `items`, in their order.
 
-        `deadline` is in seconds from now; a reward without an answer by then is None (deadline), and the call returns
-        within 1.1 x deadline. Lower `priority` goes first, all of them before bulk evaluation. With another
-        `repeat` the judge is asked the same again. A failure of the judge is the reward's reason. Raises RewardError
-        for an item that is not a rollout, and StoreError.
+        `deadline` is in seconds from now; a reward without an answer by then is None (deadline, or judge_unavailable
+        if the judge cannot be used), and the call returns within 1.1 x deadline. Lower `priority` goes first, all of
+        them before bulk evaluation. With another `repeat` the judge is asked the same again. A failure of the judge is
+        the reward's reason. Raises RewardError for an item that is not a rollout, and StoreError.
         """
         taken = as_items(items)
         seconds = self.reward_config.deadline_s if deadline is None else deadline
@@ -190,19 +206,12 @@ class _Rollout:
         self._tools = {protocol.name: scorer.evaluator.tools(case, priority) for protocol in self._protocols}
         self._cards: dict[str, Scorecard] = {}
         self._flags: dict[str, float] | None = None
-        self._failure: Reason = "deadline"
+        self._failure: Reason | None = None
 
     async def run(self) -> None:
         """Score the case under every protocol, then look for flags."""
         scorer = self._scorer
-        try:
-            await asyncio.gather(*map(self._score, self._protocols))
-        except JudgeError as error:
-            if scorer.judge_error is None:
-                _log.error("the judge cannot be used: %s", error)
-            scorer.judge_error, self._failure = str(error), "judge_unavailable"
-            return
-        scorer.judge_error = None
+        await asyncio.gather(*map(self._score, self._protocols))
         report, limits = self.case.report, scorer.reward_config.length
         wanted = {"injection", *scorer.formula.flags}
         if len(report.text) > limits.max:
@@ -231,7 +240,8 @@ class _Rollout:
         if self._flags is not None and len(self._cards) == len(self._protocols):
             found = formula.value(self._cards, self._flags)
         else:
-            found = Value(None, self._failure)
+            late: Reason = "deadline" if self._scorer.judge_trouble is None else "judge_unavailable"
+            found = Value(None, self._failure or late)
         return Reward(
             value=found.value,
             status="unscored" if found.value is None else "scored",

@@ -183,7 +183,7 @@ class RewardServer:
     async def _readyz(self, request: web.Request) -> web.Response:
         if self._draining:
             return web.Response(status=503, text="stopping\n")
-        if self._scorer.judge_error is not None:
+        if self._scorer.judge_trouble is not None:  # which may name servers, and anybody may ask here
             return web.Response(status=503, text="the judge cannot be used\n")
         return web.Response(text="ready\n")
 

@@ -1,0 +1,341 @@
+"""Whether a judge can be relied on: tried before its first question, and watched while it is asked.
+
+`Trusted` is for runs, which have time: a judge that cannot be used ends the run before anything is stored, and one that
+falls silent pauses it. `Standby` is for rewards, which have none: while the judge cannot be used they are
+judge_unavailable at once, and it is tried again in the background.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from adjudge.engine.config.judge import PATIENCE_S
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.budget import Budget, Metered, Spent
+from adjudge.judges import Answer, Asked, Judge, Question, Reply
+from adjudge.judges.errors import JudgeError
+from adjudge.judges.probe import PROBE_SECONDS, Probed, Verdict, probe
+
+__all__ = [
+    "NOT_ASKED",
+    "Patience",
+    "RewardTrust",
+    "RunTrust",
+    "Standby",
+    "Trust",
+    "Trusted",
+    "refusal",
+]
+
+A = TypeVar("A", bound=Answer)
+
+ENOUGH = 256  # unavailable answers show that a judge is silent, however many questions are outstanding
+ATTEMPTS = 3  # for a question that is unavailable while the judge answers others
+NOT_ASKED: Reply[Any] = Reply(reason="judge_unavailable")
+"""The reply of a judge that is known to be down. It says nothing about the question, so it is not stored."""
+
+_UNHEARD = frozenset({"judge_unavailable", "judge_timeout", "deadline"})
+_log = logging.getLogger(__name__)
+
+Say = Callable[[str], None]
+Trust = Callable[[Judge], Judge]
+"""Wraps a judge that is asked itself: the configured one, or each member of a panel."""
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a judge is waited for, in seconds.
+
+    - A run pauses after `silence_s` without an answer, and ends after `patience_s` more.
+    - A reward's judge is tried again when it has not answered for `doubt_s`.
+    - A probe takes at most `probe_s`; the next one comes after `backoff_s`, doubled each time up to `longest_s`.
+    """
+
+    silence_s: float = 60.0
+    patience_s: float = PATIENCE_S
+    doubt_s: float = 2.0
+    probe_s: float = PROBE_SECONDS
+    backoff_s: float = 1.0
+    longest_s: float = 30.0
+
+
+def refusal(verdicts: Sequence[Verdict]) -> JudgeError | None:
+    """Why none of the servers or engines can be used; None if one can, or if none is needed."""
+    if not verdicts or any(verdict.is_good for verdict in verdicts):
+        return None
+    first, *others = verdicts
+    also = f" (none of the {len(others)} other servers can be used either)" if others else ""
+    return JudgeError(f"{first.line}{also}", first.trouble or "unusable")
+
+
+def warn(line: str) -> None:
+    """Log one line for the user."""
+    _log.warning("%s", line)
+
+
+class _Watched:
+    """What both kinds know of their judge. `say` is given each line for the user.
+
+    `window` is the fewest tokens that a good server takes, where one says so; `probes` counts the probes.
+    """
+
+    def __init__(self, judge: Judge, patience: Patience, say: Say) -> None:
+        self.identity = judge.identity
+        self.window: int | None = None
+        self.probes = 0
+        self._judge = judge
+        self._patience = patience
+        self._say = say
+        self._outstanding = 0
+        self._left_out: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Close the judge."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._judge.close()
+
+    async def _try(self) -> JudgeError | None:
+        """Probe every server once, and name those that are left out from now on; why none can be used."""
+        verdicts = await probe(self._judge, self._patience.probe_s)
+        self.probes += 1
+        if (refused := refusal(verdicts)) is not None:
+            return refused
+        good = [verdict for verdict in verdicts if verdict.is_good]
+        self.window = min((one.window for one in good if one.window is not None), default=None)
+        bad = {verdict.where: verdict.line for verdict in verdicts if not verdict.is_good}
+        for where in bad.keys() - self._left_out:
+            self._say(f"{bad[where]} (left out; {len(good)} of {len(verdicts)} servers answer)")
+        self._left_out = set(bad)
+        return None
+
+    async def _until_good(self, refused: Callable[[JudgeError], None]) -> None:
+        """Probe until the judge can be used; `refused` is told of each probe that failed."""
+        wait = self._patience.backoff_s
+        while (why := await self._try()) is not None:
+            refused(why)
+            await asyncio.sleep(wait)
+            wait = min(self._patience.longest_s, wait * 2)
+
+    def _begin(self, task: "asyncio.Task[None]") -> "asyncio.Task[None]":
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+class Trusted(_Watched):
+    """A judge of a run. Raises JudgeError at its first question if it cannot be used, and later if it stays silent.
+
+    Questions that come back judge_unavailable wait until the judge answers somebody, and are asked again then.
+    """
+
+    def __init__(self, judge: Judge, patience: Patience, say: Say = warn) -> None:
+        super().__init__(judge, patience, say)
+        self._trial: asyncio.Task[None] | None = None
+        self._missed = 0
+        self._news = asyncio.Event()
+        self._outage: asyncio.Task[None] | None = None
+        self._paused = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether questions wait for the judge to answer again."""
+        return self._outage is not None
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The judge's reply, which may take as long as the judge is away."""
+        if self._trial is None:
+            self._trial = self._begin(asyncio.ensure_future(self._first_try()))
+        await asyncio.shield(self._trial)
+        self._outstanding += 1
+        try:
+            if self._paused:
+                await self._until_heard()
+            reply = await self._judge.answer(question, asked)
+            for _ in range(ATTEMPTS - 1):
+                if reply.reason != "judge_unavailable":
+                    break
+                self._missed += 1
+                await self._until_heard()
+                reply = await self._judge.answer(question, asked)
+        finally:
+            self._outstanding -= 1
+            self._news.set()
+        if reply.reason not in _UNHEARD:
+            self._hear()
+        return reply
+
+    async def _first_try(self) -> None:
+        if (refused := await self._try()) is not None:
+            raise refused
+
+    def _hear(self) -> None:
+        """The judge has answered: all that waits goes on."""
+        self._missed = 0
+        outage, self._outage = self._outage, None
+        if outage is not None:
+            outage.cancel()
+        if self._paused:
+            self._paused = False
+            self._say(f"judge {self.identity.name}: is back; the run goes on")
+
+    async def _until_heard(self) -> None:
+        """Wait until the judge answers a question or a probe. Raises JudgeError when it is given up."""
+        self._news.set()
+        if self._outage is None:
+            self._outage = self._begin(asyncio.ensure_future(self._sit_out()))
+        outage = self._outage
+        await asyncio.wait((outage,))
+        if not outage.cancelled():
+            outage.result()
+
+    async def _sit_out(self) -> None:
+        """Pause the run if the judge stays silent, until it is back. Raises JudgeError if that takes too long."""
+        await asyncio.sleep(self._patience.silence_s)
+        while self._missed < min(ENOUGH, self._outstanding):
+            self._news.clear()
+            await self._news.wait()
+        self._paused = True
+        await self._pause(f"judge {self.identity.name}")
+        self._outage = None
+        self._hear()
+
+    async def _pause(self, name: str) -> None:
+        self._say(f"{name}: no longer answers; the run is paused, and goes on when the judge is back")
+        why: list[JudgeError] = []
+        try:
+            async with asyncio.timeout(self._patience.patience_s):
+                await self._until_good(why.append)
+        except TimeoutError:
+            last = f": {why[-1]}" if why else ""
+            said = f"{name}: not back after {self._patience.patience_s:.0f} s (patience_s){last}"
+            raise JudgeError(said, "unreachable") from None
+
+
+class Standby(_Watched):
+    """A judge of rewards, tried in the background from `start` on. While it cannot be used, replies are NOT_ASKED.
+
+    `trouble` says in one line why it cannot be used, None if it can. `changed` is called whenever a probe was good.
+    """
+
+    def __init__(
+        self, judge: Judge, patience: Patience, say: Say = warn, changed: Callable[[], None] = lambda: None
+    ) -> None:
+        super().__init__(judge, patience, say)
+        self.trouble: str | None = f"judge {judge.identity.name}: not tried yet"
+        self._changed = changed
+        self._tried = asyncio.Event()
+        self._trial: asyncio.Task[None] | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._heard = 0
+
+    def start(self) -> None:
+        """Try the judge in the background, until it can be used."""
+        if self._trial is None:
+            self._trial = self._begin(asyncio.ensure_future(self._keep_trying()))
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The judge's reply, or NOT_ASKED. Never raises."""
+        if not self._tried.is_set():
+            self.start()
+            await self._tried.wait()
+        if self.trouble is not None:
+            return NOT_ASKED
+        self._outstanding += 1
+        if self._watch is None:
+            self._watch = self._begin(asyncio.ensure_future(self._doubt()))
+        try:
+            reply = await self._judge.answer(question, asked)
+        except JudgeError as error:
+            self._fall(error)
+            return NOT_ASKED
+        finally:
+            self._outstanding -= 1
+        if reply.reason == "judge_unavailable":
+            self.start()
+        elif reply.reason not in _UNHEARD:
+            self._heard += 1
+        return reply
+
+    def _fall(self, why: JudgeError) -> None:
+        """The judge cannot be used from now on."""
+        if self.trouble is None or not self._tried.is_set():
+            self._say(f"{why}; rewards are judge_unavailable until the judge can be used")
+        self.trouble = str(why)
+        self._tried.set()
+        self.start()
+
+    async def _keep_trying(self) -> None:
+        await self._until_good(self._fall)
+        if self.trouble is not None and self._tried.is_set():
+            self._say(f"judge {self.identity.name}: can be used again")
+        self.trouble = self._trial = None
+        self._tried.set()
+        self._changed()
+
+    async def _doubt(self) -> None:
+        """Try the judge whenever nothing was heard of it for a while, for as long as questions are out."""
+        while self._outstanding:
+            heard = self._heard
+            await asyncio.sleep(self._patience.doubt_s)
+            if self._outstanding and self._heard == heard:
+                self.start()
+        self._watch = None
+
+
+class RunTrust:
+    """The trust of a run: its judges are waited for, and are not asked more than the run may spend."""
+
+    def __init__(self, config: RunConfig, patience: Patience | None = None, say: Say = warn) -> None:
+        self._patience = patience or Patience(patience_s=config.judge_config().patience_s)
+        self._say = say
+        self._budget = Budget(config)
+        self._made: list[Trusted] = []
+
+    def __call__(self, judge: Judge) -> Judge:
+        """`judge`, tried before it is asked if it is a server or an engine."""
+        metered = Metered(judge, self._budget)
+        if not isinstance(judge, Probed):
+            return metered
+        self._made.append(Trusted(metered, self._patience, self._say))
+        return self._made[-1]
+
+    @property
+    def spent(self) -> Spent:
+        """What was asked of all judges together, and what it cost."""
+        return self._budget.spent
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether questions wait for a judge to answer again."""
+        return any(judge.is_waiting for judge in self._made)
+
+
+class RewardTrust:
+    """The trust of rewards: their judges may come later, and are never waited for."""
+
+    def __init__(self, patience: Patience | None = None) -> None:
+        self._patience = patience or Patience()
+        self._made: list[Standby] = []
+
+    def __call__(self, judge: Judge) -> Judge:
+        """`judge`, on standby if it is a server or an engine."""
+        if not isinstance(judge, Probed):
+            return judge
+        self._made.append(Standby(judge, self._patience))
+        return self._made[-1]
+
+    def start(self) -> None:
+        """Try every judge, in the background."""
+        for judge in self._made:
+            judge.start()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why a judge cannot be used now, in one line; rewards are judge_unavailable then. None if all can."""
+        return next((judge.trouble for judge in self._made if judge.trouble is not None), None)
