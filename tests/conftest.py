@@ -24,6 +24,7 @@ STARTS_RAY = {
     "test_ray_start",
     "test_reward_cluster",
     "test_reward_service",
+    "test_sick_replica",
 }
 
 # Ray's workers run at normal priority, and none is started before there is work for it.

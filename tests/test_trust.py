@@ -188,7 +188,7 @@ PRICE = Price(cost_per_million_prompt_tokens=1e5, cost_per_million_completion_to
     ("limits", "answered", "said"),
     [
         ({"max_questions": 30}, 30, "max_questions: 30"),
-        ({"max_cost": 100.0}, 50, "max_cost: 100.00"),
+        ({"max_cost": 100.0}, 50, "max_cost: 100"),
         ({}, 200, ""),
     ],
 )

@@ -28,7 +28,8 @@ async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIter
     """The evaluator of `config`, storing at `place` as `open_evaluator` does, for callers that wait for single cases.
 
     A judge without `replicas` answers from this process. A replica that dies is replaced, and its unanswered
-    questions are asked again. `trust` wraps the judge, as it does there. Raises UsageError, StoreError, JudgeError, ClusterError.
+    questions are asked again. `trust` wraps the judge, as it does there. Raises UsageError, StoreError, JudgeError,
+    ClusterError.
     """
     settings = config.cluster_config()
     with connected(settings.address, settings.cpus):

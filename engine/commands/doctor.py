@@ -16,9 +16,8 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book, make_judge
 from adjudge.engine.store import JudgmentStore, Place, StoreError
-from adjudge.judges import Asked
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.probe import Probe
+from adjudge.judges.probe import probe
 from adjudge.prompts import PromptBook
 
 __all__ = ["Finding", "ask_judge", "examine"]
@@ -30,12 +29,6 @@ _LOADING_S = 900.0  # a large model, from a network disk
 _FIXES = {
     "openai": "start the server, or correct judge: url and model, and the key in OPENAI_API_KEY",
     "vllm": "correct judge: model and engine; vLLM's own messages are on stderr",
-}
-_FIXES_BY_REASON = {
-    "answer_truncated": "set judge: thinking: true if its model thinks before it answers",
-    "judge_unparseable": "correct judge: url, or have the server keep to a JSON schema (response_format)",
-    "judge_unsupported": "the server is there but refuses the question; its log says why",
-    "judge_refused": "the server is there but filters the question; use another server or model",
 }
 
 
@@ -154,22 +147,24 @@ def _each(settings: JudgeConfig) -> Iterator[JudgeConfig]:
 
 
 async def _judge(settings: JudgeConfig, book: PromptBook) -> Finding:
-    where = settings.url or settings.model or settings.backend
-    fix = _FIXES.get(settings.backend, "")
     patience = _LOADING_S if settings.backend == "vllm" else _ANSWER_S
     try:
         judge = make_judge(settings, book)
         try:
-            deadline = asyncio.get_running_loop().time() + patience
-            reply = await judge.answer(Probe.make(), Asked(key=bytes(16), deadline=deadline))
+            verdicts = await probe(judge, patience)
         finally:
             await judge.close()
     except JudgeError as error:
-        return Finding(what="judge", good=False, found=str(error), fix=fix)
-    if reply.answer is None:
-        fix = _FIXES_BY_REASON.get(str(reply.reason), fix)
-        return Finding(what="judge", good=False, found=f"{where}: {reply.reason}", fix=fix)
-    return Finding(what="judge", good=True, found=f"{where} answered in {reply.seconds:.2f} s")
+        return Finding(what="judge", good=False, found=str(error), fix=_FIXES.get(settings.backend, ""))
+    for verdict in verdicts:
+        if not verdict.is_good:
+            found, _, fix = verdict.line.rpartition("; ")
+            return Finding(what="judge", good=False, found=found, fix=fix)
+        window = "" if verdict.window is None else f", window of {verdict.window:,} tokens"
+        return Finding(
+            what="judge", good=True, found=f"{verdict.where} answered in {verdict.seconds:.2f} s{window}"
+        )
+    return Finding(what="judge", good=True, found=f"{settings.backend} needs no server")
 
 
 def _out(config: RunConfig) -> Finding:

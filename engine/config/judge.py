@@ -8,6 +8,7 @@ import msgspec
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.numbers import Count, Seconds
 from adjudge.judges.panel import Combination
+from adjudge.judges.server import THINKING_TOKENS
 from adjudge.judges.vllm import Scoring
 
 __all__ = ["PATIENCE_S", "JudgeConfig", "rooted_judge"]
@@ -18,7 +19,8 @@ PATIENCE_S = 1800.0
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The judge. A string `SPEC` in the file is short for this mapping (see `JudgeConfig.from_spec`).
 
-    A run whose judge no longer answers pauses, and ends if the judge is not back after `patience_s`.
+    - With `thinking`, the model may think for `thinking_tokens` before it answers, twice as many if that cuts it off.
+    - A run whose judge no longer answers pauses, and ends if the judge is not back after `patience_s`.
     """
 
     backend: Literal["lexical", "openai", "vllm", "panel"] = "lexical"
@@ -35,6 +37,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
     scoring: Scoring = "sampled"
     thinking: bool = False
+    thinking_tokens: Count = THINKING_TOKENS
     media: list[Literal["image", "audio", "video"]] = []
     retries: Annotated[int, msgspec.Meta(ge=0)] = 5
     timeout_s: Seconds = 600.0

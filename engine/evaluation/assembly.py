@@ -182,6 +182,7 @@ def _openai(config: JudgeConfig, url: str, max_in_flight: int) -> OpenAIConfig:
         temperature=config.temperature,
         max_context=config.max_context,
         thinking=config.thinking,
+        thinking_tokens=config.thinking_tokens,
         retries=config.retries,
         timeout_s=config.timeout_s,
         media=tuple(config.media),

@@ -1,10 +1,12 @@
 """What a run may spend: at most so many questions, or so much money; then it stops."""
 
 import asyncio
+import math
 from typing import TypeVar
 
 import msgspec
 
+from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.errors import LimitReached
 from adjudge.judges import Answer, Asked, Judge, Question, Reply, Usage
@@ -39,12 +41,12 @@ class Spent(msgspec.Struct, frozen=True):
         if config.max_questions is not None and self.questions >= config.max_questions:
             return LimitReached(f"max_questions: {self.questions:,} questions were asked")
         if config.max_cost is not None and self.cost >= config.max_cost:
-            return LimitReached(f"max_cost: {self.cost:,.2f} were spent")
+            return LimitReached(f"max_cost: {self.cost:g} was spent")
         return None
 
 
 class Budget:
-    """What a run may spend, and what it has `spent`."""
+    """What a run may spend, and what it has `spent`. A question that is out is expected to cost the mean so far."""
 
     def __init__(self, config: RunConfig) -> None:
         self.spent = Spent()
@@ -52,21 +54,30 @@ class Budget:
         self._out = 0
         self._settled = asyncio.Event()
 
-    def cost(self, judge: str, usage: Usage) -> float:
-        """What `usage` of the judge of that name costs."""
-        return cost_of(usage, self._config.prices.get(judge))
+    def price_of(self, judge: str) -> Price | None:
+        """The price of the judge of that name. Raises ConfigError if cost is limited and there is none."""
+        price = self._config.prices.get(judge)
+        if price is None and self._config.max_cost is not None:
+            raise ConfigError(f"max_cost: prices: has no price for {judge}; add one, or leave max_cost out")
+        return price
 
     async def begin(self) -> None:
         """Count one more question. Raises LimitReached, once all that is out is answered."""
-        reached = self.spent.limit(self._config)
-        if reached is None:
-            self.spent += Spent(1)
-            self._out += 1
-            return
-        while self._out:
+        while self._out and (self.spent.limit(self._config) is not None or self._may_exceed()):
             self._settled.clear()
             await self._settled.wait()
-        raise reached
+        if (reached := self.spent.limit(self._config)) is not None:
+            raise reached
+        self.spent += Spent(1)
+        self._out += 1
+
+    def _may_exceed(self) -> bool:
+        """Whether what is out may cost all that is left; before the first answer nobody can say."""
+        if self._config.max_cost is None:
+            return False
+        answered = self.spent.questions - self._out
+        mean = self.spent.cost / answered if answered else math.inf
+        return self.spent.cost + self._out * mean >= self._config.max_cost
 
     def end(self, cost: float) -> None:
         """Count what the answer cost."""
@@ -82,6 +93,7 @@ class Metered:
         self.identity = judge.identity
         self._judge = judge
         self._budget = budget
+        self._price = budget.price_of(judge.identity.name)
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The judge's reply."""
@@ -89,7 +101,7 @@ class Metered:
         cost = 0.0
         try:
             reply = await self._judge.answer(question, asked)
-            cost = self._budget.cost(self.identity.name, reply.usage)
+            cost = cost_of(reply.usage, self._price)
             return reply
         finally:
             self._budget.end(cost)
