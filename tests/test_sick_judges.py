@@ -19,8 +19,8 @@ from adjudge.judges.errors import JudgeError
 from tests.mock_openai import FAULTS, MockOpenAI
 from tests.processes import free_port
 from tests.reward_server import reward_server
-from tests.test_cli import one_line, run
-from tests.worlds import world
+from tests.test_cli import changed, one_line, run
+from tests.worlds import lines, world
 
 QUICK = Patience(silence_s=0.3, patience_s=20.0, doubt_s=0.1, backoff_s=0.05, longest_s=0.2)
 CASES = 20
@@ -192,7 +192,7 @@ async def test_four_dead_servers_end_the_run(tmp_path, capsys):
     code, _, error = await asyncio.to_thread(
         run, capsys, "evaluate", world(tmp_path, judge=judged("", urls=urls))
     )
-    assert code == 1 and urls[0] in one_line(error) and "none of the 3 other servers" in error
+    assert code == 1 and urls[0] in one_line(error) and "the other 3 servers cannot be used either" in error
     assert_nothing_came_of_it(tmp_path)
 
 
@@ -273,3 +273,23 @@ async def test_run_stops_at_its_limit_resumably(tmp_path, limits, said):
         assert 37 <= asked <= 44 and len(stored(tmp_path)) == asked
         result = await evaluate_async(RunConfig.load(path, max_questions=1000, max_cost=100.0))
         assert result.unscored == 0 and mock.calls == QUESTIONS
+
+
+async def test_prompts_that_do_not_fit_are_counted_before_the_run(tmp_path, capsys, caplog):
+    async with MockOpenAI(serves="mock", window=2_500) as mock:
+        path = world(tmp_path, systems=3, tasks=5, judge=judged(mock.url))
+        rows = [
+            {"task_id": str(task), "system": "long", "text": "It states a fact. " * 2_000}
+            for task in range(5)
+        ]
+        lines(tmp_path / "reports" / "long.jsonl", rows)
+        code, out, _ = await asyncio.to_thread(run, capsys, "doctor", path)
+        assert code == 1 and "window of 2,500 tokens" in out and "50 of 200 RubricPoints" in out
+        await evaluate_async(RunConfig.load(path))
+        (line,) = caplog.messages
+        assert "a window of 2,500 tokens is too small for about 50 of 200 RubricPoints" in line
+        code, out, _ = await asyncio.to_thread(run, capsys, "doctor", path)
+        assert code == 0 and "fit into 2,500 tokens" in out  # nothing is left to ask
+    small = changed(path, judge=judged(mock.url, max_context=2_500), store="new")
+    code, out, _ = await asyncio.to_thread(run, capsys, "plan", small)
+    assert code == 0 and "window of 2,500 tokens: about RubricPoints 50" in out

@@ -120,6 +120,9 @@ def plan(found: Plan) -> None:
         table.add_row(escape(name), f"{number:,}")
     console.print(table)
     console.print(f"to ask: {asked:,}; in the store already: {found.stored:,}")
+    if found.oversized:
+        kinds = ", ".join(f"{escape(kind)} {count:,}" for kind, count in found.oversized.items())
+        console.print(f"too long for the judge's window of {found.window:,} tokens: about {kinds}")
     if found.unscored:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in found.unscored.items())
         console.print(f"scorecards that no judge can score: {reasons}")

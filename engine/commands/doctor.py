@@ -1,6 +1,7 @@
 """What is installed, reachable and missing, and how to fix it."""
 
 import asyncio
+import itertools
 import os
 import platform
 import tempfile
@@ -15,6 +16,8 @@ from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book, make_judge
+from adjudge.engine.evaluation.dry_run import complaint, dry_run
+from adjudge.engine.formats import load_dataset
 from adjudge.engine.store import JudgmentStore, Place, StoreError
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.probe import probe
@@ -25,6 +28,7 @@ __all__ = ["Finding", "ask_judge", "examine"]
 _NEEDED = ("aiohttp", "msgspec", "numba", "numpy", "pyarrow", "trafilatura")
 _OPTIONAL = {"ray": "cluster", "vllm": "vllm"}
 _ANSWER_S = 30.0
+_CASES = 2_000
 _LOADING_S = 900.0  # a large model, from a network disk
 _FIXES = {
     "openai": "start the server, or correct judge: url and model, and the key in OPENAI_API_KEY",
@@ -127,11 +131,27 @@ async def _store(config: RunConfig) -> Finding:
 async def _judges(config: RunConfig) -> list[Finding]:
     try:
         book = make_book(config)
-        return [await _judge(settings, book) for settings in _each(config.judge_config())]
+        found = [await _judge(settings, book) for settings in _each(config.judge_config())]
     except UsageError as error:
         return [
             Finding(what="judge", good=False, found=str(error), fix="correct judge: in the configuration")
         ]
+    windows = [window for _, window in found if window is not None]
+    return [*(finding for finding, _ in found), *(await _prompts(config, min(windows)) if windows else [])]
+
+
+async def _prompts(config: RunConfig, window: int) -> list[Finding]:
+    """Whether the prompts of the first reports fit into the judge's window."""
+    try:
+        dataset = load_dataset(config.format, config.tasks, config.reports)
+        notes = (await dry_run(config, itertools.islice(dataset.cases(), _CASES))).notes
+    except (UsageError, StoreError) as error:
+        return [Finding(what="prompts", good=False, found=str(error), fix="correct tasks: and reports:")]
+    line = complaint(notes, window)
+    if line is None:
+        return [Finding(what="prompts", good=True, found=f"fit into {window:,} tokens")]
+    said, _, fix = line.rpartition("; ")
+    return [Finding(what="prompts", good=False, found=said, fix=fix)]
 
 
 def _each(settings: JudgeConfig) -> Iterator[JudgeConfig]:
@@ -146,7 +166,8 @@ def _each(settings: JudgeConfig) -> Iterator[JudgeConfig]:
         yield settings
 
 
-async def _judge(settings: JudgeConfig, book: PromptBook) -> Finding:
+async def _judge(settings: JudgeConfig, book: PromptBook) -> tuple[Finding, int | None]:
+    """Whether a judge can be used, and its window in tokens."""
     patience = _LOADING_S if settings.backend == "vllm" else _ANSWER_S
     try:
         judge = make_judge(settings, book)
@@ -155,16 +176,17 @@ async def _judge(settings: JudgeConfig, book: PromptBook) -> Finding:
         finally:
             await judge.close()
     except JudgeError as error:
-        return Finding(what="judge", good=False, found=str(error), fix=_FIXES.get(settings.backend, ""))
-    for verdict in verdicts:
-        if not verdict.is_good:
-            found, _, fix = verdict.line.rpartition("; ")
-            return Finding(what="judge", good=False, found=found, fix=fix)
-        window = "" if verdict.window is None else f", window of {verdict.window:,} tokens"
-        return Finding(
-            what="judge", good=True, found=f"{verdict.where} answered in {verdict.seconds:.2f} s{window}"
-        )
-    return Finding(what="judge", good=True, found=f"{settings.backend} needs no server")
+        fix = _FIXES.get(settings.backend, "")
+        return Finding(what="judge", good=False, found=str(error), fix=fix), None
+    if not verdicts:
+        return Finding(what="judge", good=True, found=f"{settings.backend} needs no server"), None
+    (verdict,) = verdicts
+    if not verdict.is_good:
+        said, _, fix = verdict.line.rpartition("; ")
+        return Finding(what="judge", good=False, found=said, fix=fix), None
+    window = "" if verdict.window is None else f", window of {verdict.window:,} tokens"
+    said = f"{verdict.where} answered in {verdict.seconds:.2f} s{window}"
+    return Finding(what="judge", good=True, found=said), verdict.window
 
 
 def _out(config: RunConfig) -> Finding:

@@ -1,6 +1,7 @@
 """The main flow: report files in; scores, their evidence and a leaderboard out."""
 
 import asyncio
+import itertools
 import logging
 import os
 import secrets
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,9 +25,10 @@ from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.assembly import make_book, open_evaluator, rejected_pages
+from adjudge.engine.evaluation.dry_run import complaint, dry_run
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
-from adjudge.engine.evaluation.trust import Patience, RunTrust
+from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
 from adjudge.engine.formats import Dataset, Rejected, load_dataset
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
@@ -50,6 +53,7 @@ __all__ = ["Progress", "RunResult", "evaluate", "evaluate_async"]
 
 _log = logging.getLogger(__name__)
 
+CHECKED_CASES = 2_000
 SCORE_GROUP = 1 << 16  # rows: a reader of one system's scores opens few of them
 
 Progress = Callable[[Scorecard], None]
@@ -133,7 +137,8 @@ async def evaluate_async(
     parts = [dataset] if resolver is None else resolver.batches()
     batches = (spending.watch(part.cases(config.repeats)) for part in parts)
     with about(run=run):
-        async with _open(config, place, patience) as evaluator, metrics_served(evaluator):
+        check = partial(_check_window, config, dataset)
+        async with _open(config, place, patience, check) as evaluator, metrics_served(evaluator):
             evaluator.metrics.planned(total)
             event(_log, "run started", judge=evaluator.judge.name, scorecards=total)
             with _saying_what_is_stored(evaluator):
@@ -163,14 +168,22 @@ async def evaluate_async(
 
 
 def _open(
-    config: RunConfig, place: Place, patience: Patience | None
+    config: RunConfig, place: Place, patience: Patience | None, check: Check
 ) -> AbstractAsyncContextManager["Evaluator | Cluster"]:
     """The evaluator in this process, or the cluster's: they look the same from here."""
     if not config.is_on_cluster():
-        return open_evaluator(config, place, trust=RunTrust(config, patience))
+        return open_evaluator(config, place, trust=RunTrust(config, patience, check=check))
     from adjudge.engine.cluster.driver import open_cluster
 
     return open_cluster(config, patience=patience)
+
+
+async def _check_window(config: RunConfig, dataset: Dataset, window: int) -> None:
+    """Say in one line which prompts do not fit into the judge's window; of many reports, the first are looked at."""
+    cases = itertools.islice(dataset.cases(), CHECKED_CASES)
+    line = complaint((await dry_run(config, cases)).notes, window)
+    if line is not None:
+        _log.warning("%s", line)
 
 
 @contextmanager

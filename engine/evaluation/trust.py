@@ -7,7 +7,7 @@ judge_unavailable at once, and it is tried again in the background.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,6 +21,7 @@ from adjudge.judges.probe import PROBE_SECONDS, Probed, Verdict, probe
 
 __all__ = [
     "NOT_ASKED",
+    "Check",
     "Patience",
     "RewardTrust",
     "RunTrust",
@@ -41,6 +42,8 @@ _UNHEARD = frozenset({"judge_unavailable", "judge_timeout", "deadline"})
 _log = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
+Check = Callable[[int], Awaitable[None]]
+"""Told the judge's window, in tokens, before the first question."""
 Trust = Callable[[Judge], Judge]
 """Wraps a judge that is asked itself: the configured one, or each member of a panel."""
 
@@ -66,7 +69,8 @@ def refusal(verdicts: Sequence[Verdict]) -> JudgeError | None:
     if not verdicts or any(verdict.is_good for verdict in verdicts):
         return None
     first, *others = verdicts
-    also = f" (none of the {len(others)} other servers can be used either)" if others else ""
+    count = "server" if len(others) == 1 else f"{len(others)} servers"
+    also = f" (the other {count} cannot be used either)" if others else ""
     return JudgeError(f"{first.line}{also}", first.trouble or "unusable")
 
 
@@ -131,11 +135,14 @@ class _Watched:
 class Trusted(_Watched):
     """A judge of a run. Raises JudgeError at its first question if it cannot be used, and later if it stays silent.
 
+    `check` is awaited before the first question, if the judge's window is known.
+
     Questions that come back judge_unavailable wait until the judge answers somebody, and are asked again then.
     """
 
-    def __init__(self, judge: Judge, patience: Patience, say: Say = warn) -> None:
+    def __init__(self, judge: Judge, patience: Patience, say: Say = warn, check: Check | None = None) -> None:
         super().__init__(judge, patience, say)
+        self._check = check
         self._trial: asyncio.Task[None] | None = None
         self._missed = 0
         self._news = asyncio.Event()
@@ -173,6 +180,8 @@ class Trusted(_Watched):
     async def _first_try(self) -> None:
         if (refused := await self._try()) is not None:
             raise refused
+        if self._check is not None and self.window is not None:
+            await self._check(self.window)
 
     def _hear(self) -> None:
         """The judge has answered: all that waits goes on."""
@@ -291,7 +300,14 @@ class Standby(_Watched):
 class RunTrust:
     """The trust of a run: its judges are waited for, and are not asked more than the run may spend."""
 
-    def __init__(self, config: RunConfig, patience: Patience | None = None, say: Say = warn) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        patience: Patience | None = None,
+        say: Say = warn,
+        check: Check | None = None,
+    ) -> None:
+        self._check = check
         self._patience = patience or Patience(patience_s=config.judge_config().patience_s)
         self._say = say
         self._budget = Budget(config)
@@ -302,7 +318,7 @@ class RunTrust:
         metered = Metered(judge, self._budget)
         if not isinstance(judge, Probed):
             return metered
-        self._made.append(Trusted(metered, self._patience, self._say))
+        self._made.append(Trusted(metered, self._patience, self._say, self._check))
         return self._made[-1]
 
     @property
