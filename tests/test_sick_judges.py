@@ -293,3 +293,36 @@ async def test_prompts_that_do_not_fit_are_counted_before_the_run(tmp_path, caps
     small = changed(path, judge=judged(mock.url, max_context=2_500), store="new")
     code, out, _ = await asyncio.to_thread(run, capsys, "plan", small)
     assert code == 0 and "window of 2,500 tokens: about RubricPoints 50" in out
+
+
+async def test_report_limit_is_the_same_for_all(tmp_path):
+    """A longer report gets the minimum unasked; without the limit it is judged."""
+    path = world(tmp_path, systems=1, tasks=1, report_limit=300)
+    result = await evaluate_async(RunConfig.load(path))
+    assert result.from_judge == 0
+    assert {row["reason"] for row in scores(tmp_path)} == {"report_too_large"}
+    result = await evaluate_async(RunConfig.load(changed(path, report_limit=3_000)))
+    assert result.from_judge == 10
+
+
+async def test_rewards_derive_their_report_limit_from_the_window(tmp_path, caplog):
+    async with MockOpenAI(serves="mock", window=2_500) as mock:
+        path = world(tmp_path, judge=judged(mock.url), reward={"metric": "score_clipped"})
+        async with open_rewards(RunConfig.load(path), QUICK) as scorer:
+            short, long = await scorer.score(
+                [{"task_id": "0", "text": TEXT}, {"task_id": "0", "text": TEXT * 200}], deadline=10.0
+            )
+            limit = scorer.evaluator.report_limit
+        assert 1_000 < limit < 7_500
+        assert f"report_limit: {limit} characters, by the judge's window of 2500 tokens" in caplog.messages
+        assert short.value is not None and (long.value, long.reason) == (0.0, "report_too_large")
+
+
+@pytest.mark.parametrize(("limit", "window"), [(100_000, 2_500), (None, 600)])
+async def test_limit_that_does_not_fit_is_refused(tmp_path, limit, window):
+    async with MockOpenAI(serves="mock", window=window) as mock:
+        path = world(tmp_path, judge=judged(mock.url), report_limit=limit, reward={"metric": "score_clipped"})
+        async with open_rewards(RunConfig.load(path), QUICK) as scorer:
+            (reward,) = await scorer.score([{"task_id": "0", "text": TEXT}], deadline=5.0)
+            assert "serve the model with a longer context" in str(scorer.judge_trouble)
+    assert (reward.value, reward.reason, mock.calls) == (None, "judge_unavailable", 0)

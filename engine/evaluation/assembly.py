@@ -100,6 +100,7 @@ async def open_evaluator(
             Reader(pages, fetcher, metrics),
             config.scoring_protocols(),
             window_of(config, config.judge_config().max_in_flight),
+            config.report_limit,
         )
 
 

@@ -20,6 +20,7 @@ from adjudge.judges.render import messages
 from adjudge.judges.schema import Schema, max_tokens, schema_of
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.reasons import CAUSES
 
 __all__ = ["ASSUMED_PAGE_CHARS", "DryRun", "NoteTaker", "complaint", "dry_run", "estimate_tokens"]
@@ -44,9 +45,17 @@ class DryRun(msgspec.Struct, frozen=True):
     unscored: Counter[str]
 
 
-async def dry_run(config: RunConfig, cases: Iterable[Case]) -> DryRun:
-    """Evaluate `cases`; asks no judge, uses no network, writes nothing. Raises UsageError, StoreError."""
-    book, place = make_book(config), Place.of(config.store)
+async def dry_run(
+    config: RunConfig,
+    cases: Iterable[Case],
+    protocols: tuple[ScoringProtocol, ...] | None = None,
+    place: Place | None = None,
+) -> DryRun:
+    """Evaluate `cases` under `protocols`, or the configured ones, with what is stored at `place`.
+
+    Asks no judge, uses no network, writes nothing. Raises UsageError, StoreError.
+    """
+    book, place = make_book(config), place or Place.of(config.store)
     judge = make_judge(config.judge_config(), book)
     notes = NoteTaker(judge, book, _thinking_tokens(config.judge_config()))
     fetcher, source = make_fetcher(config.fetch, network=False)
@@ -55,7 +64,13 @@ async def dry_run(config: RunConfig, cases: Iterable[Case]) -> DryRun:
     await judgments.open()
     await pages.open()
     reader = AssumingReader(pages, fetcher, assume=config.fetch.mode == "live")
-    evaluator = Evaluator(Asker(notes, judgments, book), reader, config.scoring_protocols(), window=16)
+    evaluator = Evaluator(
+        Asker(notes, judgments, book),
+        reader,
+        protocols or config.scoring_protocols(),
+        16,
+        config.report_limit,
+    )
     scorecards, unscored = 0, Counter[str]()
     try:
         async for card in evaluator.run(cases):

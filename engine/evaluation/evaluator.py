@@ -15,7 +15,7 @@ from adjudge.fetchers.page import Page, PageSource
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import ScoringProtocol, score_case
+from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS, ScoringProtocol, score_case
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["CaseTools", "Counts", "Evaluator"]
@@ -81,11 +81,20 @@ class CaseTools(PageSource):
 
 
 class Evaluator:
-    """Scores cases by `protocols`, at most `window` (case, protocol) pairs at once."""
+    """Scores cases by `protocols`, at most `window` (case, protocol) pairs at once.
+
+    Reports of more than `report_limit` characters are report_too_large.
+    """
 
     def __init__(
-        self, asker: Asker, reader: Reader, protocols: tuple[ScoringProtocol, ...], window: int
+        self,
+        asker: Asker,
+        reader: Reader,
+        protocols: tuple[ScoringProtocol, ...],
+        window: int,
+        report_limit: int | None = None,
     ) -> None:
+        self.report_limit = min(report_limit or MAX_REPORT_CHARS, MAX_REPORT_CHARS)
         self.asker = asker
         self.reader = reader
         self.protocols = protocols
@@ -137,7 +146,7 @@ class Evaluator:
         self.metrics.at_work(1)
         try:
             with about(shard=case.task.id, case=name):
-                card = await score_case(protocol, case, tools)
+                card = await score_case(protocol, case, tools, self.report_limit)
         finally:
             self.metrics.at_work(-1)
         return msgspec.structs.replace(

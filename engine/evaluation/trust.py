@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
 Check = Callable[[int], Awaitable[None]]
-"""Told the judge's window, in tokens, before the first question."""
+"""Told the judge's window, in tokens, before the first question. Raises JudgeError if it will not do."""
 Trust = Callable[[Judge], Judge]
 """Wraps a judge that is asked itself: the configured one, or each member of a panel."""
 
@@ -82,18 +82,21 @@ def warn(line: str) -> None:
 class _Watched:
     """What both kinds know of their judge. `say` is given each line for the user.
 
-    `window` is the fewest tokens that a good server takes, where one says so; `probes` counts the probes.
+    `window` is the fewest tokens that a good server takes, where one says so; `check` is awaited when it is known,
+    before the first question. `probes` counts the probes.
     """
 
-    def __init__(self, judge: Judge, patience: Patience, say: Say) -> None:
+    def __init__(self, judge: Judge, patience: Patience, say: Say, check: Check | None) -> None:
         self.identity = judge.identity
         self.window: int | None = None
+        self.check = check
         self.probes = 0
         self._judge = judge
         self._patience = patience
         self._say = say
         self._outstanding = 0
         self._left_out: set[str] = set()
+        self._last_window: int | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -116,6 +119,16 @@ class _Watched:
         for where in bad.keys() - self._left_out:
             self._say(f"{bad[where]} (left out; {len(good)} of {len(verdicts)} servers answer)")
         self._left_out = set(bad)
+        return await self._checked()
+
+    async def _checked(self) -> JudgeError | None:
+        """Have the window checked, once; why the judge cannot be used with it."""
+        if self.check is not None and self.window is not None and self.window != self._last_window:
+            try:
+                await self.check(self.window)
+            except JudgeError as error:
+                return error
+        self._last_window = self.window
         return None
 
     async def _until_good(self, refused: Callable[[JudgeError], None]) -> None:
@@ -135,14 +148,11 @@ class _Watched:
 class Trusted(_Watched):
     """A judge of a run. Raises JudgeError at its first question if it cannot be used, and later if it stays silent.
 
-    `check` is awaited before the first question, if the judge's window is known.
-
     Questions that come back judge_unavailable wait until the judge answers somebody, and are asked again then.
     """
 
     def __init__(self, judge: Judge, patience: Patience, say: Say = warn, check: Check | None = None) -> None:
-        super().__init__(judge, patience, say)
-        self._check = check
+        super().__init__(judge, patience, say, check)
         self._trial: asyncio.Task[None] | None = None
         self._missed = 0
         self._news = asyncio.Event()
@@ -180,8 +190,6 @@ class Trusted(_Watched):
     async def _first_try(self) -> None:
         if (refused := await self._try()) is not None:
             raise refused
-        if self._check is not None and self.window is not None:
-            await self._check(self.window)
 
     def _hear(self) -> None:
         """The judge has answered: all that waits goes on."""
@@ -229,15 +237,12 @@ class Trusted(_Watched):
 class Standby(_Watched):
     """A judge of rewards, tried in the background from `start` on. While it cannot be used, replies are NOT_ASKED.
 
-    `trouble` says in one line why it cannot be used, None if it can. `changed` is called whenever a probe was good.
+    `trouble` says in one line why it cannot be used, None if it can.
     """
 
-    def __init__(
-        self, judge: Judge, patience: Patience, say: Say = warn, changed: Callable[[], None] = lambda: None
-    ) -> None:
-        super().__init__(judge, patience, say)
+    def __init__(self, judge: Judge, patience: Patience, say: Say = warn, check: Check | None = None) -> None:
+        super().__init__(judge, patience, say, check)
         self.trouble: str | None = f"judge {judge.identity.name}: not tried yet"
-        self._changed = changed
         self._tried = asyncio.Event()
         self._trial: asyncio.Task[None] | None = None
         self._watch: asyncio.Task[None] | None = None
@@ -285,7 +290,6 @@ class Standby(_Watched):
             self._say(f"judge {self.identity.name}: can be used again")
         self.trouble = self._trial = None
         self._tried.set()
-        self._changed()
 
     async def _doubt(self) -> None:
         """Try the judge whenever nothing was heard of it for a while, for as long as questions are out."""
@@ -346,9 +350,10 @@ class RewardTrust:
         self._made.append(Standby(judge, self._patience))
         return self._made[-1]
 
-    def start(self) -> None:
-        """Try every judge, in the background."""
+    def start(self, check: Check) -> None:
+        """Try every judge, in the background; `check` is told its window."""
         for judge in self._made:
+            judge.check = check
             judge.start()
 
     @property

@@ -6,6 +6,7 @@
     model       `RewardModel`, the source whose scorer runs in this process (`serving/client.py` has the other)
     flags       what a rollout does to please the judge; `injection` finds text that addresses it
     canaries    fixed reports that show when the judge has changed
+    room        how long a rollout may be, by the judge's window
     audit       a second judge over a share of the rollouts
     loop_thread an event loop in a thread of its own
 

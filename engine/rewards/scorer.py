@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from weakref import WeakValueDictionary
@@ -19,10 +20,12 @@ from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
 from adjudge.engine.rewards.flags import flags_of
 from adjudge.engine.rewards.reward import Item, Reward, RewardItem, as_items
+from adjudge.engine.rewards.room import room_for_reports
 from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import prune
 from adjudge.engine.telemetry.scorecard import note
 from adjudge.judges import Usage
+from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case, Report, Task, Unread
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.reasons import Reason
@@ -38,6 +41,7 @@ BEFORE_BULK = (
     1_000_000  # subtracted from a priority, so that rewards go before all other questions to the judge
 )
 SYSTEM = "policy"
+_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -75,7 +79,7 @@ async def _open(
     trust = RewardTrust(patience)
     async with _evaluator(config, place, trust) as evaluator:
         scorer = RewardScorer(config, evaluator, tasks, trust)
-        trust.start()
+        trust.start(scorer.fit_reports)
         try:
             yield scorer
         finally:
@@ -110,6 +114,8 @@ class RewardScorer:
         self.audit: Audit | None = None
         self.canary: CanaryWatch | None = None
         self._trust = trust or RewardTrust()
+        evaluator.report_limit = min(evaluator.report_limit, self.reward_config.length.max)
+        self._config = config
         self._tasks = tasks
         self._by_prompt = {task.prompt: task for task in tasks.values()}
         self._leaving: set[asyncio.Task[None]] = set()
@@ -121,6 +127,29 @@ class RewardScorer:
     def judge_trouble(self) -> str | None:
         """Why the judge cannot be used now, in one line; rewards are judge_unavailable then. None if it can."""
         return self._trust.trouble
+
+    async def fit_reports(self, window: int) -> None:
+        """Hold reports to what a judge's window of so many tokens has room for. Raises JudgeError.
+
+        A configured limit stands: a judge in whose window it does not fit is refused.
+        """
+        room = await room_for_reports(self._config, self._tasks.values(), window)
+        explicit = self._config.report_limit
+        if explicit is not None and explicit > room:
+            raise JudgeError(
+                f"report_limit: {explicit:,} characters do not fit into the judge's window of {window:,} tokens; "
+                f"set it to {room:,} at most, or serve the model with a longer context",
+                "window_too_small",
+            )
+        if not room:
+            raise JudgeError(
+                f"judge {self.evaluator.judge.name}: its window of {window:,} tokens has no room for a report; serve "
+                "the model with a longer context",
+                "window_too_small",
+            )
+        if explicit is None and room < self.evaluator.report_limit:
+            self.evaluator.report_limit = room
+            _log.warning("report_limit: %s characters, by the judge's window of %s tokens", room, window)
 
     async def score(
         self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0, repeat: int = 0
@@ -211,7 +240,10 @@ class _Rollout:
     async def run(self) -> None:
         """Score the case under every protocol, then look for flags."""
         scorer = self._scorer
-        await asyncio.gather(*map(self._score, self._protocols))
+        limit = 0
+        while limit != scorer.evaluator.report_limit:  # which the judge's first probe may lower meanwhile
+            limit = scorer.evaluator.report_limit
+            await asyncio.gather(*map(self._score, self._protocols))
         report, limits = self.case.report, scorer.reward_config.length
         wanted = {"injection", *scorer.formula.flags}
         if len(report.text) > limits.max:
@@ -223,14 +255,9 @@ class _Rollout:
             self._failure = error.reason
 
     async def _score(self, protocol: ScoringProtocol) -> None:
-        """Score under one protocol; a report longer than rewards allow is scored as an empty one."""
-        case, evaluator = self.case, self._scorer.evaluator
-        too_large = len(case.report.text) > self._scorer.reward_config.length.max
-        if too_large:
-            case = msgspec.structs.replace(case, report=msgspec.structs.replace(case.report, text=""))
-        card = await evaluator.score(case, protocol, self._tools[protocol.name])
-        if too_large and card.status == "scored":
-            card = msgspec.structs.replace(card, reason="report_too_large")
+        """Score under one protocol."""
+        evaluator = self._scorer.evaluator
+        card = await evaluator.score(self.case, protocol, self._tools[protocol.name])
         note(card, evaluator.metrics)
         self._cards[protocol.name] = card
 

@@ -77,13 +77,15 @@ class CaseMetrics(Protocol):
         ...
 
 
-async def score_case(protocol: ScoringProtocol, case: Case, tools: Tools) -> Scorecard:
+async def score_case(
+    protocol: ScoringProtocol, case: Case, tools: Tools, report_limit: int = MAX_REPORT_CHARS
+) -> Scorecard:
     """`protocol`'s scorecard of `case`, with the rules that hold for every protocol.
 
     An empty or oversized report takes the minimum without being judged; missing or invalid gold leaves all metrics
     unscored, whatever the report, and so does a failure to read the report that is not its own doing.
     """
-    own_doing = _own_doing(case.report.text)
+    own_doing = _own_doing(case.report.text, report_limit)
     try:
         if own_doing is not None:
             return minimum(protocol, case, own_doing)
@@ -128,10 +130,10 @@ def minimum(protocol: ScoringProtocol, case: Case, reason: Reason) -> Scorecard:
     return msgspec.structs.replace(Scorecard.of(protocol.name, case, values), reason=reason)
 
 
-def _own_doing(text: str) -> Reason | None:
+def _own_doing(text: str, report_limit: int) -> Reason | None:
     if not text.strip():
         return "report_empty"
-    return "report_too_large" if len(text) > MAX_REPORT_CHARS else None
+    return "report_too_large" if len(text) > report_limit else None
 
 
 def installed_protocols() -> Iterator[tuple[str, Callable[[], Any]]]:
