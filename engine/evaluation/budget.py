@@ -28,7 +28,7 @@ def cost_of(usage: Usage, price: Price | None) -> float:
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """What was asked of all judges of a run together, and what it cost by the configuration's prices."""
+    """How many questions all judges of a run were asked, and what that cost by the configuration's prices."""
 
     questions: int = 0
     cost: float = 0.0

@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
 Check = Callable[[int], Awaitable[None]]
-"""Told the judge's window, in tokens, before the first question. Raises JudgeError if it will not do."""
+"""Called with the judge's window, in tokens, before the first question. Raises JudgeError if it is too small."""
 Trust = Callable[[Judge], Judge]
 """Wraps a judge that is asked itself: the configured one, or each member of a panel."""
 
@@ -132,7 +132,7 @@ class _Watched:
         return None
 
     async def _until_good(self, refused: Callable[[JudgeError], None]) -> None:
-        """Probe until the judge can be used; `refused` is told of each probe that failed."""
+        """Probe until the judge can be used; `refused` is called with the error of each failed one."""
         wait = self._patience.backoff_s
         while (why := await self._try()) is not None:
             refused(why)
@@ -327,7 +327,7 @@ class RunTrust:
 
     @property
     def spent(self) -> Spent:
-        """What was asked of all judges together, and what it cost."""
+        """How many questions all judges were asked, and what that cost."""
         return self._budget.spent
 
     @property
@@ -351,7 +351,7 @@ class RewardTrust:
         return self._made[-1]
 
     def start(self, check: Check) -> None:
-        """Try every judge, in the background; `check` is told its window."""
+        """Try every judge, in the background; `check` is called with each window."""
         for judge in self._made:
             judge.check = check
             judge.start()
