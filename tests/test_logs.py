@@ -45,7 +45,7 @@ async def noted(tmp_path: Path, monkeypatch, **settings: object) -> list[dict[st
     monkeypatch.setenv("ADJUDGE_FENCE_SECRET", "fence-" + SECRET)
 
     async def echo(mock: MockOpenAI, call: Call):
-        if not call.constrained:
+        if call.is_probe or not call.constrained:
             return None
         said = f"response_format is not supported: {call.body.decode()} {call.http.headers['Authorization']}"
         return refused(400, said)
