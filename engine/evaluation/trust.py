@@ -83,14 +83,13 @@ class _Watched:
     """What both kinds know of their judge. `say` is given each line for the user.
 
     `window` is the fewest tokens that a good server takes, where one says so; `check` is awaited when it is known,
-    before the first question. `probes` counts the probes.
+    before the first question.
     """
 
     def __init__(self, judge: Judge, patience: Patience, say: Say, check: Check | None) -> None:
         self.identity = judge.identity
         self.window: int | None = None
         self.check = check
-        self.probes = 0
         self._judge = judge
         self._patience = patience
         self._say = say
@@ -110,7 +109,6 @@ class _Watched:
     async def _try(self) -> JudgeError | None:
         """Probe every server once, and name those that are left out from now on; why none can be used."""
         verdicts = await probe(self._judge, self._patience.probe_s)
-        self.probes += 1
         if (refused := refusal(verdicts)) is not None:
             return refused
         good = [verdict for verdict in verdicts if verdict.is_good]

@@ -11,6 +11,7 @@ import msgspec
 
 from adjudge.engine.config.formula import Value
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
@@ -21,7 +22,7 @@ from adjudge.engine.rewards.canaries import CanaryWatch
 from adjudge.engine.rewards.flags import flags_of
 from adjudge.engine.rewards.reward import Item, Reward, RewardItem, as_items
 from adjudge.engine.rewards.room import room_for_reports
-from adjudge.engine.store import Place
+from adjudge.engine.store import Place, StoreError
 from adjudge.engine.store.upkeep import prune
 from adjudge.engine.telemetry.scorecard import note
 from adjudge.judges import Usage
@@ -133,7 +134,10 @@ class RewardScorer:
 
         A configured limit stands: a judge in whose window it does not fit is refused.
         """
-        room = await room_for_reports(self._config, self._tasks.values(), window)
+        try:
+            room = await room_for_reports(self._config, self._tasks.values(), window)
+        except (UsageError, StoreError) as error:
+            raise JudgeError(f"report_limit: cannot be derived from the judge's window: {error}") from error
         explicit = self._config.report_limit
         if explicit is not None and explicit > room:
             raise JudgeError(
