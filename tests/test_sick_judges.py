@@ -158,7 +158,13 @@ async def test_judge_gone_in_mid_run_ends_it_resumably(tmp_path, caplog):
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [("garbage", "judge_unparseable"), ("refusal", "judge_refused"), ("slow", "judge_timeout")],
+    [
+        ("garbage", "judge_unparseable"),
+        ("refusal", "judge_refused"),
+        ("slow", "judge_timeout"),
+        ("truncated", "answer_truncated"),
+        ("thinks", "answer_truncated"),
+    ],
 )
 async def test_failure_that_begins_later_is_no_score(tmp_path, fault, reason):
     async def later(mock: MockOpenAI, call):
