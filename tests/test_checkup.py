@@ -71,7 +71,7 @@ async def test_every_node_of_a_cluster_answers(tmp_path, capsys):
             found = {finding["what"]: finding for finding in json.loads(out)}
             assert code == 0, found
             assert found["cluster nodes"]["found"] == "2 of 2 answer"
-            assert found["cluster judge"]["good"] and mock.calls == 3
+            assert found["cluster judge"]["good"] and mock.probes == 3
             assert not list(tmp_path.glob("store/.doctor*"))
             assert found["cluster clocks"]["good"] and found["cluster versions"]["good"]
 
