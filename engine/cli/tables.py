@@ -21,7 +21,7 @@ __all__ = [
     "standings_table",
 ]
 
-_JOINED = ("rank interval", "interval", "corrected interval")
+_JOINED = ("rank interval", "interval", "bounds", "corrected interval")
 _MAX_METRICS = 7  # of a protocol; the page and the files hold all
 
 
@@ -34,6 +34,7 @@ def standings_table(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
         "system",
         "value",
         "interval",
+        "bounds",
         "beside",
         "corrected",
         "corrected interval",
@@ -41,7 +42,7 @@ def standings_table(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
         "scored",
         "unscored",
     )
-    title = f"{head.protocol} (judge: {head.judge}; ranked on {head.ranked_on})"
+    title = f"{head.protocol} (judge: {head.judge}; {head.basis})"
     table = Table(title=escape(title), title_justify="left", title_style="bold")
     for column in found.columns:
         if column.kind not in _JOINED:

@@ -32,6 +32,7 @@ from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
 from adjudge.engine.formats import Dataset, Rejected, load_dataset
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
+from adjudge.engine.records.failures import Failures
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.records.resolution import Resolution, Resolver
 from adjudge.engine.records.spending import Spending
@@ -133,7 +134,8 @@ async def evaluate_async(
     resolver = None if stop is None else Resolver(stop, config, dataset)
     if resolver is not None:
         steps.append(resolver.take)
-    spending = Spending()
+    spending, failures = Spending(), Failures()
+    steps.append(failures.take)
     parts = [dataset] if resolver is None else resolver.batches()
     batches = (spending.watch(part.cases(config.repeats)) for part in parts)
     with about(run=run):
@@ -146,7 +148,7 @@ async def evaluate_async(
         counts = evaluator.counts
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
     stopped = None if resolver is None else resolver.result()
-    record = _record(config, dataset, evaluator, run, started, spending, stopped)
+    record = _record(config, dataset, evaluator, run, started, spending, failures, stopped)
     scores = await asyncio.to_thread(score_table, place, run)
     await asyncio.to_thread(_write_run, out, record, scores, page(evaluator.measured()))
     written = [RunRecord.read(out)]  # numbers as any later leaderboard reads them: 100 is 100.0
@@ -233,8 +235,10 @@ def _record(
     run: str,
     started: float,
     spending: Spending,
+    failures: Failures,
     stopped: Resolution | None,
 ) -> RunRecord:
+    protocols = config.scoring_protocols()
     return RunRecord(
         run=run,
         started=started,
@@ -245,8 +249,8 @@ def _record(
         python=sys.version.split()[0],
         judge=evaluator.judge,
         prompts=make_book(config).digests(),
-        metrics={protocol.name: protocol.metrics for protocol in config.scoring_protocols()},
-        tasks={task.id: TaskRecord.of(task) for task in dataset.tasks.values()},
+        metrics={protocol.name: protocol.metrics for protocol in protocols},
+        tasks={task.id: TaskRecord.of(task, protocols) for task in dataset.tasks.values()},
         systems=dataset.systems,
         spent=spending.result(),
         pages=evaluator.pages,
@@ -255,6 +259,7 @@ def _record(
         from_judge=evaluator.counts.from_judge,
         stopped=stopped,
         criteria=config.criteria_digests(),
+        failures=failures.result(),
         began_in=os.path.relpath(Path.cwd(), config.out),
     )
 

@@ -14,23 +14,26 @@ from adjudge.scoring.kernels.resampling.bootstrap import RankAgreement
 __all__ = ["FLAGGED_BELOW", "Leaderboard", "MetricBoard", "RankStability", "Standing"]
 
 FLAGGED_BELOW = 0.95
+"""The coverage that a system needs to be ranked."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """One system under one metric.
 
-    `value` is its mean over its own scored tasks with the interval `low`..`high`; `on_common` its mean over the tasks
-    scored for all, which gives its `rank` (1 is best; equals share the mean of their ranks) with the interval
-    `rank_low`..`rank_high`. `tier` 1 holds the systems that cannot be told from the best, and so on. `coverage` is
-    n_scored / n_total, `flagged` whether that is under 95 %. Figures are None where nothing is scored. `corrected` is
-    the mean corrected by people's scores of some tasks.
+    `value` is its mean over all selected tasks, what is unscored or was not submitted counted as the worst it could
+    be; it is what ranks are by. `low`..`high` is its interval over resampled tasks, `bound_low`..`bound_high` what the
+    mean could become once everything is scored (None: without bound). `rank` is 1 for the best; equals share the mean
+    of their ranks; `rank_low`..`rank_high` spans the resamples and the bounds of all systems. `tier` 1 holds
+    the systems that cannot be told from the best, and so on. `coverage` is the scored share of all selected tasks, of
+    as many samples and repeats as the system has; a system under 95 % is `flagged` and has no rank or tier. `n_total`
+    counts what was to be scored, `unscored` what was not by reason, `no_report` for what was not submitted. `value` is
+    None where nothing bounds what is missing. `corrected` is the mean corrected by people's scores of some tasks.
     """
 
     system: str
     value: float | None
     low: float | None
     high: float | None
-    on_common: float | None
     rank: float | None
     rank_low: float | None
     rank_high: float | None
@@ -41,7 +44,14 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     unscored: dict[str, int]
     coverage: float
     flagged: bool
+    bound_low: float | None = None
+    bound_high: float | None = None
     corrected: Corrected | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether the value can still change."""
+        return self.bound_low != self.value or self.bound_high != self.value
 
 
 class RankStability(msgspec.Struct, frozen=True):
@@ -58,7 +68,9 @@ class RankStability(msgspec.Struct, frozen=True):
 
 
 class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of one protocol. Standings are in order of rank, unranked systems last, by name.
+    """One metric of one protocol. Standings are in order of rank; unranked systems come last, in order of their value.
+
+    `n_tasks` counts the selected tasks, `n_without_gold` those that are not selected for want of gold.
 
     `tau` and `rho` (Kendall's tau-b, Spearman's rho) say how stable the ranking is when tasks are resampled.
     Headline metrics have a `detail`. `published` holds published figures by system, in the units that are displayed.
@@ -72,20 +84,30 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     scale: float
     lower_is_better: bool
     n_tasks: int
-    n_common: int
     tau: RankStability
     rho: RankStability
     standings: tuple[Standing, ...]
+    n_without_gold: int = 0
     detail: Detail | None = None
     published: dict[str, float] = {}
     published_agreement: PublishedAgreement | None = None
     corrected_differences: tuple[CorrectedDifference, ...] = ()
 
     @property
-    def ranked_on(self) -> str:
-        """Which tasks the ranking uses, in words."""
-        whom = "all" if all(row.n_scored for row in self.standings) else "all that have any"
-        return f"the {self.n_common} of {self.n_tasks} tasks that are scored for {whom}"
+    def no_ranking(self) -> str:
+        """Why there is no ranking, in words; "" if there is one."""
+        if any(row.rank is not None for row in self.standings):
+            return ""
+        if any(row.n_scored for row in self.standings):
+            return f"every system has less than {FLAGGED_BELOW:.0%} scored"
+        return "nothing was scored"
+
+    @property
+    def basis(self) -> str:
+        """What the ranking is by, or why there is none, in words."""
+        ranked = f"not ranked: {self.no_ranking}" if self.no_ranking else f"ranked by {self.metric}"
+        left_out = f", {self.n_without_gold} without gold left out" if self.n_without_gold else ""
+        return f"{ranked}; {self.n_tasks} tasks{left_out}"
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):

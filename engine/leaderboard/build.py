@@ -1,10 +1,10 @@
 """From runs to a leaderboard: every metric and rank with its interval, and what is missing and why.
 
-Systems are ranked on the tasks that are scored for all of them; a system without any scored task is not ranked. A
-system's own value is its mean over all its scored tasks. Coverage under 95 % is flagged.
+The number that is shown is the number that ranks: a system's mean over all selected tasks, with what is missing at its
+worst. A system under 95 % coverage keeps its place in that order but is shown underneath, without a rank.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,9 @@ from adjudge.engine.leaderboard.correction import Correction, corrections
 from adjudge.engine.leaderboard.detail import Noise, detail_of, noise_of
 from adjudge.engine.leaderboard.notes import notes_on
 from adjudge.engine.leaderboard.published import Published, agreement_with
-from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores, values_of
+from adjudge.engine.leaderboard.ranks import rank_spans
+from adjudge.engine.leaderboard.selection import Filled, Selection, fill, fill_ratio, selections
+from adjudge.engine.records.matrices import MetricRows, figure, metric_rows, read_scores
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.records.spending import Spent
@@ -118,19 +120,19 @@ def leaderboard_of(
     differences beside the judge's. Raises UsageError if no published figure is for a metric of these runs.
     """
     known = _Known.of(records, scores)
-    matrices = [*read_matrices(scores)]
-    corrected = [] if human is None else corrections(matrices, human)
-    matrices += _pooled(matrices, known.metrics)
+    rows = metric_rows(scores)
+    among = selections(records, rows)
+    corrected = [] if human is None else corrections([one.matrix() for one in rows], human)
     boards = [
-        _with_people(_with_published(_board(matrix, known, statistics), published), corrected)
-        for matrix in matrices
+        _with_people(_with_published(_board(one, known, among, statistics), published), corrected)
+        for one in _filled(rows, known.metrics, among)
     ]
     if published and not any(board.published for board in boards):
         there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
         raise UsageError(f"published: no figure is for a metric of these runs; name one of {there}")
     return Leaderboard(
         runs=tuple(record.run for record in records),
-        notes=notes_on(records, boards, corrected, scores),
+        notes=notes_on(records, boards, corrected),
         confidence=CONFIDENCE,
         resamples=RESAMPLES,
         seed=known.seed,
@@ -141,35 +143,55 @@ def leaderboard_of(
     )
 
 
-def _board(matrix: ScoreMatrix, known: _Known, statistics: Statistics) -> MetricBoard:
-    metric = known.metrics.get((matrix.protocol, matrix.metric), Metric(name=matrix.metric))
-    ranked = np.flatnonzero(~np.isnan(matrix.values).all(axis=1))
-    common = np.logical_and(~np.isnan(matrix.values[ranked]).any(axis=0), ranked.size > 0)
+class _Metric(msgspec.Struct, frozen=True):
+    """A metric of a protocol, over all selected tasks; its rows where it is not pooled from two others."""
+
+    protocol: str
+    metric: Metric
+    filled: Filled
+    rows: MetricRows | None = None
+
+
+def _filled(rows: Sequence[MetricRows], known: Known, among: dict[str, Selection]) -> Iterator[_Metric]:
+    """Every metric with rows, then the pooled ones, which have none of their own."""
+    found = {(one.protocol, one.metric): one for one in rows}
+    for name, one in found.items():
+        metric, selection = known.get(name, Metric(name=one.metric)), among[one.protocol]
+        tasks = selection.tasks_of(one, everywhere=name in known)
+        filled = fill(one, metric, selection, tasks, bad_is_high=metric.lower_is_better)
+        yield _Metric(one.protocol, metric, filled, one)
+    for (protocol, _), metric in known.items():
+        if metric.ratio is None or (protocol, metric.ratio[0]) not in found:
+            continue
+        over, below = ((protocol, part) for part in metric.ratio)
+        parts = found[over], found[below]
+        yield _Metric(
+            protocol, metric, fill_ratio(parts, (metric, known[over], known[below]), among[protocol])
+        )
+
+
+def _board(one: _Metric, known: _Known, among: dict[str, Selection], statistics: Statistics) -> MetricBoard:
+    metric, filled, name = one.metric, one.filled, (one.protocol, one.metric.name)
     sign = -1.0 if metric.lower_is_better else 1.0
-    own = statistics.resample(sign * matrix.values, matrix.denominators, known.seed)
-    paired = (
-        own
-        if common.all()
-        else statistics.resample(sign * matrix.values[:, common], _columns(matrix, common), known.seed)
-    )
-    name = (matrix.protocol, matrix.metric)
+    drawn = statistics.resample(sign * filled.values, filled.denominators, known.seed)
     return MetricBoard(
-        protocol=matrix.protocol,
+        protocol=one.protocol,
         metric=metric.name,
         judge=known.judges,
         headline=metric.headline,
         shown=metric.shown,
         scale=metric.scale,
         lower_is_better=metric.lower_is_better,
-        n_tasks=len(matrix.tasks),
-        n_common=int(common.sum()),
-        tau=RankStability.of(paired.tau),
-        rho=RankStability.of(paired.rho),
-        standings=tuple(_standings(matrix, own, paired, sign)),
+        n_tasks=len(filled.tasks),
+        n_without_gold=among[one.protocol].without_gold,
+        tau=RankStability.of(drawn.tau),
+        rho=RankStability.of(drawn.rho),
+        standings=tuple(_standings(filled, drawn, sign)),
         detail=detail_of(
-            matrix,
-            common,
-            paired,
+            filled,
+            None if one.rows is None else one.rows.matrix(),
+            _ranked(filled, drawn),
+            drawn,
             sign,
             known.tasks,
             known.spent,
@@ -181,28 +203,52 @@ def _board(matrix: ScoreMatrix, known: _Known, statistics: Statistics) -> Metric
     )
 
 
-def _standings(matrix: ScoreMatrix, own: Bootstrap, paired: Bootstrap, sign: float) -> list[Standing]:
+def _ranked(filled: Filled, drawn: Bootstrap) -> npt.NDArray[np.bool_]:
+    """Which systems have a rank: a number, and enough coverage, rounding aside."""
+    return ~np.isnan(drawn.estimate) & (filled.coverage > FLAGGED_BELOW - 1e-9)
+
+
+def _standings(filled: Filled, drawn: Bootstrap, sign: float) -> list[Standing]:
+    ranked = _ranked(filled, drawn)
+    ends = (filled.low, filled.high) if sign > 0 else (-filled.high, -filled.low)
+    spans = rank_spans(drawn, *ends)
+    values = sign * drawn.estimate
     standings = [
         Standing(
             system=name,
-            value=figure(sign * own.estimate[row]),
-            low=figure((own.percentile[row] * sign).min()),
-            high=figure((own.percentile[row] * sign).max()),
-            on_common=figure(sign * paired.estimate[row]),
-            rank=figure(paired.rank[row]),
-            rank_low=figure(paired.rank_interval[row, 0]),
-            rank_high=figure(paired.rank_interval[row, 1]),
-            tier=int(paired.tier[row]) or None,
-            n_total=int(matrix.rows[row]),
-            n_scored=int(matrix.scored[row]),
-            n_unscored=int(matrix.rows[row] - matrix.scored[row]),
-            unscored=matrix.unscored[row],
-            coverage=float(matrix.scored[row] / matrix.rows[row]),
-            flagged=bool(matrix.scored[row] < FLAGGED_BELOW * matrix.rows[row]),
+            value=figure(values[row]),
+            low=figure((drawn.percentile[row] * sign).min()),
+            high=figure((drawn.percentile[row] * sign).max()),
+            bound_low=_bound(filled.low[row], values[row]),
+            bound_high=_bound(filled.high[row], values[row]),
+            rank=figure(drawn.rank[row]) if ranked[row] else None,
+            rank_low=figure(spans[row, 0]) if ranked[row] else None,
+            rank_high=figure(spans[row, 1]) if ranked[row] else None,
+            tier=int(drawn.tier[row]) or None if ranked[row] else None,
+            n_total=int(filled.n_total[row]),
+            n_scored=int(filled.n_scored[row]),
+            n_unscored=int(filled.n_total[row] - filled.n_scored[row]),
+            unscored=filled.unscored[row],
+            coverage=float(filled.coverage[row]),
+            flagged=bool(filled.coverage[row] <= FLAGGED_BELOW - 1e-9),
         )
-        for row, name in enumerate(matrix.systems)
+        for row, name in enumerate(filled.systems)
     ]
-    return sorted(standings, key=lambda row: (row.rank is None, row.rank, row.system))
+    return sorted(standings, key=lambda row: _place(row, sign))
+
+
+def _bound(bound: float, value: float) -> float | None:
+    """None for a bound that is infinite or undefined; the value itself where they differ by rounding alone."""
+    if not np.isfinite(bound):
+        return None
+    return figure(value) if np.isclose(bound, value, rtol=1e-9, atol=1e-12) else float(bound)
+
+
+def _place(row: Standing, sign: float) -> tuple[float, float, str]:
+    """By rank; unranked systems after them, by value."""
+    if row.rank is not None:
+        return 0.0, row.rank, row.system
+    return 1.0, np.inf if row.value is None else -sign * row.value, row.system
 
 
 def _with_published(board: MetricBoard, published: Sequence[Published]) -> MetricBoard:
@@ -224,31 +270,3 @@ def _with_people(board: MetricBoard, corrected: Sequence[Correction]) -> MetricB
             )
             return msgspec.structs.replace(board, standings=standings, corrected_differences=one.differences)
     return board
-
-
-def _columns(matrix: ScoreMatrix, kept: npt.NDArray[np.bool_]) -> Floats | None:
-    return None if matrix.denominators is None else matrix.denominators[:, kept]
-
-
-def _pooled(matrices: Sequence[ScoreMatrix], known: Known) -> list[ScoreMatrix]:
-    """The metrics without a value per report: ratios of two other metrics' sums over tasks."""
-    found = {(matrix.protocol, matrix.metric): matrix for matrix in matrices}
-    pooled = []
-    for (protocol, name), metric in known.items():
-        if metric.ratio is None or (protocol, metric.ratio[0]) not in found:
-            continue
-        over, below = (found[protocol, part] for part in metric.ratio)
-        under = values_of(below, over.systems, over.tasks)
-        missing = np.isnan(over.values) | np.isnan(under)
-        scarcer = np.argmin([over.scored, below.scored], axis=0)
-        pooled.append(
-            msgspec.structs.replace(
-                over,
-                metric=name,
-                values=np.where(missing, np.nan, over.values),
-                denominators=np.where(missing, np.nan, under),
-                scored=np.minimum(over.scored, below.scored),
-                unscored=tuple((over, below)[part].unscored[row] for row, part in enumerate(scarcer)),
-            )
-        )
-    return pooled

@@ -1,6 +1,7 @@
 """The detail behind a ranking: rank shares, pairwise differences, groups of tasks, cost and noise."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import msgspec
 import numpy as np
@@ -9,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.leaderboard.best_of import BestOf
-from adjudge.engine.records.matrices import ScoreMatrix, figure
+from adjudge.engine.leaderboard.selection import Filled
+from adjudge.engine.records.matrices import ScoreMatrix, figure, values_of
 from adjudge.engine.records.record import TaskRecord
 from adjudge.engine.records.spending import Spent
 from adjudge.scoring.kernels.agreement.variance import variance_components
@@ -48,10 +50,11 @@ class RankShare(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """System `a` minus system `b` on the tasks scored for all ranked systems; `a` is ranked before `b`.
+    """System `a` minus system `b` on the `n_used` tasks that are scored for both; `a` is ranked before `b`.
 
-    `low` and `high` bound the difference (bootstrap); `p` is the paired t test's, two-sided; `holm` is `p` corrected
-    for the number of pairs. A pooled metric has no differences per task to test: `p` and `holm` are None.
+    `low` and `high` bound the difference (Student's t); `p` is the paired t test's, two-sided; `holm` is `p` corrected
+    for the number of pairs. A pooled metric has no differences per task to test: the difference is that of the ranked
+    values with its bootstrap interval, `p` and `holm` are None.
     """
 
     a: str
@@ -65,7 +68,10 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupMean(msgspec.Struct, frozen=True, kw_only=True):
-    """A system's mean over its own scored tasks of one group, with Student's interval if there are two or more."""
+    """A system's mean over the selected tasks of one group, what is missing at its worst, with Student's interval.
+
+    `n_scored` of the group's tasks have a score.
+    """
 
     system: str
     value: float | None
@@ -134,27 +140,28 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def detail_of(
-    matrix: ScoreMatrix,
-    common: npt.NDArray[np.bool_],
-    paired: Bootstrap,
+    filled: Filled,
+    matrix: ScoreMatrix | None,
+    ranked: npt.NDArray[np.bool_],
+    drawn: Bootstrap,
     sign: float,
     tasks: Mapping[str, TaskRecord],
     spent: Mapping[str, Spent],
     noise: Noise | None,
     best_of: tuple[BestOf, ...],
 ) -> Detail:
-    """The detail of `matrix`, whose `common` tasks were resampled into `paired`.
+    """The detail of a metric whose tasks, `filled`, were resampled into `drawn`; `ranked` [S] are in the ranking.
 
-    Scores are multiplied by `sign` so that higher is better.
+    `matrix` holds what was scored, None for a pooled metric. Scores are multiplied by `sign` so that higher is better.
     """
-    order = [int(row) for row in np.argsort(paired.rank, kind="stable") if not np.isnan(paired.rank[row])]
+    order = [int(row) for row in np.argsort(drawn.rank, kind="stable") if ranked[row]]
     return Detail(
-        ranks=tuple(_ranks(matrix, paired, order)),
-        pairs=tuple(_pairs(matrix, common, paired, sign, order)),
-        groups=tuple(_groups(matrix, tasks)),
-        frontiers=tuple(_frontiers(matrix, sign, spent)),
+        ranks=tuple(_ranks(filled, drawn, order)),
+        pairs=tuple(_pairs(filled, matrix, drawn, sign, order)),
+        groups=tuple(_groups(filled, tasks)),
+        frontiers=tuple(_frontiers(filled, drawn, sign, order, spent)),
         noise=noise,
-        left_out=_left_out(matrix, common, sign, order),
+        left_out=_left_out(filled, drawn, sign, order),
         best_of=best_of,
     )
 
@@ -180,74 +187,87 @@ def noise_of(scores: pa.Table, protocol: str, metric: str) -> Noise | None:
     )
 
 
-def _ranks(matrix: ScoreMatrix, paired: Bootstrap, order: Sequence[int]) -> list[RankShare]:
+def _ranks(filled: Filled, drawn: Bootstrap, order: Sequence[int]) -> list[RankShare]:
     found = []
     for row in order:
-        counts = paired.rank_counts[row]
+        counts = drawn.rank_counts[row]
         for place in np.flatnonzero(counts):
-            share = float(counts[place] / max(paired.ranked, 1))
-            found.append(RankShare(matrix.systems[row], 1.0 + int(place) / 2.0, share))
+            share = float(counts[place] / max(drawn.ranked, 1))
+            found.append(RankShare(filled.systems[row], 1.0 + int(place) / 2.0, share))
     return found
 
 
 def _pairs(
-    matrix: ScoreMatrix, common: npt.NDArray[np.bool_], paired: Bootstrap, sign: float, order: Sequence[int]
+    filled: Filled, matrix: ScoreMatrix | None, drawn: Bootstrap, sign: float, order: Sequence[int]
 ) -> list[Pair]:
     """Every pair of ranked systems, with the signs that are displayed."""
     if len(order) < 2:
         return []
-    tests = paired_t(matrix.values[:, common])
-    p = np.full(tests.p.shape, np.nan) if matrix.denominators is not None else tests.p
-    both = np.isin(tests.first, order) & np.isin(tests.second, order)
-    corrected = holm(np.where(both, p, np.nan))
-    place = {
-        (int(first), int(second)): at
+    return _pooled_pairs(filled, drawn, sign, order) if matrix is None else _tested(filled, matrix, order)
+
+
+def _tested(filled: Filled, matrix: ScoreMatrix, order: Sequence[int]) -> list[Pair]:
+    names = [filled.systems[row] for row in order]
+    tests = paired_t(values_of(matrix, names, filled.tasks))
+    corrected = holm(tests.p)
+    return [
+        Pair(
+            a=names[first],
+            b=names[second],
+            difference=figure(tests.mean_difference[at]),
+            low=figure(tests.low[at]),
+            high=figure(tests.high[at]),
+            p=figure(tests.p[at]),
+            holm=figure(corrected[at]),
+            n_used=int(tests.n_used[at]),
+        )
         for at, (first, second) in enumerate(zip(tests.first, tests.second, strict=True))
-    }
+    ]
+
+
+def _pooled_pairs(filled: Filled, drawn: Bootstrap, sign: float, order: Sequence[int]) -> list[Pair]:
     found = []
-    for at, a in enumerate(order):
-        for b in order[at + 1 :]:
-            test = place[min(a, b), max(a, b)]
-            bounds = sorted((sign * paired.difference_interval[a, b]).tolist())
-            found.append(
-                Pair(
-                    a=matrix.systems[a],
-                    b=matrix.systems[b],
-                    difference=figure(sign * paired.difference[a, b]),
-                    low=figure(bounds[0]),
-                    high=figure(bounds[1]),
-                    p=figure(p[test]),
-                    holm=figure(corrected[test]),
-                    n_used=int(tests.n_used[test]),
-                )
+    for a, b in combinations(order, 2):
+        bounds = sorted((sign * drawn.difference_interval[a, b]).tolist())
+        found.append(
+            Pair(
+                a=filled.systems[a],
+                b=filled.systems[b],
+                difference=figure(sign * drawn.difference[a, b]),
+                low=figure(bounds[0]),
+                high=figure(bounds[1]),
+                p=None,
+                holm=None,
+                n_used=len(filled.tasks),
             )
+        )
     return found
 
 
-def _left_out(
-    matrix: ScoreMatrix, common: npt.NDArray[np.bool_], sign: float, order: Sequence[int]
-) -> LeftOut | None:
+def _left_out(filled: Filled, drawn: Bootstrap, sign: float, order: Sequence[int]) -> LeftOut | None:
     """None if fewer than two systems are ranked, and for a pooled metric, which has no values per task."""
-    if matrix.denominators is not None or len(order) < 2 or common.sum() < 2:
+    if filled.denominators is not None or len(order) < 2 or len(filled.tasks) < 2:
         return None
-    found = leave_one_out(sign * matrix.values[list(order)][:, common])
+    numbered = np.flatnonzero(~np.isnan(drawn.estimate))
+    found = leave_one_out(sign * filled.values[numbered])
     tau = found.tau[~np.isnan(found.tau)]
+    place = {int(row): at for at, row in enumerate(numbered)}
     return LeftOut(
         n_tasks=found.tau.size,
         n_kept=int(found.kept.sum()),
         least_tau=float(tau.min()) if tau.size else None,
         ranks={
-            matrix.systems[row]: (int(found.best_rank[at]), int(found.worst_rank[at]))
-            for at, row in enumerate(order)
+            filled.systems[row]: (int(found.best_rank[place[row]]), int(found.worst_rank[place[row]]))
+            for row in order
         },
     )
 
 
-def _groups(matrix: ScoreMatrix, tasks: Mapping[str, TaskRecord]) -> list[Group]:
+def _groups(filled: Filled, tasks: Mapping[str, TaskRecord]) -> list[Group]:
     """Means by group, for the kinds that have at least two groups."""
     found = []
     for kind in KINDS:
-        names = np.array([getattr(tasks[task], kind) if task in tasks else "" for task in matrix.tasks])
+        names = np.array([getattr(tasks[task], kind) if task in tasks else "" for task in filled.tasks])
         distinct = sorted(set(names.tolist()))
         if len(distinct) < 2:
             continue
@@ -258,61 +278,66 @@ def _groups(matrix: ScoreMatrix, tasks: Mapping[str, TaskRecord]) -> list[Group]
                     kind=kind,
                     name=name,
                     n_tasks=int(chosen.sum()),
-                    means=tuple(_group_means(matrix, chosen)),
+                    means=tuple(_group_means(filled, chosen)),
                 )
             )
     return found
 
 
-def _group_means(matrix: ScoreMatrix, chosen: npt.NDArray[np.bool_]) -> list[GroupMean]:
+def _group_means(filled: Filled, chosen: npt.NDArray[np.bool_]) -> list[GroupMean]:
     """Means, or ratios of sums without an interval where the metric is pooled."""
-    found = []
-    for row, system in enumerate(matrix.systems):
-        values = matrix.values[row, chosen]
-        scored = ~np.isnan(values)
-        n = int(scored.sum())
-        mean = low = high = float("nan")
-        if n and matrix.denominators is not None:
-            below = float(matrix.denominators[row, chosen][scored].sum())
-            mean = float(values[scored].sum()) / below if below else float("nan")
-        elif n:
-            mean = float(values[scored].mean())
-        if n > 1 and matrix.denominators is None:
-            error = float(values[scored].std(ddof=1)) / np.sqrt(n)
-            interval = student(mean, error, n)
-            low, high = float(interval.low), float(interval.high)
-        found.append(
-            GroupMean(system=system, value=figure(mean), low=figure(low), high=figure(high), n_scored=n)
+    values = filled.values[:, chosen]
+    n = values.shape[1]
+    low = high = np.full(len(values), np.nan)
+    if filled.denominators is not None:
+        means = _ratio(values.sum(axis=1), filled.denominators[:, chosen].sum(axis=1))
+    else:
+        means = values.mean(axis=1)
+        if n > 1:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                interval = student(means, values.std(axis=1, ddof=1) / np.sqrt(n), n)
+            low, high = interval.low, interval.high
+    counts = filled.scored[:, chosen].sum(axis=1)
+    return [
+        GroupMean(
+            system=system,
+            value=figure(means[row]),
+            low=figure(low[row]),
+            high=figure(high[row]),
+            n_scored=int(counts[row]),
         )
-    return found
+        for row, system in enumerate(filled.systems)
+    ]
 
 
-def _frontiers(matrix: ScoreMatrix, sign: float, spent: Mapping[str, Spent]) -> list[Frontier]:
-    """One frontier per axis that at least two scored systems state."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if matrix.denominators is None:
-            sums, counts = np.nansum(matrix.values, axis=1), (~np.isnan(matrix.values)).sum(axis=1)
-        else:
-            sums, counts = np.nansum(matrix.values, axis=1), np.nansum(matrix.denominators, axis=1)
-        scores = sums / counts
+def _ratio(over: Floats, below: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0.0, over / below, np.nan)
+
+
+def _frontiers(
+    filled: Filled, drawn: Bootstrap, sign: float, order: Sequence[int], spent: Mapping[str, Spent]
+) -> list[Frontier]:
+    """One frontier per axis that at least two ranked systems state."""
     found = []
     for axis in AXES:
         stated = {
             row: float(value)
-            for row, system in enumerate(matrix.systems)
-            if system in spent and (value := getattr(spent[system], axis)) is not None
+            for row in sorted(order)
+            if filled.systems[row] in spent
+            and (value := getattr(spent[filled.systems[row]], axis)) is not None
         }
-        rows = [row for row in stated if not np.isnan(scores[row])]
-        if len(rows) < 2:
+        if len(stated) < 2:
             continue
-        costs = [stated[row] for row in rows]
-        on = pareto_frontier(sign * scores[rows], costs)
+        rows, costs = [*stated], [*stated.values()]
+        scores = drawn.estimate[rows]
+        on = pareto_frontier(scores, costs)
         found.append(
             Frontier(
                 axis=axis,
-                systems=tuple(matrix.systems[row] for row in rows),
+                systems=tuple(filled.systems[row] for row in rows),
                 spent=tuple(costs),
-                scores=tuple(float(scores[row]) for row in rows),
+                scores=tuple((sign * scores).tolist()),
                 on_frontier=tuple(bool(flag) for flag in on),
             )
         )

@@ -3,35 +3,28 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, MetricBoard
 from adjudge.engine.leaderboard.correction import Correction
+from adjudge.engine.leaderboard.missing import explained, said_of
 from adjudge.engine.records.record import RunRecord
 from adjudge.judges.panel import same_family
 
 __all__ = ["notes_on"]
-
-_NO_ROOM = ("answer_truncated", "context_overflow")
 
 
 def notes_on(
     records: Sequence[RunRecord],
     boards: Sequence[MetricBoard],
     corrected: Sequence[Correction],
-    scores: pa.Table,
 ) -> tuple[str, ...]:
-    """The notes on a leaderboard of the runs `records`: on its `boards`, people's corrections and all score rows."""
+    """The notes on a leaderboard of the runs `records`: on its `boards`, people's corrections."""
     return (
         *_differing(records),
         *_judging(records),
         *(record.stopped.note for record in records if record.stopped is not None),
         *_correcting(corrected),
-        *_unanswered(records, scores),
-        *dict.fromkeys(note for board in boards if board.headline for note in _lacking(board)),
+        *dict.fromkeys(note for board in boards if board.headline for note in _lacking(board, records)),
         *_unscored_beside(boards),
-        *_no_room(scores),
     )
 
 
@@ -76,26 +69,18 @@ def _correcting(corrected: Sequence[Correction]) -> Iterator[str]:
             yield f"{one.protocol} {one.metric}: people rated reports that are not in these runs: {one.left_out}"
 
 
-def _unanswered(records: Sequence[RunRecord], scores: pa.Table) -> Iterator[str]:
-    """Tasks without any report, except in runs that stopped early by themselves."""
-    tasks = {name for record in records if record.stopped is None for name in record.tasks}
-    without = tasks.difference(pc.unique(scores["task_id"]).to_pylist())
-    if without:
-        yield f"{len(without)} of {len(tasks)} tasks have no report"
-
-
-def _lacking(board: MetricBoard) -> Iterator[str]:
-    """What is missing from a headline metric, for some systems or for all."""
+def _lacking(board: MetricBoard, records: Sequence[RunRecord]) -> Iterator[str]:
+    """What is missing from a headline metric, and what to do about it."""
     name = f"{board.protocol} {board.metric}"
-    flagged = [row.system for row in board.standings if row.flagged]
-    if flagged:
-        yield f"{name}: under {FLAGGED_BELOW:.0%} scored for {', '.join(flagged)} (*)"
-    most = max((row.n_total for row in board.standings), default=0)
-    fewer = [f"{row.system} ({row.n_total} of {most})" for row in board.standings if row.n_total < most]
-    if fewer:
-        yield f"{board.protocol}: fewer reports than others for {', '.join(fewer)}"
-    if not board.n_common:
-        yield f"{name}: no task is scored for all systems, so they are not ranked"
+    if board.no_ranking:
+        yield f"{name}: no ranking: {board.no_ranking}"
+    elif flagged := [row.system for row in board.standings if row.flagged]:
+        yield f"{name}: not ranked, under {FLAGGED_BELOW:.0%} scored: {', '.join(flagged)} (*)"
+    if any(row.open for row in board.standings):
+        yield f"{name}: missing scores count as the worst they could be; round brackets hold what the mean could become"
+    if board.n_without_gold:
+        yield f"{board.protocol}: {board.n_without_gold} tasks without gold are left out for all systems"
+    yield from said_of(name, _unscored(board), board.protocol, records)
 
 
 def _unscored_beside(boards: Sequence[MetricBoard]) -> Iterator[str]:
@@ -104,24 +89,11 @@ def _unscored_beside(boards: Sequence[MetricBoard]) -> Iterator[str]:
     beside: dict[tuple[str, str], list[str]] = {}
     for board in boards:
         more = _unscored(board) - heads.get(board.protocol, Counter())
-        if more:
-            reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(more.items()))
-            beside.setdefault((board.protocol, reasons), []).append(board.metric)
-    for (protocol, reasons), metrics in beside.items():
-        yield f"{protocol} {', '.join(metrics)}: unscored where its headline is not: {reasons}"
+        for reason, count in more.items():
+            beside.setdefault((board.protocol, f"{count:,} {explained(reason)}"), []).append(board.metric)
+    for (protocol, reason), metrics in sorted(beside.items()):
+        yield f"{protocol} {', '.join(metrics)}: unscored where the headline is not: {reason}"
 
 
 def _unscored(board: MetricBoard) -> Counter[str]:
     return sum((Counter(row.unscored) for row in board.standings), Counter())
-
-
-def _no_room(scores: pa.Table) -> list[str]:
-    """Reports that got the minimum because the judge could not read them whole, or not finish its answer."""
-    wanted = pc.and_(pc.is_valid(scores["value"]), pc.is_in(scores["reason"], pa.array(_NO_ROOM)))
-    cards = scores.filter(wanted).group_by(["protocol", "reason", "system", "task_id", "sample", "repeat"])
-    counted = cards.aggregate([]).group_by(["protocol", "reason"]).aggregate([([], "count_all")])
-    return [
-        f"{row['protocol']}: {row['count_all']} reports got the minimum because of {row['reason']}: if that is most of "
-        "them, raise the limit on the judge's context or answers and ask again with --retry-unscored"
-        for row in sorted(counted.to_pylist(), key=lambda row: (row["protocol"], row["reason"]))
-    ]

@@ -13,27 +13,70 @@ import pyarrow.parquet as pq
 from adjudge.engine.errors import UsageError
 from adjudge.engine.store.scorecards import with_bounds
 
-__all__ = ["ScoreMatrix", "codes", "figure", "read_matrices", "read_scores", "values_of"]
+__all__ = [
+    "MetricRows",
+    "ScoreMatrix",
+    "codes",
+    "figure",
+    "metric_rows",
+    "read_matrices",
+    "read_scores",
+    "values_of",
+]
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The score rows of one metric: arrays with an element per row.
+
+    `system`, `task` and `reason` are places in `systems`, `tasks` and `reasons`, which all metrics share ("" is no
+    reason). `answer` numbers the agent's sample and the judge's repeat together. `values` are NaN where unscored, `low`
+    and `high` where null.
+    """
+
+    protocol: str
+    metric: str
+    systems: list[str]
+    tasks: list[str]
+    reasons: list[str]
+    system: Integers
+    task: Integers
+    reason: Integers
+    answer: Integers
+    values: Floats
+    low: Floats
+    high: Floats
+
+    def matrix(self) -> "ScoreMatrix":
+        """The rows as systems x tasks."""
+        scored = ~np.isnan(self.values)
+        shape = (len(self.systems), len(self.tasks))
+        cell = (self.system * shape[1] + self.task)[scored]
+        count = np.bincount(cell, minlength=shape[0] * shape[1])
+        total = np.bincount(cell, weights=self.values[scored], minlength=shape[0] * shape[1])
+        with np.errstate(invalid="ignore"):
+            means = (total / count).reshape(shape)
+        present = np.flatnonzero(np.bincount(self.system, minlength=shape[0]))
+        asked = np.flatnonzero(np.bincount(self.task, minlength=shape[1]))
+        return ScoreMatrix(
+            protocol=self.protocol,
+            metric=self.metric,
+            systems=tuple(self.systems[s] for s in present),
+            tasks=tuple(self.tasks[t] for t in asked),
+            values=means[np.ix_(present, asked)],
+        )
 
 
 class ScoreMatrix(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric: `values[S, T]` is the mean over samples and repeats of what was scored, NaN where nothing was.
-
-    `rows`, `scored` int64[S] count score rows; `unscored[s]` counts those without a value by reason.
-    A pooled metric has `denominators[S, T]`; its `values` are the numerators.
-    """
+    """One metric: `values[S, T]` is the mean over samples and repeats of what was scored, NaN where nothing was."""
 
     protocol: str
     metric: str
     systems: tuple[str, ...]
     tasks: tuple[str, ...]
     values: Floats
-    rows: npt.NDArray[np.int64]
-    scored: npt.NDArray[np.int64]
-    unscored: tuple[dict[str, int], ...]
-    denominators: Floats | None = None
 
 
 def read_scores(runs: list[Path]) -> pa.Table:
@@ -54,11 +97,18 @@ def read_scores(runs: list[Path]) -> pa.Table:
 
 def read_matrices(scores: pa.Table) -> list[ScoreMatrix]:
     """Every metric of `scores`, in order of protocol and first appearance."""
+    return [rows.matrix() for rows in metric_rows(scores)]
+
+
+def metric_rows(scores: pa.Table) -> list[MetricRows]:
+    """The rows of every metric of `scores`, in order of protocol and first appearance."""
     systems, system = codes(scores["system"])
     tasks, task = codes(scores["task_id"])
     kinds, kind = codes(pc.binary_join_element_wise(scores["protocol"], scores["metric"], "\n"))
     reasons, reason = codes(pc.fill_null(scores["reason"], ""))
-    values = scores["value"].to_numpy()
+    samples, repeats = (scores[name].to_numpy().astype(np.int64) for name in ("sample", "repeat"))
+    answer = samples * (repeats.max(initial=0) + 1) + repeats
+    figures = {name: scores[of].to_numpy() for name, of in _FIGURES.items()}
     order = np.argsort(kind, kind="stable")
     ends = np.searchsorted(kind[order], np.arange(len(kinds) + 1))
     found = []
@@ -66,19 +116,23 @@ def read_matrices(scores: pa.Table) -> list[ScoreMatrix]:
         rows = order[ends[number] : ends[number + 1]]
         protocol, _, metric = name.partition("\n")
         found.append(
-            _matrix(
-                protocol,
-                metric,
-                systems,
-                tasks,
-                reasons,
-                system[rows],
-                task[rows],
-                reason[rows],
-                values[rows],
+            MetricRows(
+                protocol=protocol,
+                metric=metric,
+                systems=systems,
+                tasks=tasks,
+                reasons=reasons,
+                system=system[rows],
+                task=task[rows],
+                reason=reason[rows],
+                answer=answer[rows],
+                **{name: values[rows] for name, values in figures.items()},
             )
         )
-    return sorted(found, key=lambda matrix: matrix.protocol)
+    return sorted(found, key=lambda one: one.protocol)
+
+
+_FIGURES = {"values": "value", "low": "low", "high": "high"}
 
 
 def values_of(matrix: ScoreMatrix, systems: Sequence[str], tasks: Sequence[str]) -> Floats:
@@ -106,38 +160,3 @@ def codes(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int64]]:
 def figure(value: float) -> float | None:
     """A kernel's `value`, or None if it is NaN (undefined)."""
     return None if np.isnan(value) else float(value) + 0.0  # no negative zero
-
-
-def _matrix(
-    protocol: str,
-    metric: str,
-    systems: list[str],
-    tasks: list[str],
-    reasons: list[str],
-    system: npt.NDArray[np.int64],
-    task: npt.NDArray[np.int64],
-    reason: npt.NDArray[np.int64],
-    values: Floats,
-) -> ScoreMatrix:
-    scored = ~np.isnan(values)
-    shape = (len(systems), len(tasks))
-    cell = system * shape[1] + task
-    count = np.bincount(cell[scored], minlength=shape[0] * shape[1])
-    total = np.bincount(cell[scored], weights=values[scored], minlength=shape[0] * shape[1])
-    with np.errstate(invalid="ignore"):
-        means = (total / count).reshape(shape)
-    present = np.flatnonzero(np.bincount(system, minlength=shape[0]))
-    asked = np.flatnonzero(np.bincount(task, minlength=shape[1]))
-    missing = np.bincount(
-        system[~scored] * len(reasons) + reason[~scored], minlength=shape[0] * len(reasons)
-    ).reshape(shape[0], len(reasons))
-    return ScoreMatrix(
-        protocol=protocol,
-        metric=metric,
-        systems=tuple(systems[s] for s in present),
-        tasks=tuple(tasks[t] for t in asked),
-        values=means[np.ix_(present, asked)],
-        rows=np.bincount(system, minlength=shape[0])[present],
-        scored=np.bincount(system[scored], minlength=shape[0])[present],
-        unscored=tuple({reasons[r]: int(missing[s, r]) for r in np.flatnonzero(missing[s])} for s in present),
-    )

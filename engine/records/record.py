@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -9,28 +10,52 @@ import msgspec
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Rejected
+from adjudge.engine.records.failures import Failure
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
 from adjudge.judges import JudgeIdentity
-from adjudge.scoring.contract.case import Task
+from adjudge.scoring.contract.case import Case, GoldError, Report, Task
+from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["RunRecord", "TaskRecord"]
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
-    """What a leaderboard groups a task by, and a digest of its prompt and gold."""
+    """What a leaderboard needs of a task, and the digest of what it asks and of its gold.
+
+    `without_gold` names the protocols that lack gold for it. `worst` holds, by protocol, its own metrics (tags, say)
+    and those whose worst value is not the protocol's.
+    """
 
     language: str
     domain: str
     digest: str = ""
+    without_gold: tuple[str, ...] = ()
+    worst: dict[str, dict[str, float]] = {}
 
     @classmethod
-    def of(cls, task: Task) -> "TaskRecord":
-        """The record of `task`. Whitespace and the order of keys in its gold do not change the digest."""
+    def of(cls, task: Task, protocols: Iterable[ScoringProtocol] = ()) -> "TaskRecord":
+        """The record of `task`; how its gold is spelled, spaces and order of keys, makes no difference."""
         gold = {protocol: _plain(raw) for protocol, raw in task.gold.items()}
         whole = msgspec.json.encode((task.prompt, gold), order="sorted")
-        return cls(task.language, task.domain, hashlib.blake2b(whole, digest_size=8).hexdigest())
+        worst: dict[str, dict[str, float]] = {}
+        without = []
+        case = Case(task=task, report=Report(task_id=task.id, system="any", text=""))
+        for protocol in protocols:
+            if not isinstance(protocol, CaseMetrics):
+                continue
+            usual = {metric.name: metric.worst for metric in protocol.metrics}
+            try:
+                own = {metric.name: metric.worst for metric in protocol.metrics_of(case)}
+            except GoldError:
+                without.append(protocol.name)
+                continue
+            differing = {name: value for name, value in own.items() if usual.get(name) != value}
+            if differing:
+                worst[protocol.name] = differing
+        digest = hashlib.blake2b(whole, digest_size=8).hexdigest()
+        return cls(task.language, task.domain, digest, tuple(without), worst)
 
 
 def _plain(raw: msgspec.Raw) -> object:
@@ -44,10 +69,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A run: its configuration as it was used, versions, judge, prompts (file name to digest), metrics and tasks.
 
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
-    `from_store` and `from_judge` count judgments; `spent` is what systems reported that their reports took.
-    `stopped` says how a run ended that stops once its comparisons are resolved. `criteria` are the digests of the
-    protocols' files of criteria. `began_in` is the path from the run's folder to the working directory of the run,
-    which relative paths start from.
+    `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took.
+    `failures` are what was unscored, and where.
+    `stopped` says how a run ended that was to stop when its comparisons were resolved. `criteria` are the digests of
+    the protocols' files of criteria. `began_in` leads from the run's folder to the one that relative paths are seen
+    from, as both were.
     """
 
     run: str
@@ -70,6 +96,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     stopped: Resolution | None = None
     criteria: tuple[str, ...] = ()
     began_in: str | None = None
+    failures: tuple[Failure, ...] = ()
 
     def found_from_here(self, folder: Path) -> "RunRecord":
         """The record of the run in `folder`, with its relative paths rewritten for this process's working directory."""

@@ -6,7 +6,7 @@ import msgspec
 
 from adjudge.engine.leaderboard.board import MetricBoard, Standing
 
-__all__ = ["Cell", "Table", "number", "score", "span"]
+__all__ = ["Cell", "Table", "bounds", "number", "score", "span"]
 
 Kind = Literal[
     "standings",
@@ -65,3 +65,12 @@ def score(row: Standing | None, metric: MetricBoard) -> Cell:
     if row is None or row.value is None:
         return Cell("-")
     return Cell(number(row.value, metric.scale), row.value, metric.metric)
+
+
+def bounds(row: Standing, metric: MetricBoard) -> Cell:
+    """What a system's value could become, sorted by its lower end; empty where nothing is missing."""
+    if not row.open:
+        return Cell("-", short="")
+    low, high = number(row.bound_low, metric.scale), number(row.bound_high, metric.scale)
+    text = f"{low} to {high}" if row.bound_high is not None else f"{low} or more"
+    return Cell(text, row.bound_low, short=f"({text})")

@@ -2,12 +2,10 @@
 
 from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
 from adjudge.engine.leaderboard.detail import Detail
+from adjudge.engine.leaderboard.missing import cause_of, remedy
 from adjudge.engine.rendering.cells import Cell, Table, number, score, span
-from adjudge.scoring.contract.reasons import CAUSES
 
 __all__ = ["detail_tables"]
-
-_CAUSES: dict[str, str] = {str(reason): cause for reason, cause in CAUSES.items()}
 
 
 def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
@@ -43,7 +41,7 @@ def _pairs(detail: Detail, scale: float) -> Table:
     return Table(
         kind="pairs",
         title="Pairwise differences",
-        note="On the tasks scored for all; paired t tests, corrected by Holm for the number of pairs.",
+        note="On the tasks scored for both; paired t tests, corrected by Holm for the number of pairs.",
         columns=("system", "minus", "difference", "interval", "p", "Holm p", "tasks"),
         rows=tuple(
             (
@@ -103,7 +101,7 @@ def _groups(head: MetricBoard, detail: Detail) -> list[Table]:
             Table(
                 kind="groups",
                 title=f"{head.metric} by {kind}",
-                note="Means over each system's own scored tasks, with Student's interval.",
+                note="Means over the tasks of each group, what is missing at its worst, with Student's interval.",
                 columns=(
                     "system",
                     *(f"{group.name or 'none'} ({group.n_tasks} tasks)" for group in groups),
@@ -173,16 +171,24 @@ def _spent(axis: str) -> str:
 
 def _unscored(head: MetricBoard) -> Table:
     rows = [
-        (Cell(row.system), Cell(reason), Cell(_CAUSES.get(reason, "-")), Cell(str(count), count))
+        (
+            Cell(row.system),
+            Cell(reason),
+            Cell(cause_of(reason)),
+            Cell(str(count), count),
+            Cell(remedy(reason)),
+        )
         for row in head.standings
         for reason, count in row.unscored.items()
     ]
-    note = f"Scores of {head.metric} that are missing; none counts as 0."
+    note = (
+        f"Scores of {head.metric} that are missing; each counts as the worst it could be until it is there."
+    )
     return Table(
         kind="unscored",
         title="What was unscored, and why",
         note=note if rows else f"Nothing of {head.metric} was left unscored.",
-        columns=("system", "reason", "cause", "scores"),
+        columns=("system", "reason", "cause", "scores", "what to do"),
         rows=tuple(rows),
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
+from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Leaderboard, MetricBoard, Standing
 from adjudge.engine.leaderboard.detail import AXES, Detail
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.rendering.cells import Cell, Table
@@ -204,10 +204,12 @@ def _cell(cell: Cell, class_: str | None) -> Markup:
 
 def _sources(board: Leaderboard) -> Markup:
     method = (
-        f"Values are means over a system's own scored tasks; intervals are percentile intervals of {board.resamples:,} "
-        f"resamples of tasks at {board.confidence:.0%}, the same tasks for all systems, seed {board.seed}. Rank 1 is "
-        "best; equals share the mean of their ranks. A tier holds the systems that cannot be told from its best one. A "
-        "missing score says nothing about a system: it is counted with its reason and is never 0."
+        "Values are means over all selected tasks, and the order of ranks is theirs: what is unscored or was not "
+        "submitted counts as the worst it could be until it is there, and the bounds say what the mean could become. "
+        f"Intervals are percentile intervals of {board.resamples:,} resamples of tasks at {board.confidence:.0%}, the "
+        f"same tasks for all systems, seed {board.seed}. Rank 1 is best; equals share the mean of their ranks; the "
+        "interval of a rank spans the bounds. A tier holds the systems that cannot be told from its best one. Systems "
+        f"with less than {FLAGGED_BELOW:.0%} scored are listed without a rank."
     )
     return tag(
         "section",
@@ -276,7 +278,7 @@ def _drawn(head: MetricBoard) -> dict[str, Any]:
         "scale": head.scale,
         "lower": head.lower_is_better,
         "systems": [
-            [row.system, _short(row.value), _short(row.low), _short(row.high), row.tier]
+            [row.system, *map(_short, (row.value, row.low, row.high)), row.tier, *_bounds(row)]
             for row in head.standings
         ],
         "ranks": [[place[one.system], one.rank, _short(one.share)] for one in detail.ranks],
@@ -304,6 +306,11 @@ def _drawn(head: MetricBoard) -> dict[str, Any]:
             for frontier in detail.frontiers
         },
     }
+
+
+def _bounds(row: Standing) -> list[float | None]:
+    """What the value could become; nothing where it is final."""
+    return [_short(row.bound_low), _short(row.bound_high)] if row.open else []
 
 
 def _short(value: float | None) -> float | None:

@@ -29,8 +29,8 @@ def sections_of(board: Leaderboard) -> list[Section]:
     for head, others in ranked_metrics(board):
         metrics = [head, *others]
         lead = (
-            f"Judge {head.judge}. Ranked by {head.metric}"
-            f"{', lower is better,' if head.lower_is_better else ''} on {head.ranked_on}. "
+            f"Judge {head.judge}. {head.basis[0].upper()}{head.basis[1:]}"
+            f"{', lower is better' if head.lower_is_better else ''}. "
             f"Intervals at {board.confidence:.0%} from {board.resamples:,} resamples of tasks."
         )
         rated = [metric for metric in metrics if metric.corrected_differences]
@@ -59,12 +59,12 @@ def _ranking(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
 def _metric(metric: MetricBoard) -> Table:
     direction = "Lower is better. " if metric.lower_is_better else ""
     found = standings(metric).only(
-        "rank", "rank interval", "system", "value", "interval", "tier", "scored", "unscored"
+        "rank", "rank interval", "system", "value", "interval", "bounds", "tier", "scored", "unscored"
     )
     return Table(
         kind="metric",
         title=metric.metric,
-        note=f"{direction}Ranked on {metric.n_common} of {metric.n_tasks} tasks.",
+        note=f"{direction}{metric.basis[0].upper()}{metric.basis[1:]}.",
         columns=tuple(column.name for column in found.columns),
         rows=found.rows,
     )

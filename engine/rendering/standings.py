@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard, Standing
+from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Leaderboard, MetricBoard, Standing
 from adjudge.engine.leaderboard.correction import Corrected
-from adjudge.engine.rendering.cells import Cell, number, score, span
+from adjudge.engine.rendering.cells import Cell, bounds, number, score, span
 
 __all__ = ["Column", "Kind", "Standings", "published", "ranked_metrics", "standings"]
 
@@ -18,6 +18,7 @@ Kind = Literal[
     "system",
     "value",
     "interval",
+    "bounds",
     "corrected",
     "corrected interval",
     "tier",
@@ -78,6 +79,8 @@ def standings(head: MetricBoard, others: Sequence[MetricBoard] = ()) -> Standing
         (Column("value", head.metric), lambda row: score(row, head)),
         (Column("interval", "interval"), lambda row: span(row.low, row.high, head.scale)),
     ]
+    if any(row.open for row in head.standings):
+        layout.append((Column("bounds", "bounds"), lambda row: bounds(row, head)))
     if any(row.corrected is not None for row in head.standings):
         layout += [
             (Column("corrected", "corrected by people"), lambda row: _corrected(row.corrected, head.scale)),
@@ -138,7 +141,7 @@ def _scored(row: Standing) -> Cell:
     text = f"{row.n_scored:,}/{row.n_total:,}"
     if not row.flagged:
         return Cell(text, row.coverage)
-    return Cell(f"{text} (under 95 %)", row.coverage, short=f"{text} *")
+    return Cell(f"{text} (under {FLAGGED_BELOW:.0%})", row.coverage, short=f"{text} *")
 
 
 def _unscored(row: Standing) -> Cell:

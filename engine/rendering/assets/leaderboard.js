@@ -132,16 +132,21 @@
     scores(plot, data) {
       const rows = data.systems
         .filter(([name, value]) => shown(name) && value !== null)
-        .map(([name, value, low, high, tier]) => ({
+        .map(([name, value, low, high, tier, least, most]) => ({
           name, tier: String(tier ?? "-"), value: value * data.scale,
           low: (low ?? value) * data.scale, high: (high ?? value) * data.scale,
+          least: (least ?? value) * data.scale, most: (most ?? value) * data.scale, open: least !== undefined,
+          endless: most === null,
         }));
-      const title = (row) => `${row.name}: ${row.value.toFixed(2)} (${row.low.toFixed(2)} to ${row.high.toFixed(2)}), tier ${row.tier}`;
+      const title = (row) =>
+        `${row.name}: ${row.value.toFixed(2)} [${row.low.toFixed(2)}, ${row.high.toFixed(2)}], tier ${row.tier}` +
+        (row.open ? `, could become ${row.least.toFixed(2)} ${row.endless ? "or more" : `to ${row.most.toFixed(2)}`}` : "");
       return Plot.plot(base(plot, rows.map(({ name }) => name), {
         height: 60 + 20 * rows.length, marginTop: 8, marginBottom: 44,
-        ariaLabel: `${data.metric} of ${rows.length} systems with intervals`,
+        ariaLabel: `${data.metric} of ${rows.length} systems with intervals and bounds`,
         x: { label: `${data.metric} →`, grid: true, nice: true },
         marks: [
+          Plot.ruleY(rows.filter(({ open }) => open), { y: "name", x1: "least", x2: "most", stroke: "var(--second)", strokeWidth: 1, dy: 5 }),
           Plot.ruleY(rows, { y: "name", x1: "low", x2: "high", stroke: "var(--accent)", strokeWidth: 2 }),
           Plot.dot(rows, { y: "name", x: "value", fill: "var(--accent)", r: 4 }),
           Plot.tip(rows, Plot.pointerY({ y: "name", x: "value", title, fill: "var(--paper)" })),

@@ -39,6 +39,7 @@ async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
             for head, others in ranked_metrics(board)
             for part in _standings(head, others, set(run.record.systems), query)
         ]
+        standings += [tag("p", note, class_="note") for note in board.notes]
     except NotThere as error:
         standings = [tag("p", str(error), class_="note"), _names(run)]
     return frame.page(
@@ -72,7 +73,7 @@ def _names(run: OpenRun) -> Markup:
 def _standings(
     head: MetricBoard, others: Sequence[MetricBoard], known: set[str], query: ListQuery
 ) -> list[Markup]:
-    found = standings(head, others).only("system", "rank", "value", "beside", "scored", "unscored")
+    found = standings(head, others).only("system", "rank", "value", "bounds", "beside", "scored", "unscored")
     rows = [
         [
             _cell(column.kind, cell, head, row[0].text, known)
@@ -82,7 +83,11 @@ def _standings(
         if query.filter.lower() in row[0].text.lower()
     ]
     columns = [Column(column.name, number=column.numeric) for column in found.columns]
-    return [tag("h2", head.protocol), listing(f"Systems by {head.protocol}", columns, rows)]
+    return [
+        tag("h2", head.protocol),
+        tag("p", f"{head.basis}.", class_="quiet"),
+        listing(f"Systems by {head.protocol}", columns, rows),
+    ]
 
 
 def _cell(kind: Kind, cell: Cell, head: MetricBoard, system: str, known: set[str]) -> str:

@@ -1,0 +1,90 @@
+"""What to say of a missing score, everywhere: its cause, what it is about, and what to do."""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
+
+from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.leaderboard.selection import NO_REPORT
+from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.contract.reasons import CAUSES, TRANSIENT
+
+__all__ = ["cause_of", "explained", "remedy", "said_of"]
+
+_CAUSES: Mapping[str, str] = {str(reason): cause for reason, cause in CAUSES.items()} | {NO_REPORT: "input"}
+
+_FIRST = {
+    "judge_unavailable": "start the judge or correct its address",
+    "judge_timeout": "",
+    "judge_unparseable": "",
+    "judge_refused": "choose another judge",
+    "judge_unsupported": "choose a judge that can answer such questions",
+    "answer_truncated": "give the judge more tokens for its answers",
+    "context_overflow": "choose a judge with a larger context window",
+    "media_unsupported": "choose a judge that takes such media",
+    "deadline": "allow more time",
+    "worker_died": "give the workers more memory",
+    "network_unavailable": "connect to the network",
+    "page_not_in_snapshot": "add the pages to the snapshot or set fetch: live",
+    "page_unsupported": "add the pages as text to a snapshot",
+    "page_timeout": "",
+    "page_server_error": "",
+    "gold_missing": "add the gold to the task",
+    "gold_invalid": "correct the gold of the task",
+    "task_unknown": "add the task",
+    NO_REPORT: "add the reports or leave out the tasks",
+}
+"""What to do before the command is repeated; nothing for what is the report's own."""
+
+
+def cause_of(reason: str) -> str:
+    """Whose doing a missing score is, "-" for a reason that this version does not know."""
+    return _CAUSES.get(reason, "-")
+
+
+def remedy(reason: str) -> str:
+    """What to do about a missing score, in words."""
+    if reason not in _FIRST:
+        return "nothing to do: the report's own choice" if reason in _CAUSES else "-"
+    unasked = reason in TRANSIENT or cause_of(reason) in ("gold", "input")
+    again = "run the same command again" if unasked else "run the same command with --retry-unscored"
+    return f"{_FIRST[reason]}, then {again}" if _FIRST[reason] else again
+
+
+def explained(reason: str) -> str:
+    """A reason with its cause and remedy."""
+    return f"{reason} ({cause_of(reason)}): {remedy(reason)}"
+
+
+def said_of(name: str, counts: dict[str, int], protocol: str, records: Sequence[RunRecord]) -> list[str]:
+    """One sentence for each reason in `counts`, the scores of `name` that are missing in the runs `records`."""
+    found = []
+    for reason, count in sorted(counts.items()):
+        about = _about(reason, protocol, records)
+        found.append(f"{name}: {count:,} unscored, {reason} ({cause_of(reason)}){about}; {remedy(reason)}")
+    return found
+
+
+def _about(reason: str, protocol: str, records: Sequence[RunRecord]) -> str:
+    """The judge, pages or reports behind a reason, as far as the runs have noted them."""
+    failed = [
+        one
+        for record in records
+        for one in record.failures
+        if (one.protocol, one.reason) == (protocol, reason)
+    ]
+    places = sorted({place for one in failed for place in one.places})[:3]
+    judges = dict.fromkeys(_server(record) for record in records) if reason.startswith("judge_") else {}
+    said = [*judges, *([f"such as {', '.join(places)}"] if places else [])]
+    return f": {'; '.join(said)}" if said else ""
+
+
+def _server(record: RunRecord) -> str:
+    """A run's judge with the addresses of its servers, without anything secret that these hold."""
+    addresses = ", ".join(dict.fromkeys(_addresses(record.config.judge_config())))
+    return f"judge {record.judge.name}{f' at {addresses}' if addresses else ''}"
+
+
+def _addresses(judge: JudgeConfig) -> list[str]:
+    if judge.backend == "panel":
+        return [address for member in judge.panel() for address in _addresses(member)]
+    return [urlsplit(url).netloc.rpartition("@")[2] for url in (judge.url, *judge.urls) if url]

@@ -1,0 +1,234 @@
+"""What systems are ranked by: a metric over every selected task, with what is missing at its worst.
+
+Nobody gains by failing: an unscored row counts as the worst it could still be, a missing row as the metric's worst. A
+task without gold for a protocol is not selected for it, whoever reported on it.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from adjudge.engine.records.matrices import Floats, MetricRows
+from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.contract.scorecard import Metric
+
+__all__ = ["NO_REPORT", "Filled", "Selection", "fill", "fill_ratio", "selections"]
+
+NO_REPORT = "no_report"
+"""Counted like a reason: a report that a system did not submit."""
+
+_GOLD = frozenset(str(reason) for reason, cause in CAUSES.items() if cause == "gold")
+
+Integers = npt.NDArray[np.int64]
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """The systems and tasks of a protocol. `without_gold` counts the tasks that are left out for want of gold."""
+
+    protocol: str
+    systems: tuple[str, ...]
+    tasks: tuple[str, ...]
+    without_gold: int
+    worst: dict[str, dict[str, float]]
+    """by metric and task, where it is not the metric's own"""
+    reported: frozenset[str]
+    """tasks that any system has rows for"""
+
+    def tasks_of(self, rows: MetricRows, *, everywhere: bool) -> tuple[str, ...]:
+        """The tasks that have the metric of `rows`: those where any system has it, or whose own it is.
+
+        A metric that is not a task's own (`everywhere`) is expected of a task that nobody reported on, too.
+        """
+        having = {rows.tasks[at] for at in np.flatnonzero(np.bincount(rows.task)).tolist()}
+        having |= self.worst.get(rows.metric, {}).keys()
+        return tuple(
+            name for name in self.tasks if name in having or (everywhere and name not in self.reported)
+        )
+
+
+class Filled(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric over all selected tasks.
+
+    `values[S, T]` is what the ranking's mean is taken over; all of a system's values are NaN if what it misses could be
+    infinitely bad. `low` and `high` [S] bound the mean (infinite: unbounded). `coverage[S]` is the mean share of a
+    task's samples and repeats that are scored. `n_total`, `n_scored` [S] count them, and `unscored` those that are not,
+    by reason. `denominators[S, T]` is there for a pooled metric, whose `values` are its numerators.
+    """
+
+    systems: tuple[str, ...]
+    tasks: tuple[str, ...]
+    values: Floats
+    low: Floats
+    high: Floats
+    scored: npt.NDArray[np.bool_]
+    coverage: Floats
+    n_total: Integers
+    n_scored: Integers
+    unscored: tuple[dict[str, int], ...]
+    denominators: Floats | None = None
+
+
+def selections(records: Sequence[RunRecord], rows: Sequence[MetricRows]) -> dict[str, Selection]:
+    """The selection of every protocol that has rows. Runs that stopped early selected what they reported on."""
+    by_protocol: dict[str, list[MetricRows]] = {}
+    for one in rows:
+        by_protocol.setdefault(one.protocol, []).append(one)
+    return {
+        protocol: _selection(protocol, found, [record for record in records if protocol in record.metrics])
+        for protocol, found in by_protocol.items()
+    }
+
+
+def _selection(protocol: str, rows: Sequence[MetricRows], records: Sequence[RunRecord]) -> Selection:
+    names = rows[0]
+    gold = np.array([reason in _GOLD for reason in names.reasons])
+    lacking, systems, reported = set[int](), set[int](), set[int]()
+    for one in rows:
+        lacking.update(np.unique(one.task[gold[one.reason] & np.isnan(one.values)]).tolist())
+        systems.update(np.flatnonzero(np.bincount(one.system)).tolist())
+        reported.update(np.flatnonzero(np.bincount(one.task)).tolist())
+    seen = {names.tasks[at] for at in reported}
+    tasks: dict[str, TaskRecord | None] = dict.fromkeys(seen)
+    for record in records:
+        tasks |= {name: task for name, task in record.tasks.items() if record.stopped is None or name in seen}
+    without = {names.tasks[at] for at in lacking}
+    without |= {name for name, task in tasks.items() if task is not None and protocol in task.without_gold}
+    worst: dict[str, dict[str, float]] = {}
+    for name, task in tasks.items():
+        for metric, value in ({} if task is None else task.worst.get(protocol, {})).items():
+            worst.setdefault(metric, {})[name] = value
+    listed = {name for record in records for name in record.systems}
+    return Selection(
+        protocol=protocol,
+        systems=tuple(sorted(listed | {names.systems[at] for at in systems})),
+        tasks=tuple(sorted(tasks.keys() - without)),
+        without_gold=len(without),
+        worst=worst,
+        reported=frozenset(seen),
+    )
+
+
+def fill(
+    rows: MetricRows, metric: Metric, among: Selection, names: tuple[str, ...], *, bad_is_high: bool
+) -> Filled:
+    """The metric of `rows` over the tasks `names`, what is missing at its high or low end."""
+    count = (len(among.systems), len(names))
+    cell, kept = _cells(rows, among.systems, names)
+    values, low, high = rows.values[kept], rows.low[kept], rows.high[kept]
+    scored = ~np.isnan(values)
+    ends = _ends(metric, among.worst.get(rows.metric, {}), names)
+    task = cell % max(1, count[1])
+    low = np.where(np.isnan(low), ends[0, task], low)
+    high = np.where(np.isnan(high), ends[1, task], high)
+    bad = np.where(scored, values, high if bad_is_high else low)
+    size = count[0] * count[1]
+    present = np.bincount(cell, minlength=size).reshape(count)
+    n_scored = np.bincount(cell[scored], minlength=size).reshape(count)
+    absent = _absent(cell, rows.answer[kept], present)
+    cells = [
+        _mean(cell, of, present, absent, end)
+        for of, end in ((bad, ends[1] if bad_is_high else ends[0]), (low, ends[0]), (high, ends[1]))
+    ]
+    with np.errstate(invalid="ignore"):
+        bounds = [one.mean(axis=1) if count[1] else np.full(count[0], np.nan) for one in cells[1:]]
+    slots = present + absent
+    unscored = rows.reason[kept][~scored]
+    return Filled(
+        systems=among.systems,
+        tasks=names,
+        values=_finite(cells[0]),
+        low=bounds[0],
+        high=bounds[1],
+        scored=n_scored > 0,
+        coverage=(n_scored / slots).mean(axis=1) if count[1] else np.zeros(count[0]),
+        n_total=slots.sum(axis=1),
+        n_scored=n_scored.sum(axis=1),
+        unscored=_reasons(rows.reasons, cell[~scored] // max(1, count[1]), unscored, absent),
+    )
+
+
+def fill_ratio(
+    parts: tuple[MetricRows, MetricRows], metrics: tuple[Metric, Metric, Metric], among: Selection
+) -> Filled:
+    """A pooled metric, the ratio of the sums of its `parts`. `metrics` are itself and its parts."""
+    metric, *of = metrics
+    each = [set(among.tasks_of(part, everywhere=True)) for part in parts]
+    names = tuple(name for name in among.tasks if name in each[0] & each[1])
+    top = fill(parts[0], of[0], among, names, bad_is_high=metric.lower_is_better)
+    under = fill(parts[1], of[1], among, names, bad_is_high=not metric.lower_is_better)
+    undefined = np.isnan(np.hstack([top.values, under.values])).any(axis=1, keepdims=True)
+    gap = np.where(undefined, np.nan, 0.0)
+    low_end, high_end = _ends(metric, {}, ("",))[:, 0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        low = np.where(top.low > 0.0, top.low / under.high, low_end)
+        high = np.where(under.low > 0.0, top.high / under.low, high_end)
+    scarcer = np.where(top.n_scored <= under.n_scored, 0, 1).tolist()
+    return Filled(
+        systems=top.systems,
+        tasks=top.tasks,
+        values=top.values + gap,
+        low=np.maximum(low, low_end),
+        high=np.minimum(high, high_end),
+        scored=top.scored & under.scored,
+        coverage=np.minimum(top.coverage, under.coverage),
+        n_total=np.maximum(top.n_total, under.n_total),
+        n_scored=np.minimum(top.n_scored, under.n_scored),
+        unscored=tuple((top, under)[part].unscored[row] for row, part in enumerate(scarcer)),
+        denominators=under.values + gap,
+    )
+
+
+def _cells(
+    rows: MetricRows, systems: Sequence[str], tasks: Sequence[str]
+) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    """The place of every row among `systems` x `tasks`, flat; and which rows have one."""
+    row = {name: place for place, name in enumerate(systems)}
+    column = {name: place for place, name in enumerate(tasks)}
+    system = np.array([row.get(name, -1) for name in rows.systems], np.int64)[rows.system]
+    task = np.array([column.get(name, -1) for name in rows.tasks], np.int64)[rows.task]
+    kept = (system >= 0) & (task >= 0)
+    return system[kept] * len(tasks) + task[kept], kept
+
+
+def _ends(metric: Metric, own: dict[str, float], tasks: Sequence[str]) -> Floats:
+    """The least and the most that `metric` can be for each of `tasks`, [2, T]; infinite where it is not bounded."""
+    worst = np.array([own.get(name, metric.worst) for name in tasks], np.float64)
+    best = np.full(len(tasks), np.inf if metric.best is None else metric.best)
+    return np.stack([np.minimum(worst, best), np.maximum(worst, best)])
+
+
+def _absent(cell: Integers, answer: Integers, present: Integers) -> Integers:
+    """How many samples and repeats each task lacks, of as many as the system has for any."""
+    found = present
+    if answer.size and (answer.max() > 0 or present.max() > 1):
+        each = np.unique(np.stack([cell, answer]), axis=1)[0]
+        found = np.bincount(each, minlength=present.size).reshape(present.shape)
+    expected = np.maximum(found.max(axis=1, initial=0), 1)
+    return np.asarray(np.maximum(expected[:, None] - found, 0))
+
+
+def _mean(cell: Integers, values: Floats, present: Integers, absent: Integers, end: Floats) -> Floats:
+    total = np.bincount(cell, weights=values, minlength=present.size).reshape(present.shape)
+    with np.errstate(invalid="ignore"):
+        total = np.where(absent > 0, total + absent * end, total)
+    return np.asarray(total / (present + absent))
+
+
+def _finite(values: Floats) -> Floats:
+    """`values` with NaN for all of a system that has an infinite one."""
+    return np.where(np.isfinite(values).all(axis=1, keepdims=True), values, np.nan)
+
+
+def _reasons(
+    names: Sequence[str], system: Integers, reason: Integers, absent: Integers
+) -> tuple[dict[str, int], ...]:
+    width = len(names)
+    counts = np.bincount(system * width + reason, minlength=len(absent) * width).reshape(len(absent), width)
+    found = []
+    for row, unsubmitted in enumerate(absent.sum(axis=1).tolist()):
+        reasons = {names[at]: int(counts[row, at]) for at in np.flatnonzero(counts[row]).tolist()}
+        found.append(reasons | ({NO_REPORT: unsubmitted} if unsubmitted else {}))
+    return tuple(found)
