@@ -17,9 +17,11 @@ from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan
 from adjudge.engine.commands.show import CardEvidence
 from adjudge.engine.formats import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
+from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.rendering.standings import ranked_metrics
 from adjudge.engine.store.upkeep import Rewritten, TableContent
 from adjudge.engine.telemetry.logs import event, is_json
+from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = [
     "contents",
@@ -124,8 +126,9 @@ def plan(found: Plan) -> None:
         kinds = ", ".join(f"{escape(kind)} {count:,}" for kind, count in found.oversized.items())
         console.print(f"too long for the judge's window of {found.window:,} tokens: about {kinds}")
     if found.unscored:
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in found.unscored.items())
-        console.print(f"scorecards that no judge can score: {reasons}")
+        console.print("scorecards that no judge can score:")
+        for reason, count in found.unscored.items():
+            console.print(f"  {count:,} {explained(reason)}", markup=False)
     shared = found.shared_tokens / found.prompt_tokens if found.prompt_tokens else 0.0
     console.print(
         f"prompt tokens: about {found.prompt_tokens:,}, of them {found.shared_tokens:,} ({shared:.0%}) repeat a "
@@ -156,9 +159,11 @@ def evidence(found: Iterable[CardEvidence]) -> None:
         )
         for name, value in card.scores.items():
             shown = f"{value:.4f}" if value is not None else f"unscored: {card.reasons.get(name)}"
-            console.print(f"  {name}: {shown}", markup=False)
+            console.print(f"  {name}: {shown}{_bounds(card, name)}", markup=False)
         if card.reason is not None:
             console.print(f"  {card.status} ({card.reason})", markup=False)
+        for why in dict.fromkeys([*card.reasons.values(), *([card.reason] if card.reason else [])]):
+            console.print(f"  {explained(why)}", markup=False)
         for line in card.evidence:
             source = f"  {line.url}" if line.url else ""
             reason = f" ({line.reason})" if line.reason else ""
@@ -171,6 +176,15 @@ def evidence(found: Iterable[CardEvidence]) -> None:
             answer = question.text if question.answer is None else question.answer
             reason = f" ({question.reason})" if question.reason else ""
             console.print(f"  {question.question} {question.key}{reason}: {answer}", markup=False)
+
+
+def _bounds(card: Scorecard, name: str) -> str:
+    """What the metric `name` could become, of how many parts; nothing where no part is missing."""
+    found = card.bounds.get(name)
+    if found is None or found.low == found.high:
+        return ""
+    low, high = ("unbounded" if end is None else f"{end:.4f}" for end in (found.low, found.high))
+    return f" ({low} to {high}; {found.answered} of {found.parts} parts answered)"
 
 
 def contents(found: Iterable[TableContent]) -> None:

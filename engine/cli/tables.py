@@ -91,7 +91,9 @@ def corrected_table(metric: MetricBoard) -> Table:
 def comparison_table(found: Comparison) -> Table:
     """Paired tests, one line per metric."""
     table = Table(
-        title=f"{escape(found.a)} minus {escape(found.b)}", title_justify="left", title_style="bold"
+        title=f"{escape(found.a)} minus {escape(found.b)}, on the tasks scored for both",
+        title_justify="left",
+        title_style="bold",
     )
     for name in ("metric", "difference", "95 %", "t p", "Holm p", "Wilcoxon p", "sign-flip p", "d", "tasks"):
         table.add_column(name, justify="left" if name == "metric" else "right")

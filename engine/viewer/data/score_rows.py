@@ -1,6 +1,5 @@
 """A run's score rows, read on demand: row groups without a wanted row are not opened."""
 
-import math
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +8,7 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
 
-__all__ = ["ScoreRows", "joined", "pooled"]
+__all__ = ["ScoreRows", "joined"]
 
 _REPORT = ("system", "task_id", "sample", "repeat")
 
@@ -53,31 +52,6 @@ def joined(here: pa.Table, there: pa.Table) -> pa.Table:
     table = here.join(other, list(_REPORT), join_type="full outer")
     difference = pc.subtract(table["value"], table["other"])
     return table.append_column("difference", difference)
-
-
-def pooled(rows: pa.Table, denominators: pa.Table | None) -> tuple[float | None, int]:
-    """A system's value as in the leaderboard, and the number of tasks behind it.
-
-    The mean over a task's samples and repeats, then over tasks; for a pooled metric the sum of the tasks' means over
-    the sum of those of `denominators`.
-    """
-    numerators = _by_task(rows)
-    if denominators is None:
-        return (
-            (math.fsum(numerators.values()) / len(numerators), len(numerators)) if numerators else (None, 0)
-        )
-    below = _by_task(denominators)
-    both = numerators.keys() & below.keys()
-    total = math.fsum(below[task] for task in both)
-    return (math.fsum(numerators[task] for task in both) / total if total else None), len(both)
-
-
-def _by_task(rows: pa.Table) -> dict[str, float]:
-    values: dict[str, list[float]] = {}
-    for task, value in zip(rows["task_id"].to_pylist(), rows["value"].to_pylist(), strict=True):
-        if value is not None:
-            values.setdefault(task, []).append(value)
-    return {task: math.fsum(found) / len(found) for task, found in values.items()}
 
 
 def _matching(table: pa.Table, equal: dict[str, str | int]) -> pa.Table:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from adjudge.engine.leaderboard.board import MetricBoard
+from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.records.provenance import Provenance
-from adjudge.engine.rendering.cells import Cell, number
+from adjudge.engine.rendering.cells import Cell, bounds, number
 from adjudge.engine.rendering.markup import Markup, tag
 from adjudge.engine.rendering.standings import Kind, ranked_metrics, standings
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery, NotThere, ReportQuery, SystemQuery, TaskQuery, address
-from adjudge.engine.viewer.data.score_rows import pooled
 from adjudge.engine.viewer.pages.frame import (
     ROWS,
     Column,
@@ -229,7 +229,7 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
     if query.system not in run.record.systems:
         raise NotThere(f"this run has no system {query.system!r}")
     protocol, metric = _metric(run, query)
-    rows, value, tasks, reasons = await asyncio.to_thread(_scored, run, query, protocol, metric)
+    rows, reasons = await asyncio.to_thread(_scored, run, query, protocol, metric)
     below = metric.ratio[1] if metric.ratio else ""
     rows = sorted_by(rows, query.sort, ("task_id", "value"))
     shown = [
@@ -250,15 +250,9 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
     ]  # fmt: skip
     chosen = f"{protocol}.{metric.name}"
     options = [(f"{name}.{one.name}",) * 2 for name, metrics in run.record.metrics.items() for one in metrics]
-    how = f"the sum of {metric.ratio[0]} over the sum of {below}" if metric.ratio else "mean"
     return frame.page(
         query.system,
-        tag(
-            "p",
-            f"{chosen}: ",
-            tag("strong", number(value, metric.scale), id="value"),
-            f", {how} over {tasks:,} scored tasks, as in the leaderboard.",
-        ),
+        *await asyncio.to_thread(_value, run, query.system, protocol, metric),
         submit(
             "system",
             choice("Metric", "metric", options, chosen),
@@ -269,6 +263,26 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
         listing("Reports", columns, shown, "system", query),
         crumbs=[("Systems", "./")],
     )
+
+
+def _value(run: OpenRun, system: str, protocol: str, metric: Metric) -> list[Markup]:
+    """What the leaderboard says of a system: its value, what that could become, and what is missing and why."""
+    name = f"{protocol}.{metric.name}"
+    try:
+        boards = run.leaderboard().metrics
+    except NotThere as error:
+        return [tag("p", f"{name}: {error}", class_="note")]
+    head = next((one for one in boards if (one.protocol, one.metric) == (protocol, metric.name)), None)
+    row = None if head is None else next((one for one in head.standings if one.system == system), None)
+    if head is None or row is None:
+        return [tag("p", f"{name}: not in the leaderboard.", class_="note")]
+    how = f"the sum of {metric.ratio[0]} over the sum of {metric.ratio[1]}" if metric.ratio else "mean"
+    open_ = f" ({bounds(row, head).text})" if row.open else ""
+    rank = "without a rank" if row.rank is None else f"rank {row.rank:g}"
+    value = tag("strong", number(row.value, metric.scale), id="value")
+    said = f"{open_}, {how} over all {head.n_tasks:,} tasks, {rank}, as in the leaderboard."
+    lacking = [f"{count:,} unscored: {explained(reason)}." for reason, count in row.unscored.items()]
+    return [tag("p", f"{name}: ", value, said), *(tag("p", line, class_="note") for line in lacking)]
 
 
 _REASONS = [("", "all"), ("any", "those with a reason")]
@@ -287,13 +301,10 @@ def _metric(run: OpenRun, query: SystemQuery) -> tuple[str, Metric]:
     raise NotThere(f"this run has no metric {query.metric!r}")
 
 
-def _scored(
-    run: OpenRun, query: SystemQuery, protocol: str, metric: Metric
-) -> tuple[list[Row], float | None, int, list[str]]:
+def _scored(run: OpenRun, query: SystemQuery, protocol: str, metric: Metric) -> tuple[list[Row], list[str]]:
     name = metric.ratio[0] if metric.ratio else metric.name
     table = run.scores.of_metric(protocol, name, system=query.system)
     below = run.scores.of_metric(protocol, metric.ratio[1], system=query.system) if metric.ratio else None
-    value, tasks = pooled(table, below)
     if below is not None:
         keys = ["system", "task_id", "sample", "repeat"]
         other = below.drop_columns("reason").rename_columns([*keys, "below"])
@@ -303,7 +314,7 @@ def _scored(
         table = table.filter(pc.is_valid(table["reason"]))
     elif query.reason:
         table = table.filter(pc.equal(table["reason"], query.reason))
-    return table.sort_by("task_id").to_pylist(), value, tasks, reasons
+    return table.sort_by("task_id").to_pylist(), reasons
 
 
 def _report(system: str, protocol: str, row: Row) -> ReportQuery:

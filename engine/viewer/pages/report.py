@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.rendering.cells import number
 from adjudge.engine.rendering.markup import Markup, join, tag
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -127,22 +128,21 @@ def report_crumbs(query: ReportQuery) -> list[tuple[str, str]]:
 
 def _scores(run: OpenRun, card: Scorecard) -> Markup:
     scales = {metric.name: metric.scale for metric in run.record.metrics.get(card.protocol, ())}
-    return facts(
-        [
-            *(
-                (
-                    name,
-                    number(value, scales.get(name, 1.0))
-                    if value is not None
-                    else card.reasons.get(name, "-"),
-                )
-                for name, value in card.scores.items()
-            ),
-            ("status", card.status if card.reason is None else f"{card.status}: {card.reason}"),
-            ("sample, repeat", f"{card.sample}, {card.repeat}"),
-        ],
-        "figures-row",
-    )
+    values = [(name, _shown(card, name, value, scales.get(name, 1.0))) for name, value in card.scores.items()]
+    status = card.status if card.reason is None else f"{card.status}: {card.reason}"
+    figures = [*values, ("status", status), ("sample, repeat", f"{card.sample}, {card.repeat}")]
+    lacking = dict.fromkeys([*card.reasons.values(), *([card.reason] if card.reason else [])])
+    notes = [tag("p", f"{explained(reason)}.", class_="note") for reason in lacking]
+    return join(facts(figures, "figures-row"), *notes)
+
+
+def _shown(card: Scorecard, name: str, value: float | None, scale: float) -> str:
+    """A value or the reason there is none, and the bounds of what misses parts."""
+    text = number(value, scale) if value is not None else str(card.reasons.get(name, "-"))
+    found = card.bounds.get(name)
+    if found is None or found.low == found.high:
+        return text
+    return f"{text} ({number(found.low, scale)} to {number(found.high, scale)})"
 
 
 def _siblings(run: OpenRun, query: ReportQuery) -> Markup | None:
