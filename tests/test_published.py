@@ -158,7 +158,9 @@ def test_comparison_and_agreement_markdown_match_json(board, tmp_path, capsys):
     compared = json.loads(run(capsys, "compare", board, "high", PIPED, "--json")[1])["metrics"]
     code, out, _ = run(capsys, "compare", board, "high", PIPED, "--markdown")
     (table,) = tables(out)
-    assert code == 0 and out.startswith("### high minus low \\| \\*cost\\* \\[1\\]\n\n|")
+    assert code == 0 and out.startswith(
+        "### high minus low \\| \\*cost\\* \\[1\\], on the tasks scored for both\n\n|"
+    )
     assert [row[0] for row in table[2:]] == [f"{one['protocol']}.{one['metric']}" for one in compared]
     assert [row[8] for row in table[2:]] == [str(one["n_used"]) for one in compared]
     ratings = [

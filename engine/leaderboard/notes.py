@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, MetricBoard
 from adjudge.engine.leaderboard.correction import Correction
-from adjudge.engine.leaderboard.missing import explained, said_of
+from adjudge.engine.leaderboard.missing import cause_of, explained, said_of
 from adjudge.engine.records.record import RunRecord
 from adjudge.judges.panel import same_family
 
@@ -80,7 +80,17 @@ def _lacking(board: MetricBoard, records: Sequence[RunRecord]) -> Iterator[str]:
         yield f"{name}: missing scores count as the worst they could be; round brackets hold what the mean could become"
     if board.n_without_gold:
         yield f"{board.protocol}: {board.n_without_gold} tasks without gold are left out for all systems"
+        yield from said_of(board.protocol, _without_gold(records, board.protocol), board.protocol, records)
     yield from said_of(name, _unscored(board), board.protocol, records)
+
+
+def _without_gold(records: Sequence[RunRecord], protocol: str) -> Counter[str]:
+    """The scorecards that lack gold, by reason."""
+    counts: Counter[str] = Counter()
+    for one in (failure for record in records for failure in record.failures):
+        if one.protocol == protocol and cause_of(one.reason) == "gold":
+            counts[one.reason] += one.scorecards
+    return counts
 
 
 def _unscored_beside(boards: Sequence[MetricBoard]) -> Iterator[str]:
