@@ -26,8 +26,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     of their ranks; `rank_low`..`rank_high` spans the resamples and the bounds of all systems. `tier` 1 holds
     the systems that cannot be told from the best, and so on. `coverage` is the scored share of all selected tasks, of
     as many samples and repeats as the system has; a system under 95 % is `flagged` and has no rank or tier. `n_total`
-    counts what was to be scored, `unscored` what was not by reason, `no_report` for what was not submitted. `value` is
-    None where nothing bounds what is missing. `corrected` is the mean corrected by people's scores of some tasks.
+    counts what was to be scored, `unscored` what was not by reason (`not_submitted` among them). `value` is None where
+    nothing bounds what is missing. `corrected` is the mean corrected by people's scores of some tasks.
     """
 
     system: str

@@ -157,17 +157,16 @@ def _filled(rows: Sequence[MetricRows], known: Known, among: dict[str, Selection
     found = {(one.protocol, one.metric): one for one in rows}
     for name, one in found.items():
         metric, selection = known.get(name, Metric(name=one.metric)), among[one.protocol]
-        tasks = selection.tasks_of(one, everywhere=name in known)
-        filled = fill(one, metric, selection, tasks, bad_is_high=metric.lower_is_better)
-        yield _Metric(one.protocol, metric, filled, one)
+        own = selection.of(one, everywhere=name in known)
+        yield _Metric(one.protocol, metric, fill(one, metric, own, bad_is_high=metric.lower_is_better), one)
     for (protocol, _), metric in known.items():
         if metric.ratio is None or (protocol, metric.ratio[0]) not in found:
             continue
-        over, below = ((protocol, part) for part in metric.ratio)
-        parts = found[over], found[below]
-        yield _Metric(
-            protocol, metric, fill_ratio(parts, (metric, known[over], known[below]), among[protocol])
-        )
+        names = [(protocol, part) for part in metric.ratio]
+        over, below = (found[name] for name in names)
+        shared = among[protocol].of(over, everywhere=True).both(among[protocol].of(below, everywhere=True))
+        parts = known[names[0]], known[names[1]]
+        yield _Metric(protocol, metric, fill_ratio((over, below), (metric, *parts), shared))
 
 
 def _board(one: _Metric, known: _Known, among: dict[str, Selection], statistics: Statistics) -> MetricBoard:

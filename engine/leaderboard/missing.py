@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from adjudge.engine.config.judge import JudgeConfig
-from adjudge.engine.leaderboard.selection import NO_REPORT
+from adjudge.engine.leaderboard.selection import NOT_SUBMITTED
 from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.contract.reasons import CAUSES, TRANSIENT
 
 __all__ = ["cause_of", "explained", "remedy", "said_of"]
 
-_CAUSES: Mapping[str, str] = {str(reason): cause for reason, cause in CAUSES.items()} | {NO_REPORT: "input"}
+_CAUSES: Mapping[str, str] = {str(reason): cause for reason, cause in CAUSES.items()} | {
+    NOT_SUBMITTED: "input"
+}
 
 _FIRST = {
     "judge_unavailable": "start the judge or correct its address",
@@ -31,7 +33,7 @@ _FIRST = {
     "gold_missing": "add the gold to the task",
     "gold_invalid": "correct the gold of the task",
     "task_unknown": "add the task",
-    NO_REPORT: "add the reports or leave out the tasks",
+    NOT_SUBMITTED: "add the reports or leave out the tasks",
 }
 """What to do before the command is repeated; nothing for what is the report's own."""
 

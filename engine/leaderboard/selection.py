@@ -15,10 +15,10 @@ from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["NO_REPORT", "Filled", "Selection", "fill", "fill_ratio", "selections"]
+__all__ = ["NOT_SUBMITTED", "Filled", "Selection", "fill", "fill_ratio", "selections"]
 
-NO_REPORT = "no_report"
-"""Counted like a reason: a report that a system did not submit."""
+NOT_SUBMITTED = "not_submitted"
+"""Counted like a reason: a report, or the part of it that a metric is about, which a system did not submit."""
 
 _GOLD = frozenset(str(reason) for reason, cause in CAUSES.items() if cause == "gold")
 
@@ -26,26 +26,41 @@ Integers = npt.NDArray[np.int64]
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """The systems and tasks of a protocol. `without_gold` counts the tasks that are left out for want of gold."""
+    """The systems and tasks of a protocol, or of one of its metrics.
 
-    protocol: str
+    `without_gold` counts the tasks that are left out for want of gold. `worst` holds, by metric and task, what is not
+    the metric's own worst. `submitting` and `reported` are the systems and tasks that have rows.
+    """
+
     systems: tuple[str, ...]
     tasks: tuple[str, ...]
     without_gold: int
     worst: dict[str, dict[str, float]]
-    """by metric and task, where it is not the metric's own"""
+    submitting: frozenset[str]
     reported: frozenset[str]
-    """tasks that any system has rows for"""
 
-    def tasks_of(self, rows: MetricRows, *, everywhere: bool) -> tuple[str, ...]:
-        """The tasks that have the metric of `rows`: those where any system has it, or whose own it is.
+    def of(self, rows: MetricRows, *, everywhere: bool) -> "Selection":
+        """The selection of the metric of `rows`: the systems and tasks that have it, and those without any row.
 
-        A metric that is not a task's own (`everywhere`) is expected of a task that nobody reported on, too.
+        A metric that is some tasks' own (not `everywhere`) is not expected of a task that nobody reported on.
         """
-        having = {rows.tasks[at] for at in np.flatnonzero(np.bincount(rows.task)).tolist()}
-        having |= self.worst.get(rows.metric, {}).keys()
-        return tuple(
-            name for name in self.tasks if name in having or (everywhere and name not in self.reported)
+        tasks = {rows.tasks[at] for at in np.flatnonzero(np.bincount(rows.task)).tolist()}
+        tasks |= self.worst.get(rows.metric, {}).keys()
+        systems = {rows.systems[at] for at in np.flatnonzero(np.bincount(rows.system)).tolist()}
+        return msgspec.structs.replace(
+            self,
+            systems=tuple(one for one in self.systems if one in systems or one not in self.submitting),
+            tasks=tuple(
+                one for one in self.tasks if one in tasks or (everywhere and one not in self.reported)
+            ),
+        )
+
+    def both(self, other: "Selection") -> "Selection":
+        """What is in both selections of a protocol."""
+        return msgspec.structs.replace(
+            self,
+            systems=tuple(one for one in self.systems if one in other.systems),
+            tasks=tuple(one for one in self.tasks if one in {*other.tasks}),
         )
 
 
@@ -101,20 +116,20 @@ def _selection(protocol: str, rows: Sequence[MetricRows], records: Sequence[RunR
         for metric, value in ({} if task is None else task.worst.get(protocol, {})).items():
             worst.setdefault(metric, {})[name] = value
     listed = {name for record in records for name in record.systems}
+    submitting = frozenset(names.systems[at] for at in systems)
     return Selection(
-        protocol=protocol,
-        systems=tuple(sorted(listed | {names.systems[at] for at in systems})),
+        systems=tuple(sorted(listed | submitting)),
         tasks=tuple(sorted(tasks.keys() - without)),
         without_gold=len(without),
         worst=worst,
+        submitting=submitting,
         reported=frozenset(seen),
     )
 
 
-def fill(
-    rows: MetricRows, metric: Metric, among: Selection, names: tuple[str, ...], *, bad_is_high: bool
-) -> Filled:
-    """The metric of `rows` over the tasks `names`, what is missing at its high or low end."""
+def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: bool) -> Filled:
+    """The metric of `rows` over its selection, what is missing at its high or low end."""
+    names = among.tasks
     count = (len(among.systems), len(names))
     cell, kept = _cells(rows, among.systems, names)
     values, low, high = rows.values[kept], rows.low[kept], rows.high[kept]
@@ -153,12 +168,10 @@ def fill(
 def fill_ratio(
     parts: tuple[MetricRows, MetricRows], metrics: tuple[Metric, Metric, Metric], among: Selection
 ) -> Filled:
-    """A pooled metric, the ratio of the sums of its `parts`. `metrics` are itself and its parts."""
-    metric, *of = metrics
-    each = [set(among.tasks_of(part, everywhere=True)) for part in parts]
-    names = tuple(name for name in among.tasks if name in each[0] & each[1])
-    top = fill(parts[0], of[0], among, names, bad_is_high=metric.lower_is_better)
-    under = fill(parts[1], of[1], among, names, bad_is_high=not metric.lower_is_better)
+    """A pooled metric, the ratio of its parts' sums, over their selection. `metrics` are itself and its parts."""
+    metric, over, below = metrics
+    top = fill(parts[0], over, among, bad_is_high=metric.lower_is_better)
+    under = fill(parts[1], below, among, bad_is_high=not metric.lower_is_better)
     undefined = np.isnan(np.hstack([top.values, under.values])).any(axis=1, keepdims=True)
     gap = np.where(undefined, np.nan, 0.0)
     low_end, high_end = _ends(metric, {}, ("",))[:, 0]
@@ -230,5 +243,5 @@ def _reasons(
     found = []
     for row, unsubmitted in enumerate(absent.sum(axis=1).tolist()):
         reasons = {names[at]: int(counts[row, at]) for at in np.flatnonzero(counts[row]).tolist()}
-        found.append(reasons | ({NO_REPORT: unsubmitted} if unsubmitted else {}))
+        found.append(reasons | ({NOT_SUBMITTED: unsubmitted} if unsubmitted else {}))
     return tuple(found)
