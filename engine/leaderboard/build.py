@@ -1,7 +1,7 @@
 """From runs to a leaderboard: every metric and rank with its interval, and what is missing and why.
 
 The number that is shown is the number that ranks: a system's mean over all selected tasks, with what is missing at its
-worst. A system under 95 % coverage keeps its place in that order but is shown underneath, without a rank.
+worst. A system under 95 % coverage is shown underneath, without a rank.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from adjudge.engine.leaderboard.correction import Correction, corrections
 from adjudge.engine.leaderboard.detail import Noise, detail_of, noise_of
 from adjudge.engine.leaderboard.notes import notes_on
 from adjudge.engine.leaderboard.published import Published, agreement_with
-from adjudge.engine.leaderboard.ranks import rank_spans
+from adjudge.engine.leaderboard.ranks import ranks_of
 from adjudge.engine.leaderboard.selection import Filled, Selection, fill, fill_ratio, selections
 from adjudge.engine.records.matrices import MetricRows, figure, metric_rows, read_scores
 from adjudge.engine.records.provenance import Provenance
@@ -172,7 +172,10 @@ def _filled(rows: Sequence[MetricRows], known: Known, among: dict[str, Selection
 def _board(one: _Metric, known: _Known, among: dict[str, Selection], statistics: Statistics) -> MetricBoard:
     metric, filled, name = one.metric, one.filled, (one.protocol, one.metric.name)
     sign = -1.0 if metric.lower_is_better else 1.0
-    drawn = statistics.resample(sign * filled.values, filled.denominators, known.seed)
+    own = statistics.resample(sign * filled.values, filled.denominators, known.seed)
+    ranked = ~np.isnan(own.estimate) & (filled.coverage > FLAGGED_BELOW - 1e-9)
+    among_ranked = np.where(ranked[:, None], sign * filled.values, np.nan)
+    drawn = own if ranked.all() else statistics.resample(among_ranked, filled.denominators, known.seed)
     return MetricBoard(
         protocol=one.protocol,
         metric=metric.name,
@@ -185,11 +188,11 @@ def _board(one: _Metric, known: _Known, among: dict[str, Selection], statistics:
         n_without_gold=among[one.protocol].without_gold,
         tau=RankStability.of(drawn.tau),
         rho=RankStability.of(drawn.rho),
-        standings=tuple(_standings(filled, drawn, sign)),
+        standings=tuple(_standings(filled, own, drawn, sign, ranked)),
         detail=detail_of(
             filled,
             None if one.rows is None else one.rows.matrix(),
-            _ranked(filled, drawn),
+            ranked,
             drawn,
             sign,
             known.tasks,
@@ -202,28 +205,25 @@ def _board(one: _Metric, known: _Known, among: dict[str, Selection], statistics:
     )
 
 
-def _ranked(filled: Filled, drawn: Bootstrap) -> npt.NDArray[np.bool_]:
-    """Which systems have a rank: a number, and enough coverage, rounding aside."""
-    return ~np.isnan(drawn.estimate) & (filled.coverage > FLAGGED_BELOW - 1e-9)
-
-
-def _standings(filled: Filled, drawn: Bootstrap, sign: float) -> list[Standing]:
-    ranked = _ranked(filled, drawn)
+def _standings(
+    filled: Filled, own: Bootstrap, drawn: Bootstrap, sign: float, ranked: npt.NDArray[np.bool_]
+) -> list[Standing]:
+    """Every system by its `own` resamples, and the `ranked` ones by those that are `drawn` of them."""
     ends = (filled.low, filled.high) if sign > 0 else (-filled.high, -filled.low)
-    spans = rank_spans(drawn, *ends)
-    values = sign * drawn.estimate
+    found = ranks_of(drawn, own.estimate, ends, sign * filled.worst, ranked)
+    values = sign * own.estimate
     standings = [
         Standing(
             system=name,
             value=figure(values[row]),
-            low=figure((drawn.percentile[row] * sign).min()),
-            high=figure((drawn.percentile[row] * sign).max()),
+            low=figure((own.percentile[row] * sign).min()),
+            high=figure((own.percentile[row] * sign).max()),
             bound_low=_bound(filled.low[row], values[row]),
             bound_high=_bound(filled.high[row], values[row]),
-            rank=figure(drawn.rank[row]) if ranked[row] else None,
-            rank_low=figure(spans[row, 0]) if ranked[row] else None,
-            rank_high=figure(spans[row, 1]) if ranked[row] else None,
-            tier=int(drawn.tier[row]) or None if ranked[row] else None,
+            rank=figure(found.rank[row]),
+            rank_low=figure(found.span[row, 0]),
+            rank_high=figure(found.span[row, 1]),
+            tier=int(drawn.tier[row]) or None,
             n_total=int(filled.n_total[row]),
             n_scored=int(filled.n_scored[row]),
             n_unscored=int(filled.n_total[row] - filled.n_scored[row]),

@@ -161,7 +161,7 @@ def detail_of(
         groups=tuple(_groups(filled, tasks)),
         frontiers=tuple(_frontiers(filled, drawn, sign, order, spent)),
         noise=noise,
-        left_out=_left_out(filled, drawn, sign, order),
+        left_out=_left_out(filled, sign, order),
         best_of=best_of,
     )
 
@@ -244,21 +244,19 @@ def _pooled_pairs(filled: Filled, drawn: Bootstrap, sign: float, order: Sequence
     return found
 
 
-def _left_out(filled: Filled, drawn: Bootstrap, sign: float, order: Sequence[int]) -> LeftOut | None:
+def _left_out(filled: Filled, sign: float, order: Sequence[int]) -> LeftOut | None:
     """None if fewer than two systems are ranked, and for a pooled metric, which has no values per task."""
     if filled.denominators is not None or len(order) < 2 or len(filled.tasks) < 2:
         return None
-    numbered = np.flatnonzero(~np.isnan(drawn.estimate))
-    found = leave_one_out(sign * filled.values[numbered])
+    found = leave_one_out(sign * filled.values[list(order)])
     tau = found.tau[~np.isnan(found.tau)]
-    place = {int(row): at for at, row in enumerate(numbered)}
     return LeftOut(
         n_tasks=found.tau.size,
         n_kept=int(found.kept.sum()),
         least_tau=float(tau.min()) if tau.size else None,
         ranks={
-            filled.systems[row]: (int(found.best_rank[place[row]]), int(found.worst_rank[place[row]]))
-            for row in order
+            filled.systems[row]: (int(found.best_rank[at]), int(found.worst_rank[at]))
+            for at, row in enumerate(order)
         },
     )
 

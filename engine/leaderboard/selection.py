@@ -68,9 +68,10 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     """One metric over all selected tasks.
 
     `values[S, T]` is what the ranking's mean is taken over; all of a system's values are NaN if what it misses could be
-    infinitely bad. `low` and `high` [S] bound the mean (infinite: unbounded). `coverage[S]` is the mean share of a
-    task's samples and repeats that are scored. `n_total`, `n_scored` [S] count them, and `unscored` those that are not,
-    by reason. `denominators[S, T]` is there for a pooled metric, whose `values` are its numerators.
+    infinitely bad. `low` and `high` [S] bound the mean (infinite: unbounded), `worst` is the worst that any mean can
+    be. `coverage[S]` is the mean share of a task's samples and repeats that are scored. `n_total`, `n_scored` [S] count
+    them, and `unscored` those that are not, by reason. `denominators[S, T]` is there for a pooled metric, whose
+    `values` are its numerators.
     """
 
     systems: tuple[str, ...]
@@ -78,6 +79,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     values: Floats
     low: Floats
     high: Floats
+    worst: float
     scored: npt.NDArray[np.bool_]
     coverage: Floats
     n_total: Integers
@@ -157,6 +159,7 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: boo
         values=_finite(cells[0]),
         low=bounds[0],
         high=bounds[1],
+        worst=float(ends[1 if bad_is_high else 0].mean()) if count[1] else np.nan,
         scored=n_scored > 0,
         coverage=(n_scored / slots).mean(axis=1) if count[1] else np.zeros(count[0]),
         n_total=slots.sum(axis=1),
@@ -185,6 +188,7 @@ def fill_ratio(
         values=top.values + gap,
         low=np.maximum(low, low_end),
         high=np.minimum(high, high_end),
+        worst=float(high_end if metric.lower_is_better else low_end),
         scored=top.scored & under.scored,
         coverage=np.minimum(top.coverage, under.coverage),
         n_total=np.maximum(top.n_total, under.n_total),
