@@ -16,6 +16,7 @@ SYSTEMS = {"atlas", "borealis", "cinder", "delta"}
 FABRICATING = "cinder"
 WITHOUT_REFERENCE = "tree-canopy"
 EMPTY_REPORT = ("atlas", "cargo-bikes")
+NOT_SUBMITTED = ("cinder", "tree-canopy")
 EMPTY_PAGE = "p13.html"
 DIMENSIONS = {"comprehensiveness", "insight", "instruction_following", "readability"}
 URL = re.compile(r"https?://[\w./%#:~=-]*\w")
@@ -43,9 +44,11 @@ def test_example_has_six_tasks_in_two_languages() -> None:
         assert bool(re.search(r"[\u4e00-\u9fff]", task["prompt"])) == (task["language"] == "zh")
 
 
-def test_every_system_has_one_report_per_task() -> None:
+def test_every_system_but_one_has_one_report_per_task() -> None:
     identities = Counter((row["system"], row["task_id"], row["sample"]) for row in REPORTS)
-    assert set(identities) == {(system, task["id"], 0) for system in SYSTEMS for task in TASKS}
+    every = {(system, task["id"], 0) for system in SYSTEMS for task in TASKS}
+    assert every - set(identities) == {(*NOT_SUBMITTED, 0)}
+    assert set(identities) < every
     assert set(identities.values()) == {1}
 
 
@@ -92,11 +95,8 @@ def test_one_system_cites_pages_outside_the_snapshot() -> None:
     known = {row["url"] for row in INDEX}
     stored = {row["url"] for row in INDEX if "file" in row}
     made_up = [report for report in REPORTS if report["system"] == FABRICATING and cited(report) - stored]
-    assert len(made_up) == 6
-    assert {report["task_id"] for report in made_up if cited(report) - known} == {
-        "tree-canopy",
-        "digital-literacy",
-    }
+    assert len(made_up) == 5
+    assert {report["task_id"] for report in made_up if cited(report) - known} == {"digital-literacy"}
 
 
 def test_every_stored_page_is_cited_and_every_host_is_reserved() -> None:

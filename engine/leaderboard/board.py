@@ -71,6 +71,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     """One metric of one protocol. Standings are in order of rank; unranked systems come last, in order of their value.
 
     `n_tasks` counts the selected tasks, `n_without_gold` those that are not selected for want of gold.
+    `not_submitted` are some of the reports that are missing, "SYSTEM on TASK".
 
     `tau` and `rho` (Kendall's tau-b, Spearman's rho) say how stable the ranking is when tasks are resampled.
     Headline metrics have a `detail`. `published` holds published figures by system, in the units that are displayed.
@@ -88,6 +89,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     rho: RankStability
     standings: tuple[Standing, ...]
     n_without_gold: int = 0
+    not_submitted: tuple[str, ...] = ()
     detail: Detail | None = None
     published: dict[str, float] = {}
     published_agreement: PublishedAgreement | None = None

@@ -186,6 +186,7 @@ def _board(one: _Metric, known: _Known, among: dict[str, Selection], statistics:
         lower_is_better=metric.lower_is_better,
         n_tasks=len(filled.tasks),
         n_without_gold=among[one.protocol].without_gold,
+        not_submitted=filled.not_submitted,
         tau=RankStability.of(drawn.tau),
         rho=RankStability.of(drawn.rho),
         standings=tuple(_standings(filled, own, drawn, sign, ranked)),

@@ -57,24 +57,31 @@ def explained(reason: str) -> str:
     return f"{reason} ({cause_of(reason)}): {remedy(reason)}"
 
 
-def said_of(name: str, counts: dict[str, int], protocol: str, records: Sequence[RunRecord]) -> list[str]:
+def said_of(
+    name: str,
+    counts: dict[str, int],
+    protocol: str,
+    records: Sequence[RunRecord],
+    not_submitted: Sequence[str] = (),
+) -> list[str]:
     """One sentence for each reason in `counts`, the scores of `name` that are missing in the runs `records`."""
     found = []
     for reason, count in sorted(counts.items()):
-        about = _about(reason, protocol, records)
+        places = not_submitted if reason == NOT_SUBMITTED else _places(reason, protocol, records)
+        about = _about(reason, places, records)
         found.append(f"{name}: {count:,} unscored, {reason} ({cause_of(reason)}){about}; {remedy(reason)}")
     return found
 
 
-def _about(reason: str, protocol: str, records: Sequence[RunRecord]) -> str:
-    """The judge, pages or reports behind a reason, as far as the runs have noted them."""
-    failed = [
-        one
-        for record in records
-        for one in record.failures
-        if (one.protocol, one.reason) == (protocol, reason)
-    ]
-    places = sorted({place for one in failed for place in one.places})[:3]
+def _places(reason: str, protocol: str, records: Sequence[RunRecord]) -> list[str]:
+    """Some of the pages or reports behind a reason, as far as the runs have noted them."""
+    failed = (one for record in records for one in record.failures)
+    return sorted(
+        {place for one in failed if (one.protocol, one.reason) == (protocol, reason) for place in one.places}
+    )[:3]
+
+
+def _about(reason: str, places: Sequence[str], records: Sequence[RunRecord]) -> str:
     judges = dict.fromkeys(_server(record) for record in records) if reason.startswith("judge_") else {}
     said = [*judges, *([f"such as {', '.join(places)}"] if places else [])]
     return f": {'; '.join(said)}" if said else ""

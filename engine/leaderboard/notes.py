@@ -79,9 +79,9 @@ def _lacking(board: MetricBoard, records: Sequence[RunRecord]) -> Iterator[str]:
     if any(row.open for row in board.standings):
         yield f"{name}: missing scores count as the worst they could be; round brackets hold what the mean could become"
     if board.n_without_gold:
-        yield f"{board.protocol}: {board.n_without_gold} tasks without gold are left out for all systems"
+        yield f"{board.protocol}: tasks without gold are left out for all systems: {board.n_without_gold}"
         yield from said_of(board.protocol, _without_gold(records, board.protocol), board.protocol, records)
-    yield from said_of(name, _unscored(board), board.protocol, records)
+    yield from said_of(name, _unscored(board), board.protocol, records, board.not_submitted)
 
 
 def _without_gold(records: Sequence[RunRecord], protocol: str) -> Counter[str]:

@@ -57,10 +57,11 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     def both(self, other: "Selection") -> "Selection":
         """What is in both selections of a protocol."""
+        systems, tasks = {*other.systems}, {*other.tasks}
         return msgspec.structs.replace(
             self,
-            systems=tuple(one for one in self.systems if one in other.systems),
-            tasks=tuple(one for one in self.tasks if one in {*other.tasks}),
+            systems=tuple(one for one in self.systems if one in systems),
+            tasks=tuple(one for one in self.tasks if one in tasks),
         )
 
 
@@ -69,9 +70,10 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
 
     `values[S, T]` is what the ranking's mean is taken over; all of a system's values are NaN if what it misses could be
     infinitely bad. `low` and `high` [S] bound the mean (infinite: unbounded), `worst` is the worst that any mean can
-    be. `coverage[S]` is the mean share of a task's samples and repeats that are scored. `n_total`, `n_scored` [S] count
-    them, and `unscored` those that are not, by reason. `denominators[S, T]` is there for a pooled metric, whose
-    `values` are its numerators.
+    be. `total[S]` sums what was scored. `coverage[S]` is the mean share of a task's samples and repeats that are
+    scored. `n_total`, `n_scored` [S] count them, and `unscored` those that are not, by reason; `not_submitted` are
+    some of the reports that are not there. `denominators[S, T]` is there for a pooled metric, whose `values` are its
+    numerators.
     """
 
     systems: tuple[str, ...]
@@ -81,10 +83,12 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     high: Floats
     worst: float
     scored: npt.NDArray[np.bool_]
+    total: Floats
     coverage: Floats
     n_total: Integers
     n_scored: Integers
     unscored: tuple[dict[str, int], ...]
+    not_submitted: tuple[str, ...] = ()
     denominators: Floats | None = None
 
 
@@ -161,10 +165,14 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: boo
         high=bounds[1],
         worst=float(ends[1 if bad_is_high else 0].mean()) if count[1] else np.nan,
         scored=n_scored > 0,
+        total=np.bincount(cell[scored] // max(1, count[1]), weights=values[scored], minlength=count[0]),
         coverage=(n_scored / slots).mean(axis=1) if count[1] else np.zeros(count[0]),
         n_total=slots.sum(axis=1),
         n_scored=n_scored.sum(axis=1),
         unscored=_reasons(rows.reasons, cell[~scored] // max(1, count[1]), unscored, absent),
+        not_submitted=tuple(
+            f"{among.systems[row]} on {names[column]}" for row, column in np.argwhere(absent > 0)[:3].tolist()
+        ),
     )
 
 
@@ -176,6 +184,7 @@ def fill_ratio(
     top = fill(parts[0], over, among, bad_is_high=metric.lower_is_better)
     under = fill(parts[1], below, among, bad_is_high=not metric.lower_is_better)
     undefined = np.isnan(np.hstack([top.values, under.values])).any(axis=1, keepdims=True)
+    undefined |= under.total[:, None] == 0.0
     gap = np.where(undefined, np.nan, 0.0)
     low_end, high_end = _ends(metric, {}, ("",))[:, 0]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -190,6 +199,7 @@ def fill_ratio(
         high=np.minimum(high, high_end),
         worst=float(high_end if metric.lower_is_better else low_end),
         scored=top.scored & under.scored,
+        total=top.total,
         coverage=np.minimum(top.coverage, under.coverage),
         n_total=np.maximum(top.n_total, under.n_total),
         n_scored=np.minimum(top.n_scored, under.n_scored),

@@ -1,0 +1,302 @@
+"""Ranks that nobody can steer by failing: the number shown ranks, over all selected tasks."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.leaderboard.board import Leaderboard, Standing
+from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
+from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.engine.store.scorecards import SCORE_TYPES
+from adjudge.judges import JudgeIdentity
+from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
+
+SYSTEMS = ("able", "baker", "charlie")
+METRICS = (
+    Metric(name="score", headline=True),
+    Metric(name="drift", worst=1.0, best=0.0, lower_is_better=True),
+    Metric(name="hits", best=None),
+    Metric(name="seen", best=None),
+    Metric(name="errors", best=None, lower_is_better=True),
+    Metric(name="rate", ratio=("hits", "seen")),
+)
+OWN = [metric.name for metric in METRICS if metric.ratio is None]
+Row = dict[str, Any]
+Rows = dict[tuple[str, str, int], dict[str, Row]]
+
+
+class Few(Statistics):
+    """Statistics of few resamples: the number and the rank need none."""
+
+    def resample(self, values: np.ndarray, denominators: np.ndarray | None, seed: int) -> Bootstrap:
+        return bootstrap(values, denominators=denominators, resamples=20, seed=seed)
+
+
+def record(tasks: int, **more: Any) -> RunRecord:
+    return RunRecord(
+        run="made",
+        started=0.0,
+        ended=0.0,
+        command=[],
+        config=RunConfig(tasks="tasks.jsonl"),
+        versions={},
+        python="",
+        judge=JudgeIdentity("made-up", "made-up@0", "temperature 0"),
+        prompts={},
+        metrics={"made": METRICS},
+        tasks={str(task): TaskRecord("en", "") for task in range(tasks)},
+        systems=list(SYSTEMS),
+        pages="",
+        rejected=(),
+        from_store=0,
+        from_judge=0,
+        **more,
+    )
+
+
+def scored(value: float) -> Row:
+    return {"value": value, "low": value, "high": value, "answered": 1, "parts": 1, "reason": None}
+
+
+def unscored(low: float | None, high: float | None, reason: str = "judge_timeout") -> Row:
+    return {"value": None, "low": low, "high": high, "answered": 0, "parts": 1, "reason": reason}
+
+
+def board(rows: Rows, tasks: int, **more: Any) -> Leaderboard:
+    flat = [
+        {
+            "protocol": "made",
+            "system": system,
+            "task_id": task,
+            "sample": sample,
+            "repeat": 0,
+            "metric": metric,
+            "status": "scored" if row["reason"] is None else "unscored",
+            **row,
+        }
+        for (system, task, sample), metrics in rows.items()
+        for metric, row in metrics.items()
+    ]
+    table = pa.Table.from_pylist(flat, schema=pa.schema(list(SCORE_TYPES.items())))
+    return leaderboard_of([record(tasks, **more)], table, Few())
+
+
+def every(found: Leaderboard) -> Iterator[tuple[str, float, Standing]]:
+    for metric in found.metrics:
+        for row in metric.standings:
+            yield metric.metric, -1.0 if metric.lower_is_better else 1.0, row
+
+
+def simple(values: dict[str, list[float | None]], tasks: int = 20) -> Leaderboard:
+    """A board of one metric: a value, None for an unscored row, or nothing past the end of a list."""
+    return board(
+        {
+            (system, str(task), 0): {
+                "score": unscored(None, None, "page_timeout") if value is None else scored(value)
+            }
+            for system, row in values.items()
+            for task, value in enumerate(row)
+        },
+        tasks,
+    )
+
+
+def ranks(found: Leaderboard, metric: str = "score") -> dict[str, float | None]:
+    (one,) = [one for one in found.metrics if one.metric == metric]
+    return {row.system: row.rank for row in one.standings}
+
+
+shares = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
+counts = st.sampled_from([0.0, 1.0, 2.0, 8.0])
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> dict[str, Row]:
+    seen = draw(counts)
+    return {
+        "score": scored(draw(shares)),
+        "drift": scored(draw(shares)),
+        "hits": scored(min(seen, draw(counts))),
+        "seen": scored(seen),
+        "errors": scored(draw(counts)),
+    }
+
+
+@st.composite
+def failures(draw: st.DrawFn, report: dict[str, Row]) -> dict[str, Row]:
+    """`report` with some metrics unscored, bounded on both sides of what they were."""
+    failed = {}
+    for name, row in report.items():
+        value = row["value"]
+        if value is None or not draw(st.booleans()):
+            failed[name] = row
+            continue
+        most = draw(st.sampled_from([value, 1.0 if name in ("score", "drift") else value + 3.0, None]))
+        failed[name] = unscored(draw(st.sampled_from([0.0, value / 2, value, None])), most)
+    return failed
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[int, Rows, Rows, str]:
+    """Tasks, rows, the rows after one system failed at some of its tasks, and the system."""
+    tasks = draw(st.sampled_from([1, 3, 20, 21]))
+    samples = {system: draw(st.integers(1, 2)) for system in SYSTEMS}
+    rows: Rows = {}
+    for system in SYSTEMS:
+        usual = draw(reports())
+        odd = draw(st.sets(st.integers(0, tasks - 1), max_size=3))
+        for task in range(tasks):
+            for sample in range(samples[system]):
+                rows[system, str(task), sample] = draw(reports()) if task in odd else usual
+    spoilt, _ = draw(failing(rows, tasks))
+    before = spoilt if draw(st.booleans()) else rows
+    after, system = draw(failing(before, tasks))
+    return tasks, before, after, system
+
+
+@st.composite
+def failing(draw: st.DrawFn, rows: Rows, tasks: int) -> tuple[Rows, str]:
+    system = draw(st.sampled_from(SYSTEMS))
+    after = dict(rows)
+    for task in draw(st.sets(st.integers(0, tasks - 1), min_size=1, max_size=4)):
+        gone = draw(st.booleans())
+        for key in [key for key in after if key[:2] == (system, str(task))]:
+            if gone:
+                del after[key]
+            else:
+                after[key] = draw(failures(after[key]))
+    return (after, system) if after else (rows, system)
+
+
+def good(row: Standing, sign: float) -> float:
+    return -np.inf if row.value is None else sign * row.value
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds())
+def test_failing_never_raises_oneself_nor_lowers_others(world: tuple[int, Rows, Rows, str]) -> None:
+    tasks, before, after, system = world
+    was = {(name, row.system): row for name, _, row in every(board(before, tasks))}
+    for name, sign, row in every(board(after, tasks)):
+        old = was[name, row.system]
+        if row.system == system:
+            assert good(row, sign) <= good(old, sign) + 1e-12
+            assert row.rank is None or (old.rank is not None and row.rank >= old.rank)
+        else:
+            assert good(row, sign) == pytest.approx(good(old, sign), abs=1e-12)
+            assert old.rank is None or (row.rank is not None and row.rank <= old.rank)
+
+
+@settings(max_examples=40, deadline=None)
+@given(worlds())
+def test_ranks_follow_the_number_shown_within_their_bounds(world: tuple[int, Rows, Rows, str]) -> None:
+    tasks, _, after, _ = world
+    found = board(after, tasks)
+    for metric in found.metrics:
+        sign = -1.0 if metric.lower_is_better else 1.0
+        ranked = [row for row in metric.standings if row.rank is not None]
+        assert ranked == list(metric.standings)[: len(ranked)]
+        assert all(row.coverage >= 0.95 - 1e-9 for row in ranked)
+        numbers = [good(row, sign) for row in ranked]
+        assert numbers == sorted(numbers, reverse=True)
+        for row in ranked:
+            assert row.rank_low <= row.rank <= row.rank_high
+            assert row.bound_low is None or row.bound_low <= row.value + 1e-12
+            assert row.bound_high is None or row.bound_high >= row.value - 1e-12
+
+
+@settings(max_examples=40, deadline=None)
+@given(worlds(), st.data())
+def test_bounds_hold_what_full_answers_give(world: tuple[int, Rows, Rows, str], data: st.DataObject) -> None:
+    tasks, before, _, system = world
+    full = {key: row for key, row in before.items() if all(one["value"] is not None for one in row.values())}
+    after = {key: data.draw(failures(row)) if key[0] == system else row for key, row in full.items()}
+    if not after:
+        return
+    was = {(name, row.system): row for name, _, row in every(board(full, tasks))}
+    for name, _, row in every(board(after, tasks)):
+        value = was[name, row.system].value
+        if value is not None:
+            assert row.bound_low is None or row.bound_low <= value + 1e-9
+            assert row.bound_high is None or row.bound_high >= value - 1e-9
+
+
+def test_system_below_coverage_is_listed_underneath_unranked() -> None:
+    found = simple({"able": [1.0] * 18, "baker": [0.5] * 20, "charlie": [0.4] * 19 + [None]})
+    assert ranks(found) == {"baker": 1.0, "charlie": 2.0, "able": None}
+    (metric,) = found.metrics
+    able, charlie = metric.standings[2], metric.standings[1]
+    assert (able.value, able.bound_low, able.bound_high) == (0.9, 0.9, 1.0)
+    assert (able.n_total, able.n_scored, able.unscored) == (20, 18, {"not_submitted": 2})
+    assert (charlie.value, charlie.bound_high) == (pytest.approx(0.38), pytest.approx(0.43))
+    assert (charlie.rank_low, charlie.rank_high) == (2.0, 3.0)  # able could still come between
+
+
+def test_unscored_others_make_no_minimum_the_first() -> None:
+    """Reports without citations are scored 0 without a page; empty ones take the minimum without a judge."""
+    found = simple({"able": [0.0] * 20, "baker": [None] * 20, "charlie": [1.0] + [None] * 19})
+    assert ranks(found) == {"able": 2.5, "charlie": None, "baker": None}
+
+
+def test_no_ranking_says_why() -> None:
+    found = simple({"able": [1.0] * 10, "baker": [0.5] * 3})
+    assert set(ranks(found).values()) == {None}
+    assert found.metrics[0].no_ranking == "every system has less than 95% scored"
+    assert "made score: no ranking: every system has less than 95% scored" in found.notes
+    nothing = simple({"able": [None] * 20})
+    assert nothing.metrics[0].no_ranking == "nothing was scored"
+
+
+def test_tasks_without_gold_are_selected_for_nobody() -> None:
+    rows: Rows = {(system, str(task), 0): {"score": scored(0.5)} for system in SYSTEMS for task in range(3)}
+    rows["able", "2", 0] = {"score": unscored(0.0, 1.0, "gold_missing")}
+    rows["baker", "2", 0] = {"score": scored(0.0)}  # an empty report takes the minimum all the same
+    del rows["charlie", "2", 0]
+    (metric,) = board(rows, 3).metrics
+    assert {row.value for row in metric.standings} == {0.5} and {row.n_total for row in metric.standings} == {
+        2
+    }
+    assert (metric.n_tasks, metric.n_without_gold) == (2, 1)
+
+
+def test_missing_report_counts_as_the_worst_of_its_task() -> None:
+    """Penalties make a task's worst lower than the protocol's."""
+    rows: Rows = {(system, str(task), 0): {"score": scored(-0.5)} for system in SYSTEMS for task in range(2)}
+    del rows["able", "1", 0]
+    penalised = TaskRecord("en", "", worst={"made": {"score": -1.0}})
+    made = msgspec.structs.replace(record(2), tasks={"0": penalised, "1": penalised})
+    table = board(rows, 2)
+    assert {row.system: row.value for _, _, row in every(table)}["able"] == -0.25
+    flat = pa.Table.from_pylist(
+        [
+            {"protocol": "made", "system": key[0], "task_id": key[1], "sample": 0, "repeat": 0, "metric": "score",
+             "status": "scored", **row["score"]}
+            for key, row in rows.items()
+        ],
+        schema=pa.schema(list(SCORE_TYPES.items())),
+    )  # fmt: skip
+    found = leaderboard_of([made], flat, Few())
+    assert {row.system: row.value for _, _, row in every(found)} == {
+        "able": -0.75,
+        "baker": -0.5,
+        "charlie": -0.5,
+    }
+
+
+def test_missing_sample_counts_as_the_worst() -> None:
+    rows: Rows = {
+        ("able", str(task), sample): {"score": scored(0.8)} for task in range(2) for sample in range(2)
+    }
+    del rows["able", "1", 1]
+    (metric,) = board(rows, 2).metrics
+    able = metric.standings[0]
+    assert (able.system, able.n_total, able.n_scored) == ("able", 4, 3)
+    assert (able.value, able.coverage) == (pytest.approx(0.6), 0.75)
