@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, MetricBoard
 from adjudge.engine.leaderboard.correction import Correction
-from adjudge.engine.leaderboard.missing import cause_of, explained, said_of
+from adjudge.engine.leaderboard.missing import cause_of, said_of
 from adjudge.engine.records.record import RunRecord
 from adjudge.judges.panel import same_family
 
@@ -24,7 +24,7 @@ def notes_on(
         *(record.stopped.note for record in records if record.stopped is not None),
         *_correcting(corrected),
         *dict.fromkeys(note for board in boards if board.headline for note in _lacking(board, records)),
-        *_unscored_beside(boards),
+        *_unscored_beside(boards, records),
     )
 
 
@@ -93,16 +93,17 @@ def _without_gold(records: Sequence[RunRecord], protocol: str) -> Counter[str]:
     return counts
 
 
-def _unscored_beside(boards: Sequence[MetricBoard]) -> Iterator[str]:
+def _unscored_beside(boards: Sequence[MetricBoard], records: Sequence[RunRecord]) -> Iterator[str]:
     """Metrics that lack values where their protocol's headline metric has them: the standings do not show it."""
     heads = {board.protocol: _unscored(board) for board in boards if board.headline}
-    beside: dict[tuple[str, str], list[str]] = {}
+    beside: dict[tuple[str, str, int], list[str]] = {}
     for board in boards:
         more = _unscored(board) - heads.get(board.protocol, Counter())
         for reason, count in more.items():
-            beside.setdefault((board.protocol, f"{count:,} {explained(reason)}"), []).append(board.metric)
-    for (protocol, reason), metrics in sorted(beside.items()):
-        yield f"{protocol} {', '.join(metrics)}: unscored where the headline is not: {reason}"
+            beside.setdefault((board.protocol, reason, count), []).append(board.metric)
+    for (protocol, reason, count), metrics in sorted(beside.items()):
+        name = f"{protocol} {', '.join(metrics)}, where the headline is scored"
+        yield from said_of(name, {reason: count}, protocol, records)
 
 
 def _unscored(board: MetricBoard) -> Counter[str]:

@@ -165,7 +165,10 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: boo
         high=bounds[1],
         worst=float(ends[1 if bad_is_high else 0].mean()) if count[1] else np.nan,
         scored=n_scored > 0,
-        total=np.bincount(cell[scored] // max(1, count[1]), weights=values[scored], minlength=count[0]),
+        total=np.asarray(
+            np.bincount(cell[scored] // max(1, count[1]), weights=values[scored], minlength=count[0]),
+            np.float64,
+        ),
         coverage=(n_scored / slots).mean(axis=1) if count[1] else np.zeros(count[0]),
         n_total=slots.sum(axis=1),
         n_scored=n_scored.sum(axis=1),
