@@ -1,0 +1,128 @@
+"""The number that is shown ranks, in every output; and the documents show what the example prints."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.query import ListQuery
+from adjudge.engine.viewer.pages.frame import Frame
+from adjudge.engine.viewer.pages.overview import home
+from tests.test_published import tables
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"^```\n(fact \(judge.*?)^```$", re.MULTILINE | re.DOTALL)
+Shown = list[tuple[str, float, float | None]]
+"""system, number shown, rank or None, in the order shown"""
+
+
+def command(*arguments: object) -> str:
+    made = [sys.executable, "-m", "adjudge.engine", *map(str, arguments)]
+    done = subprocess.run(made, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 3), done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("shown")
+    config = "examples/quickstart/adjudge.yaml"
+    out = command("evaluate", config, "--store", folder / "store", "--out", folder / "run")
+    return folder / "run", out
+
+
+def number(text: str) -> float:
+    return float(text.split()[0])
+
+
+def rank(text: str | None) -> float | None:
+    return float(text.split()[0]) if text and text[0] != "-" else None
+
+
+def in_json(run: Path) -> Shown:
+    (fact,) = [
+        one
+        for one in json.loads((run / "leaderboard.json").read_bytes())["metrics"]
+        if one["metric"] == "c_acc"
+    ]
+    return [(row["system"], 100 * row["value"], row["rank"]) for row in fact["standings"]]
+
+
+def in_csv(run: Path) -> Shown:
+    with (run / "leaderboard.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"] == "c_acc"]
+    return [(row["system"], 100 * float(row["value"]), rank(row["rank"])) for row in rows]
+
+
+def in_rows(columns: list[str], rows: list[list[str]]) -> Shown:
+    system, value, place = (columns.index(name) for name in ("system", "c_acc", "rank"))
+    return [(row[system], number(row[value]), rank(row[place])) for row in rows]
+
+
+def in_html(text: str) -> Shown:
+    table = LexborHTMLParser(text).css("table")[0]
+    columns = [cell.text().rstrip(" ↑↓") for cell in table.css("thead th")]
+    return in_rows(columns, [[cell.text() for cell in row.css("th, td")] for row in table.css("tbody tr")])
+
+
+def in_markdown(run: Path) -> Shown:
+    columns, _, *rows = tables((run / "leaderboard.md").read_text(encoding="utf-8"))[0]
+    return in_rows([cell.replace("\\", "") for cell in columns], rows)
+
+
+def in_terminal(out: str) -> Shown:
+    lines = [
+        [cell.strip() for cell in line.strip("│").split("│")] for line in out.splitlines() if "│" in line
+    ]
+    return in_rows(["rank", "system", "c_acc"], lines[:4])
+
+
+async def test_sorting_by_the_number_shown_gives_the_ranks(evaluated: tuple[Path, str]) -> None:
+    run, out = evaluated
+    opened = OpenRun(str(run))
+    viewer = await home(opened, Frame("run", "judge"), ListQuery())
+    await opened.close()
+    shown = {
+        "json": in_json(run),
+        "csv": in_csv(run),
+        "html": in_html((run / "leaderboard.html").read_text(encoding="utf-8")),
+        "md": in_markdown(run),
+        "terminal": in_terminal(out),
+        "viewer": in_html(viewer),
+    }
+    for name, rows in shown.items():
+        ranked = [row for row in rows if row[2] is not None]
+        by_number = sorted(ranked, key=lambda row: -row[1])
+        assert [row[2] for row in by_number] == [1.0, 2.0, 3.0], name
+        assert rows == [*by_number, *(row for row in rows if row[2] is None)], name
+        assert [(row[0], round(row[1], 2), row[2]) for row in rows] == shown["terminal"], name
+    assert [row[0] for row in shown["json"] if row[2] is None] == ["cinder"]
+
+
+def test_documents_show_what_the_example_prints(evaluated: tuple[Path, str]) -> None:
+    _, out = evaluated
+    printed = {line.rstrip() for line in out.splitlines()}
+    for document in ("README.md", "docs/failures.md"):
+        (block,) = BLOCK.findall((ROOT / document).read_text(encoding="utf-8"))
+        told = [line for line in block.splitlines() if not line.startswith("page: ")]
+        told = [line for line in told if not line.endswith(" s")]  # how long it took
+        assert len(told) > 7 and [line for line in told if line not in printed] == []
+
+
+def test_show_and_viewer_say_what_to_do(evaluated: tuple[Path, str]) -> None:
+    run, out = evaluated
+    remedy = (
+        "page_not_in_snapshot (infrastructure): add the pages to the snapshot or set fetch: live, then run"
+    )
+    assert remedy in command("show", run, "--task", "digital-literacy", "--system", "cinder")
+    assert "1 unscored, not_submitted (input): such as cinder on tree-canopy; add the reports" in out
+    page = (run / "leaderboard.html").read_text(encoding="utf-8")
+    for text in (page, (run / "leaderboard.md").read_text(encoding="utf-8").replace("\\", "")):
+        assert "not_submitted" in text and "add the reports or leave out the tasks" in text
+        assert "https://sutian-jiaoxue.example/lunwen/yinling-3; add the pages to the snapshot" in text
