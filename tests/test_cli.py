@@ -336,7 +336,7 @@ def test_plan_reports_what_cannot_be_judged(tmp_path, capsys):
     file = tmp_path / "reports" / "system0.jsonl"
     file.write_text(file.read_text() + '{"task_id": "no such task", "system": "system0", "text": "x"}\n')
     code, out, error = run(capsys, "plan", config)
-    assert code == 3 and "no judge can score: gold_missing 1" in out
+    assert code == 3 and "1 gold_missing (gold): add the gold to the task" in " ".join(out.split())
     assert "left out: " in error and "no such task" in error
 
 

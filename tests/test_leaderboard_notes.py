@@ -52,20 +52,23 @@ def test_runs_with_different_gold_or_criteria_are_noted(tmp_path: Path, what: st
 
 def test_system_without_some_reports_is_named(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
-    assert "fewer reports" not in notes(run)
+    assert "not_submitted" not in notes(run)
     rewritten(
         run,
         lambda rows: rows.filter(
             pc.or_(pc.not_equal(rows["system"], "baker"), pc.equal(rows["task_id"], "3"))
         ),
     )
-    assert "race: fewer reports than others for baker (1 of 10)" in notes(run)
-    assert "no report" not in notes(run)
+    assert "race overall: not ranked, under 95% scored: baker (*)" in notes(run)
+    assert (
+        "race overall: 9 unscored, not_submitted (input): such as baker on 0, baker on 1, baker on 2; add"
+        in notes(run)
+    )
     rewritten(run, lambda rows: rows.filter(pc.not_equal(rows["task_id"], "7")))
-    assert "1 of 10 tasks have no report" in notes(run)
+    assert "race overall: 11 unscored, not_submitted" in notes(run)
 
 
-def test_system_without_scores_is_not_counted_among_all(tmp_path: Path) -> None:
+def test_system_without_scores_is_unranked_and_takes_no_task(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
 
     def without(rows: pa.Table) -> pa.Table:
@@ -73,24 +76,14 @@ def test_system_without_scores_is_not_counted_among_all(tmp_path: Path) -> None:
         value = pc.if_else(gone, pa.scalar(None, pa.float64()), rows["value"])
         return rows.set_column(rows.column_names.index("value"), "value", value)
 
-    assert {board.ranked_on for board in build_leaderboard([run]).metrics} == {
-        "the 10 of 10 tasks that are scored for all"
-    }
-    assert {board.ranked_on for board in build_leaderboard([rewritten(run, without)]).metrics} == {
-        "the 10 of 10 tasks that are scored for all that have any"
-    }
-
-
-def test_reports_given_the_minimum_are_counted(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
-
-    def blamed(rows: pa.Table) -> pa.Table:
-        short = pc.and_(pc.equal(rows["task_id"], "3"), pc.equal(rows["protocol"], "race"))
-        reason = pc.if_else(short, "answer_truncated", pa.scalar(None, pa.string()))
-        return rows.set_column(rows.column_names.index("reason"), "reason", reason)
-
-    assert "got the minimum" not in notes(run)
-    assert "race: 3 reports got the minimum because of answer_truncated" in notes(rewritten(run, blamed))
+    before = {row.system: row for row in build_leaderboard([run]).metrics[0].standings}
+    board = build_leaderboard([rewritten(run, without)]).metrics[0]
+    assert board.basis == "ranked by c_acc; 10 tasks"
+    after = {row.system: row for row in board.standings}
+    assert [row.system for row in board.standings] == ["able", "charlie", "baker"]
+    assert (after["baker"].rank, after["baker"].value, after["baker"].bound_high) == (None, 0.0, 1.0)
+    for name in ("able", "charlie"):
+        assert (after[name].value, after[name].n_total) == (before[name].value, 10)
 
 
 def test_pooled_metric_counts_tasks_with_both_parts(tmp_path: Path) -> None:
@@ -107,7 +100,9 @@ def test_pooled_metric_counts_tasks_with_both_parts(tmp_path: Path) -> None:
     (metric,) = [metric for metric in board.metrics if metric.metric == "c_acc_code"]
     assert {row.n_scored for row in metric.standings} == {6}
     assert metric.standings[0].unscored == {"page_timeout": 4}
-    assert metric.standings[0].flagged
+    assert (
+        metric.standings[0].flagged and metric.standings[0].value is None
+    )  # nothing bounds the denominators
 
 
 def test_gaps_of_other_metrics_are_named(tmp_path: Path) -> None:
@@ -122,8 +117,8 @@ def test_gaps_of_other_metrics_are_named(tmp_path: Path) -> None:
         rows = rows.set_column(rows.column_names.index("value"), "value", value)
         return rows.set_column(rows.column_names.index("reason"), "reason", reason)
 
-    assert "unscored where" not in notes(run)
-    assert "race insight: unscored where its headline is not: judge_timeout 3" in notes(
+    assert "headline" not in notes(run)
+    assert "race insight, where the headline is scored: 3 unscored, judge_timeout (infrastructure)" in notes(
         rewritten(run, without)
     )
 

@@ -1,4 +1,4 @@
-"""What is said of a missing score: every reason has a cause and a remedy, and nothing secret is told."""
+"""What is said of a missing score: every reason has a cause and a remedy, and secrets are left out."""
 
 import msgspec
 import pytest

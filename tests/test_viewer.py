@@ -126,6 +126,8 @@ async def test_every_question_of_every_scorecard_can_be_rendered_again(run, othe
         for system in opened.record.systems:
             for task in opened.record.tasks:
                 wanted = ReportQuery(system=system, task=task)
+                if (system, task) == ("cinder", "tree-canopy"):  # not submitted
+                    continue
                 for card in await opened.find_cards(wanted):
                     found = await opened.questions(wanted, card.protocol)
                     assert set(found) == set(card.judgments), (system, task, card.protocol)
@@ -184,7 +186,7 @@ async def test_random_cells_lead_to_questions_answers_and_pages(run):
             )
             values = [float(cells[3]) for cells in rows(page) if cells[3].replace(".", "").isdecimal()]
             if not metric.metric.endswith(POOLED):
-                assert sum(values) / len(values) == pytest.approx(row.value * metric.scale, abs=0.01)
+                assert sum(values) / metric.n_tasks == pytest.approx(row.value * metric.scale, abs=0.01)
             links = [href for href in hrefs(page) if href.startswith("report?")]
             asked = read = 0
             for link in links:

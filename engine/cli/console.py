@@ -99,7 +99,7 @@ def leaderboard(board: Leaderboard, page: Path) -> None:
             name = f"{metric.protocol}.{metric.metric}"
             console.print(f"{name} and published: {metric.published_agreement.line}", markup=False)
     for note in board.notes:
-        console.print(f"note: {note}", markup=False)
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
     console.print(f"page: {page}", markup=False, soft_wrap=True)
 
 

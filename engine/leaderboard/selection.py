@@ -1,7 +1,7 @@
 """What systems are ranked by: a metric over every selected task, with what is missing at its worst.
 
 Nobody gains by failing: an unscored row counts as the worst it could still be, a missing row as the metric's worst. A
-task without gold for a protocol is not selected for it, whoever reported on it.
+task without gold for a protocol is not selected for it, whatever was reported on it.
 """
 
 from collections.abc import Sequence

@@ -31,9 +31,9 @@ Integers = npt.NDArray[np.int64]
 class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
     """The score rows of one metric: arrays with an element per row.
 
-    `system`, `task` and `reason` are places in `systems`, `tasks` and `reasons`, which all metrics share ("" is no
-    reason). `answer` numbers the agent's sample and the judge's repeat together. `values` are NaN where unscored, `low`
-    and `high` where null.
+    `system`, `task` and `reason` are places in `systems`, `tasks` and `reasons`, which all metrics share (""
+    where there is none). `answer` numbers the agent's sample and the judge's repeat together. `values` are NaN where
+    unscored, `low` and `high` where null.
     """
 
     protocol: str
