@@ -6,14 +6,13 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from adjudge.engine.cli import console as show
 from adjudge.engine.cli import tables
 from adjudge.engine.cli.options import cluster_section, run_config
 from adjudge.engine.cli.progress import progress_on
+from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.agreement import with_humans, with_run
 from adjudge.engine.commands.attack import AttackReport, attack, load_attacks
 from adjudge.engine.commands.compare import compare
@@ -30,6 +29,7 @@ from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.leaderboard.published import read_published
+from adjudge.engine.redaction import printable, printable_json
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.rendering.markdown import leaderboard_markdown, rich_markdown
 from adjudge.engine.serving.server import serve
@@ -70,7 +70,7 @@ Command = Callable[[argparse.Namespace], int]
 
 def on_evaluate(options: argparse.Namespace) -> int:
     """Score reports and print the leaderboard."""
-    with progress_on(Console(stderr=True)) as on_start:
+    with progress_on(Terminal(stderr=True)) as on_start:
         result = evaluate(run_config(options), on_start)
     show.rejected(result.rejected)
     _print(options, result, show.result)
@@ -90,7 +90,7 @@ def on_leaderboard(options: argparse.Namespace) -> int:
     board = _built(options)
     written = write_leaderboard(board, options.out or options.runs[0])
     if options.markdown:
-        sys.stdout.write(leaderboard_markdown(board))
+        sys.stdout.write(printable(leaderboard_markdown(board)))
     else:
         _print(options, board, lambda found: show.leaderboard(found, written))
     return DONE
@@ -132,12 +132,12 @@ def on_fetch(options: argparse.Namespace) -> int:
         if options.json:
             rows.append(row)
         else:
-            sys.stdout.write(msgspec.json.encode(row).decode() + "\n")
+            sys.stdout.write(printable_json(row) + "\n")
             sys.stdout.flush()
 
     summary = asyncio.run(fetch_command(options.file, options.store, settings, emit))
     if options.json:
-        sys.stdout.write(msgspec.json.encode(rows).decode() + "\n")
+        sys.stdout.write(printable_json(rows) + "\n")
     show.fetched(summary)
     return INCOMPLETE if malformed else DONE
 
@@ -209,13 +209,13 @@ def on_doctor(options: argparse.Namespace) -> int:
 
 def _print(options: argparse.Namespace, result: object, people: Callable[..., None]) -> None:
     if options.json:
-        sys.stdout.write(msgspec.json.encode(result).decode() + "\n")
+        sys.stdout.write(printable_json(result) + "\n")
     else:
         people(result)
 
 
 def _print_table(options: argparse.Namespace, result: T, people: Callable[[T], Table]) -> None:
     if options.markdown:
-        sys.stdout.write(rich_markdown(people(result)))
+        sys.stdout.write(printable(rich_markdown(people(result))))
     else:
         _print(options, result, lambda found: show.table(people(found)))

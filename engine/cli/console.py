@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from adjudge.engine.cli.tables import corrected_table, standings_table
+from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.doctor import Finding
 from adjudge.engine.commands.evaluate import RunResult
 from adjudge.engine.commands.fetch import FetchSummary
@@ -42,14 +42,9 @@ _SHOWN_REJECTED = 20
 _PIPE_WIDTH = 200
 
 
-class _Out(Console):
-    def on_broken_pipe(self) -> None:
-        raise  # rich itself would exit with 1
-
-
-def _out() -> Console:
-    console = _Out(highlight=False)
-    return console if console.is_terminal else _Out(highlight=False, width=_PIPE_WIDTH)
+def _out() -> Terminal:
+    console = Terminal(highlight=False)
+    return console if console.is_terminal else Terminal(highlight=False, width=_PIPE_WIDTH)
 
 
 def rejected(lines: Sequence[Rejected]) -> None:
@@ -58,7 +53,7 @@ def rejected(lines: Sequence[Rejected]) -> None:
         for line in lines[:_SHOWN_REJECTED]:
             event(_log, "line left out", logging.WARNING, why=str(line))
         return
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console = Terminal(stderr=True, soft_wrap=True, highlight=False)
     for line in lines[:_SHOWN_REJECTED]:
         console.print(f"left out: {line}", style="yellow", markup=False)
     if len(lines) > _SHOWN_REJECTED:
@@ -81,7 +76,7 @@ def result(run: RunResult) -> None:
 
 def fetched(summary: FetchSummary) -> None:
     """Print what a fetch read, on stderr."""
-    Console(stderr=True, highlight=False).print(
+    Terminal(stderr=True, highlight=False).print(
         f"{summary.read} read, {summary.failed} failed; {summary.from_store} from the store, "
         f"{summary.from_network} from the network"
     )

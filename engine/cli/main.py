@@ -3,13 +3,15 @@
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Sequence
-
-from rich.console import Console
+from types import TracebackType
 
 from adjudge.engine.cli.actions import DONE, FAILED, INTERRUPTED, USAGE
 from adjudge.engine.cli.parser import parser
+from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.errors import ClusterError, LimitReached, UsageError
+from adjudge.engine.redaction import hidden, printable
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
@@ -20,6 +22,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
+    sys.excepthook = _unexpected
     try:
         options = parser().parse_args(arguments)
         begin(form())
@@ -43,7 +46,12 @@ def _ended(code: int, said: str, style: str) -> int:
     if is_json():
         logging.getLogger("adjudge").error("%s", said)
     else:
-        Console(stderr=True, soft_wrap=True).print(
-            f"adjudge: {said}", style=style, markup=False, highlight=False
+        Terminal(stderr=True, soft_wrap=True).print(
+            f"adjudge: {hidden(said)}", style=style, markup=False, highlight=False
         )
     return code
+
+
+def _unexpected(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+    """Print the traceback of an error that nothing expected, as Python would, but without secrets."""
+    sys.stderr.write(printable(hidden("".join(traceback.format_exception(kind, error, at)))))

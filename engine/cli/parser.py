@@ -2,11 +2,12 @@
 
 import argparse
 from importlib.metadata import version
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from adjudge.engine.cli import actions
 from adjudge.engine.cli.actions import Command
 from adjudge.engine.cli.options import port, positive
+from adjudge.engine.redaction import hidden, printable
 
 __all__ = ["parser"]
 
@@ -14,11 +15,15 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 JUDGES = "lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the options, which may hold secrets, and exit with 2."""
+        super().error(printable(hidden(message)))
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; each sets `run` to the function to call."""
-    top = argparse.ArgumentParser(
-        prog="adjudge", description="Evaluate deep-research reports on judges you host yourself."
-    )
+    top = _Parser(prog="adjudge", description="Evaluate deep-research reports on judges you host yourself.")
     top.add_argument("--version", action="version", version=f"adjudge {version('adjudge')}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _evaluate(commands)

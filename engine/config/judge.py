@@ -7,6 +7,7 @@ import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.numbers import Count, Seconds
+from adjudge.engine.redaction import credentials
 from adjudge.judges.panel import Combination
 from adjudge.judges.server import THINKING_TOKENS
 from adjudge.judges.vllm import Scoring
@@ -62,6 +63,10 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     @classmethod
     def from_spec(cls, spec: str) -> "JudgeConfig":
         """`lexical`, `openai:URL#MODEL` or `vllm:MODEL`, a name or a folder. Raises ConfigError."""
+        if (found := credentials(spec)) is not None:
+            raise ConfigError(
+                f"judge: the address contains {found}; remove it and set the environment variable OPENAI_API_KEY"
+            )
         if spec == "lexical":
             return cls()
         backend, _, rest = spec.partition(":")

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +15,7 @@ from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.numbers import Count, NotNegative, Positive, Seconds
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
+from adjudge.engine.redaction import credentials
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
@@ -150,6 +151,12 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     @classmethod
     def of(cls, raw: Mapping[str, Any], where: str = "configuration") -> "RunConfig":
         """The configuration in a mapping, checked whole. Raises ConfigError."""
+        for key, text in _texts(raw, ""):
+            if (found := credentials(text)) is not None:
+                raise ConfigError(
+                    f"{where}: {key}: the address contains {found}; remove it and set it in the environment "
+                    "(OPENAI_API_KEY for a judge, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://)"
+                )
         try:
             config = msgspec.convert(dict(raw), type=cls)
         except msgspec.ValidationError as error:
@@ -258,6 +265,20 @@ def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> Scor
     except msgspec.ValidationError as error:
         raise ConfigError(f"protocols: {name}: {_key_named(str(error))}") from error
     return protocol
+
+
+def _texts(value: object, key: str) -> Iterator[tuple[str, str]]:
+    """Every text of a configuration, with its key; the options of protocols are no addresses."""
+    match value:
+        case str():
+            yield key, value
+        case Mapping():
+            for name, each in value.items():
+                if name != "protocols":
+                    yield from _texts(each, f"{key}.{name}" if key else str(name))
+        case list() | tuple():
+            for each in value:
+                yield from _texts(each, key)
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from adjudge.engine.records.record import RunRecord
+from adjudge.engine.redaction import hidden_in
 
 __all__ = ["Provenance"]
 
@@ -40,7 +41,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: RunRecord) -> "Provenance":
         """The provenance of the run in `record`."""
-        return cls(
+        made = cls(
             run=record.run,
             command=_typed(record.command),
             judge=record.judge.name,
@@ -61,6 +62,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
             from_store=record.from_store,
             from_judge=record.from_judge,
         )
+        # A record that an earlier version wrote may hold secrets.
+        return msgspec.convert(hidden_in(made), type=cls)
 
 
 def _typed(command: list[str]) -> str:

@@ -13,6 +13,7 @@ from adjudge.engine.formats import Rejected
 from adjudge.engine.records.failures import Failure
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
+from adjudge.engine.redaction import hidden_in
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
@@ -109,7 +110,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     def write(self, folder: Path) -> None:
         """Write run.json into `folder`, atomically."""
         written = folder / ".run.json.tmp"
-        written.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1))
+        written.write_bytes(msgspec.json.format(msgspec.json.encode(hidden_in(self)), indent=1))
         written.rename(folder / "run.json")
 
     @classmethod

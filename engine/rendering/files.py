@@ -15,6 +15,7 @@ from adjudge.engine.rendering.markdown import leaderboard_markdown
 __all__ = ["write_leaderboard"]
 
 _COLUMNS = tuple(name for name in Standing.__struct_fields__ if name not in ("unscored", "corrected"))
+_COMPUTED = ("=", "+", "-", "@", "\t", "\r")  # what a formula begins with
 _CORRECTED = Corrected.__struct_fields__
 
 
@@ -46,7 +47,15 @@ def _csv(board: Leaderboard) -> str:
     for metric in board.metrics:
         for row in metric.standings:
             reasons = " ".join(f"{reason}={count}" for reason, count in row.unscored.items())
-            own = [getattr(row, name) for name in _COLUMNS]
+            own = [_text_cell(getattr(row, name)) for name in _COLUMNS]
             people = [None if row.corrected is None else getattr(row.corrected, name) for name in _CORRECTED]
-            writer.writerow([metric.protocol, metric.metric, *own, reasons, *people])
+            writer.writerow([_text_cell(metric.protocol), _text_cell(metric.metric), *own, reasons, *people])
     return text.getvalue()
+
+
+def _text_cell(value: object) -> object:
+    """`value`; a text that a spreadsheet would compute, led by an apostrophe, which makes it a text there."""
+    if not isinstance(value, str):
+        return value
+    in_one_line = value.replace("\r", " ")
+    return f"'{in_one_line}" if value.startswith(_COMPUTED) else in_one_line

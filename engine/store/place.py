@@ -8,6 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from adjudge.engine.errors import UsageError
+from adjudge.engine.redaction import credentials
+
 __all__ = ["Place", "StoreError"]
 
 
@@ -25,6 +28,11 @@ class Place(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, uri: str) -> "Place":
         """The place that `uri` names: a local path, or scheme://... . Raises StoreError if it is unusable."""
+        if (found := credentials(uri)) is not None:
+            raise UsageError(
+                f"store: the address contains {found}; remove it and set it in the environment "
+                "(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://)"
+            )
         try:
             if "://" in uri:
                 filesystem, path = fs.FileSystem.from_uri(uri)

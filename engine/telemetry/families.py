@@ -7,6 +7,8 @@ import msgspec
 from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 
+from adjudge.engine.redaction import hidden
+
 __all__ = ["CONTENT_TYPE", "Family", "added", "page"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
@@ -44,7 +46,7 @@ def added(families: Iterable[Family]) -> list[Family]:
 
 def page(families: Iterable[Family]) -> bytes:
     """The sum of `families` in Prometheus' text format."""
-    return generate_latest(_Page(families))
+    return hidden(generate_latest(_Page(families)).decode()).encode()
 
 
 class _Page:

@@ -1,12 +1,13 @@
 """An HTTP server of this process: bound to an address, and served until a signal ends it."""
 
 import asyncio
+import logging
 import signal
 import sys
 from contextlib import AbstractAsyncContextManager
 
 import msgspec
-from aiohttp import web
+from aiohttp import http, web
 
 from adjudge.engine.errors import UsageError
 
@@ -18,6 +19,7 @@ async def listen(runner: web.BaseRunner, key: str, host: str, port: int, backlog
 
     Raises UsageError, which begins with `key`, if the address cannot be bound; `runner` is cleaned up then.
     """
+    logging.getLogger("aiohttp.server").addFilter(_without_request)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port, backlog=backlog).start()
@@ -39,3 +41,11 @@ async def serve_until_signal(server: AbstractAsyncContextManager[str], json: boo
         sys.stdout.write(f"{msgspec.json.encode({'url': url}).decode() if json else url}\n")
         sys.stdout.flush()
         await stop.wait()
+
+
+def _without_request(record: logging.LogRecord) -> bool:
+    """Shorten the record of a malformed request to one line: its error repeats headers, tokens included."""
+    if record.exc_info and isinstance(record.exc_info[1], http.HttpProcessingError):
+        record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
+        record.msg, record.args = "a malformed HTTP request was refused", ()
+    return True

@@ -1,7 +1,7 @@
 """The log on stderr: warnings as readable lines or, with ADJUDGE_LOG=json, every event as a JSON line.
 
 An event says what it is about (run; shard: the task; case: system, task, sample, repeat). It never contains answers or
-the text of reports and pages. The values of environment variables that hold secrets are masked in every line.
+the text of reports and pages. Secrets are masked in every line (`engine/redaction.py`).
 """
 
 import logging
@@ -12,15 +12,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 
-import msgspec
-
 from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.redaction import hidden, printable, printable_json
 
 __all__ = ["FORM", "about", "begin", "case_name", "current", "event", "form", "is_json"]
 
 FORM = "ADJUDGE_LOG"
-_SECRET = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-_SHORTEST_SECRET = 6  # characters: a shorter value would be masked inside ordinary words too
 _about: ContextVar[dict[str, str]] = ContextVar("adjudge_about")
 
 
@@ -33,14 +30,16 @@ def form() -> str:
 
 
 def begin(form: str) -> None:
-    """Log in `form` from now on, in this process."""
-    logger = logging.getLogger("adjudge")
-    for handler in [handler for handler in logger.handlers if isinstance(handler, _Stderr)]:
-        logger.removeHandler(handler)
-    handler = _Stderr()
-    handler.setFormatter(_Json() if form == "json" else _Human())
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO if form == "json" else logging.WARNING)
+    """Log in `form` from now on, in this process; what other libraries log takes the same way out."""
+    own, root = logging.getLogger("adjudge"), logging.getLogger()
+    for logger in (own, root):
+        for handler in [handler for handler in logger.handlers if isinstance(handler, _Stderr)]:
+            logger.removeHandler(handler)
+        handler = _Stderr()
+        handler.setFormatter(_Json() if form == "json" else _Human())
+        logger.addHandler(handler)
+    handler.addFilter(lambda record: record.name.partition(".")[0] != "adjudge")
+    own.setLevel(logging.INFO if form == "json" else logging.WARNING)
 
 
 def is_json() -> bool:
@@ -79,14 +78,14 @@ def case_name(system: str, task_id: str, sample: int, repeat: int) -> str:
 class _Stderr(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            sys.stderr.write(_redacted(self.format(record)) + "\n")
+            sys.stderr.write(printable(self.format(record)) + "\n")
         except (OSError, ValueError):
             self.handleError(record)
 
 
 class _Human(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return f"adjudge: {record.levelname.lower()}: {super().format(record)}"
+        return hidden(f"adjudge: {record.levelname.lower()}: {super().format(record)}")
 
 
 class _Json(logging.Formatter):
@@ -101,11 +100,4 @@ class _Json(logging.Formatter):
         fields: dict[str, object] = getattr(record, "fields", {"message": record.getMessage()})
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
-        return msgspec.json.encode({**fields, **line}).decode()
-
-
-def _redacted(line: str) -> str:
-    for name, value in os.environ.items():
-        if name.endswith(_SECRET) and len(value) >= _SHORTEST_SECRET:
-            line = line.replace(value, "***")
-    return line
+        return printable_json({**fields, **line})
