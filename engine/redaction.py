@@ -22,10 +22,11 @@ _SECRET_FIELD = (
     r"(?:[a-z0-9]{0,20}[-_.]){0,3}"
     r"(?:key|apikey|token|secret|password|passwd|pwd|signature|sig|credential|credentials|auth|authorization)"
 )
-# An address: what stands before its @. A password may hold a slash; a port does not count as one.
+# What stands before the @ of an address, which a path may have left with one slash. A password may hold a slash; a
+# port does not count as one.
 _LOGIN = re.compile(
-    r"(?<=://)[^\s/?#@:\"'<>]{0,500}:(?!\d{1,5}(?![^/?#\s\"'<>]))[^\s@\"'<>]{0,500}@|(?<=https://)[^\s/?#@\"'<>]{1,500}@"
-    r"|(?<=http://)[^\s/?#@\"'<>]{1,500}@",
+    r"(?P<lead>:/{1,2})[^\s/?#@:\"'<>]{0,500}:(?!\d{1,5}(?![^/?#\s\"'<>]))[^\s@\"'<>]{0,500}@"
+    r"|(?P<web>https?:/{1,2})[^\s/?#@\"'<>]{1,500}@",
     re.IGNORECASE,
 )
 _FIELD = re.compile(rf"(?<=[?&;#])({_SECRET_FIELD})=[^\s&#;\"'<>]+", re.IGNORECASE)
@@ -57,10 +58,12 @@ def hidden_in(value: Any) -> Any:
 
 
 def credentials(address: str) -> str | None:
-    """Which credentials are in `address`: "a password", or the name of a secret in its query; None if none are."""
+    """The kind of credentials in `address`, a login or a value in its query; None if it contains neither."""
+    if "://" not in address:
+        return None
     if _LOGIN.search(address):
         return "a user or password"
-    found = _FIELD.search(address) if "://" in address else None
+    found = _FIELD.search(address)
     return None if found is None else f"the value of {found[1]}"
 
 
@@ -89,8 +92,8 @@ def _each(value: Any, secrets: tuple[str, ...]) -> Any:
 def _struck(text: str, secrets: tuple[str, ...]) -> str:
     for secret in secrets:
         text = text.replace(secret, MASK)
-    if "://" in text:
-        text = _LOGIN.sub(f"{MASK}@", text)
+    if "@" in text:
+        text = _LOGIN.sub(lambda found: f"{found['lead'] or found['web']}{MASK}@", text)
     if "=" in text or ":" in text:
         text = _HEADER.sub(rf"\1\2{MASK}", _FIELD.sub(rf"\1={MASK}", text))
     return _SCHEME.sub(rf"\1 {MASK}", text)

@@ -186,7 +186,7 @@ def test_credentials_are_refused_with_what_to_do(tmp_path, capsys):
         Place.of(key)
 
 
-def test_run_record_and_boards_of_an_earlier_version_hide_secrets(tmp_path, capsys):
+def test_records_of_an_earlier_version_are_hidden(tmp_path, capsys):
     assert run(capsys, "evaluate", world(tmp_path))[0] == 0
     folder = tmp_path / "run"
     record = RunRecord.read(folder)

@@ -25,7 +25,9 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands; each sets `run` to the function to call."""
     top = _Parser(prog="adjudge", description="Evaluate deep-research reports on judges you host yourself.")
     top.add_argument("--version", action="version", version=f"adjudge {version('adjudge')}")
-    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands: Commands = top.add_subparsers(
+        title="commands", required=True, metavar="COMMAND", parser_class=_Parser
+    )
     _evaluate(commands)
     _plan(commands)
     _leaderboard(commands)

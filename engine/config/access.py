@@ -4,11 +4,14 @@ import hmac
 import ipaddress
 import os
 
+from yarl import URL
+
 from adjudge.engine.config.errors import ConfigError
 
-__all__ = ["TOKEN", "Access"]
+__all__ = ["LOCAL_NAMES", "TOKEN", "Access", "is_foreign", "is_local"]
 
 TOKEN = "ADJUDGE_TOKEN"
+LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Access:
@@ -39,6 +42,31 @@ class Access:
         scheme, _, given = authorization.partition(" ")
         right = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token)
         return right and scheme.lower() == "bearer"
+
+    def serves(self, host: str) -> bool:
+        """Whether a request with this Host header is for this server.
+
+        Without a token only a name of this machine is: no web page may reach a server here under a name of its own.
+        """
+        return self.has_token or is_local(host)
+
+
+def is_local(authority: str) -> bool:
+    """Whether the value of a Host header names this machine."""
+    try:
+        return URL.build(scheme="http", authority=authority).host in LOCAL_NAMES
+    except ValueError:
+        return False
+
+
+def is_foreign(origin: str | None, authority: str) -> bool:
+    """Whether a request with this Origin header was sent by a page of another site than the Host header names."""
+    if origin is None:
+        return False
+    try:
+        return URL(origin).authority.lower() != authority.lower()
+    except ValueError:
+        return True
 
 
 def _is_loopback(host: str) -> bool:

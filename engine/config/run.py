@@ -268,7 +268,7 @@ def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> Scor
 
 
 def _texts(value: object, key: str) -> Iterator[tuple[str, str]]:
-    """Every text of a configuration, with its key; the options of protocols are no addresses."""
+    """Every text of a configuration, with its key; the options of protocols contain no addresses."""
     match value:
         case str():
             yield key, value

@@ -15,6 +15,7 @@ from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.evaluation.router import Router
 from adjudge.engine.evaluation.trust import RunTrust, Trust
 from adjudge.engine.formats import Rejected
+from adjudge.engine.redaction import keep_secret
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.parts import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics
@@ -175,7 +176,7 @@ def _vllm(config: JudgeConfig) -> VLLMConfig:
 
 
 def _openai(config: JudgeConfig, url: str, max_in_flight: int) -> OpenAIConfig:
-    return OpenAIConfig(
+    made = OpenAIConfig(
         url=url,
         model=config.model,
         revision=config.revision,
@@ -188,6 +189,8 @@ def _openai(config: JudgeConfig, url: str, max_in_flight: int) -> OpenAIConfig:
         timeout_s=config.timeout_s,
         media=tuple(config.media),
     )
+    keep_secret(made.api_key_env)
+    return made
 
 
 def make_fetcher(config: FetchConfig, network: bool = True) -> tuple[Fetcher | None, str]:

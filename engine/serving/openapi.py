@@ -12,9 +12,11 @@ __all__ = ["Failure", "openapi"]
 REFUSALS = {
     "400": "The body is not a valid request.",
     "401": "The bearer token is missing or wrong.",
+    "403": "The Origin header is that of another site.",
     "408": "The body did not arrive in time.",
     "413": "The body, or the number of its items, is over the limit.",
     "415": "The body is compressed, which is not supported.",
+    "421": "The Host header is not a name of this machine, and no token is set.",
     "429": "The server is at its limits; Retry-After says when to try again.",
     "503": "The reward failed and this dialect cannot express that, or the server is stopping.",
 }

@@ -14,7 +14,7 @@ from math import ceil
 import msgspec
 from aiohttp import web
 
-from adjudge.engine.config.access import Access
+from adjudge.engine.config.access import Access, is_foreign
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.rewards.flags import FLAGS
 from adjudge.engine.rewards.reward import Reward
@@ -101,10 +101,10 @@ class RewardServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Check the token before anything else, give every failure one shape, and count."""
+        """Check name, origin and token before anything else, give every failure one shape, and count."""
         path = request.match_info.route.resource
         try:
-            response = self._unauthorised(request) or await handler(request)
+            response = self._refusal(request) or await handler(request)
         except web.HTTPException as error:
             response = _failed(error.status, error.reason, Allow=error.headers.get("Allow", ""))
         except StoreError as error:
@@ -114,6 +114,15 @@ class RewardServer:
         self._metrics.request(known, response.status)
         event(_log, "request", path=known, status=response.status)
         return response
+
+    def _refusal(self, request: web.Request) -> web.Response | None:
+        """The refusal of a request that is for another server, sent by another site's page, or without the token."""
+        host = request.headers.get("Host", "")
+        if not self._access.serves(host):
+            return _failed(421, "not served under this name")
+        if is_foreign(request.headers.get("Origin"), host):
+            return _failed(403, "pages of other sites may not call this server")
+        return self._unauthorised(request)
 
     def _unauthorised(self, request: web.Request) -> web.Response | None:
         """The refusal of a request that needs the token and does not have it."""

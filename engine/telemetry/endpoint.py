@@ -38,6 +38,8 @@ async def metrics_served(measured: _Measured) -> AsyncIterator[None]:
     access = Access.from_environment(ADDRESS, host)
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if not access.serves(request.headers.get("Host", "")):
+            return web.Response(status=421, text="not served under this name\n")
         if request.path != "/metrics":
             return web.Response(status=404, text="see /metrics\n")
         if not access.admits(request.headers.get("Authorization", "")):

@@ -15,8 +15,8 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 from aiohttp import web
-from yarl import URL
 
+from adjudge.engine.config.access import is_local
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rendering.leaderboard_page import asset, page_policy
 from adjudge.engine.rendering.markup import tag
@@ -48,7 +48,6 @@ from adjudge.scoring.text.aside import open_workers
 __all__ = ["Viewer", "view"]
 
 HOST = "127.0.0.1"
-NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 AT_ONCE = 8
 THREADS = 2
 MAX_LINE = 1 << 18  # more than the longest query, whose characters take up to twelve bytes once encoded
@@ -170,7 +169,7 @@ class Viewer:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse a Host that is not a name of this machine; give every response its headers."""
-        if not _is_here(request.headers.get("Host", "")):
+        if not is_local(request.headers.get("Host", "")):
             response: web.StreamResponse = web.Response(status=421, text="not served under this name\n")
         else:
             try:
@@ -180,13 +179,6 @@ class Viewer:
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         return response
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return URL.build(scheme="http", authority=host).host in NAMES
-    except ValueError:
-        return False
 
 
 def _explained(handler: Handler, frame: Frame) -> Handler:
