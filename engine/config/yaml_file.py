@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.composer import ComposerError
+from yaml.error import MarkedYAMLError
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.judge import rooted_judge
@@ -15,7 +17,19 @@ _PATHS = ("tasks", "store", "out", "prompts")
 
 
 class _Yaml(yaml.SafeLoader):
-    """Reads true and false as YAML 1.2 does: `off`, `on`, `yes` and `no` are words."""
+    """Reads true and false as YAML 1.2 does: `off`, `on`, `yes` and `no` are words. A key may stand once."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """The next mapping. Raises YAMLError for a key that stands in it twice."""
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            name = key.tag, str(key.value)
+            if name in seen:
+                problem = f"the key {key.value!r} stands here for the second time; remove one of the two"
+                raise ComposerError(problem=problem, problem_mark=key.start_mark)
+            seen.add(name)
+        return node
 
 
 _Yaml.yaml_implicit_resolvers = {
@@ -35,8 +49,14 @@ def load_yaml(file: Path) -> dict[str, Any]:
         raw = yaml.load(file.read_text(encoding="utf-8"), Loader=_Yaml)  # a SafeLoader
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    except MarkedYAMLError as error:  # its text would repeat lines of the file
+        at = error.problem_mark
+        where = "" if at is None else f", line {at.line + 1}, column {at.column + 1}"
+        raise ConfigError(f"{file}{where}: not valid YAML: {error.problem}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{file}: not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{file}: nested too deep; remove brackets or indentation") from error
     if not isinstance(raw, dict):
         raise ConfigError(f"{file}: must be a mapping of settings (tasks:, reports:, ...)")
     return raw

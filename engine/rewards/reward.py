@@ -53,10 +53,21 @@ def as_items(items: Iterable[Item]) -> list[RewardItem]:
             found = item if isinstance(item, RewardItem) else msgspec.convert(item, RewardItem)
         except msgspec.ValidationError as error:
             raise RewardError(f"item {place}: {error}") from error
+        try:
+            "".join((found.text, found.prompt or "", found.task_id or "")).encode()
+        except UnicodeEncodeError:  # a lone surrogate: it cannot be sent or stored, and others travel with it
+            found = _storable(found)
         if found.task_id is None and found.prompt is None:
             raise RewardError(f"item {place}: has neither task_id nor prompt; add one to name its task")
         taken.append(found)
     return taken
+
+
+def _storable(item: RewardItem) -> RewardItem:
+    """`item` with a question mark in place of every character that UTF-8 cannot encode."""
+    given = {name: getattr(item, name) for name in ("text", "task_id", "prompt")}
+    encoded = {name: text.encode("utf-8", "replace").decode() for name, text in given.items() if text}
+    return msgspec.structs.replace(item, **encoded)
 
 
 def settled(reward: Reward, on_failure: OnFailure) -> float | None:

@@ -1,11 +1,15 @@
 """Limits on the rollouts being scored and the bytes being read: what exceeds them is refused before memory grows."""
 
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from adjudge.engine.config.reward import ServerLimits
 
 __all__ = ["Admission", "Overloaded"]
+
+
+ARRIVING = min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)  # bodies that are read at once
 
 
 class Overloaded(RuntimeError):
@@ -21,6 +25,7 @@ class Admission:
     def __init__(self, limits: ServerLimits) -> None:
         self.items = 0
         self.body_bytes = 0
+        self._arriving = 0
         self._limits = limits
 
     @contextmanager
@@ -33,6 +38,17 @@ class Admission:
             yield
         finally:
             self.body_bytes -= size
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """Read a body. Raises Overloaded: each that arrives slowly holds a connection."""
+        if self._arriving >= ARRIVING:
+            raise Overloaded("too many requests are being sent at once; try again later")
+        self._arriving += 1
+        try:
+            yield
+        finally:
+            self._arriving -= 1
 
     @contextmanager
     def rollouts(self, count: int) -> Iterator[None]:

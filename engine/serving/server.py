@@ -92,7 +92,7 @@ class RewardServer:
 
     async def start(self, host: str, port: int) -> str:
         """Listen; the server's URL. Raises UsageError if the address cannot be bound."""
-        return await listen(self._runner, "serve", host, port, backlog=1024)
+        return await listen(self._runner, "serve", host, port)
 
     async def stop(self) -> None:
         """Refuse what is new, finish what was admitted, and close."""
@@ -149,7 +149,8 @@ class RewardServer:
 
     async def _answer(self, dialect: "Dialect[object]", request: web.Request) -> web.Response:
         with self._admission.body(self._promised(request)):
-            raw = await self._body(request)
+            with self._admission.arriving():
+                raw = await self._body(request)
             call = dialect.read(raw)
             if len(call.items) > self._limits.batch:
                 return _failed(413, f"more than {self._limits.batch} items")
@@ -186,12 +187,19 @@ class RewardServer:
             raise web.HTTPRequestTimeout(reason="the body did not arrive in time") from error
         return b"".join(chunks)
 
+    def _stores(self) -> tuple[object, ...]:
+        """Where judgments and pages of rollouts are written; one that says it is not `healthy` takes nothing."""
+        evaluator = self._scorer.evaluator
+        return evaluator.asker.store, evaluator.reader.store
+
     async def _healthz(self, request: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
     async def _readyz(self, request: web.Request) -> web.Response:
         if self._draining:
             return web.Response(status=503, text="stopping\n")
+        if not all(getattr(store, "healthy", True) for store in self._stores()):
+            return web.Response(status=503, text="the store cannot be written\n")
         if self._scorer.judge_trouble is not None:  # which may name servers, and anybody may ask here
             return web.Response(status=503, text="the judge cannot be used\n")
         return web.Response(text="ready\n")

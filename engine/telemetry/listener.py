@@ -10,6 +10,7 @@ import msgspec
 from aiohttp import http, web
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.telemetry.waiting import Waiting
 
 __all__ = ["listen", "serve_until_signal"]
 
@@ -22,11 +23,38 @@ async def listen(runner: web.BaseRunner, key: str, host: str, port: int, backlog
     logging.getLogger("aiohttp.server").addFilter(_without_request)
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port, backlog=backlog).start()
+        await _Site(runner, host, port, backlog=backlog).start()
     except OSError as error:
         await runner.cleanup()
         raise UsageError(f"{key}: {host} port {port} cannot be bound: {error.strerror}") from error
     return f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
+
+
+class _Site(web.BaseSite):
+    """A TCP address whose connections do not wait for ever with half a request."""
+
+    def __init__(self, runner: web.BaseRunner, host: str, port: int, *, backlog: int) -> None:
+        super().__init__(runner, backlog=backlog)
+        self._host, self._port = host, port
+        assert runner.server is not None
+        self._waiting = Waiting(runner.server)
+
+    @property
+    def name(self) -> str:
+        """The address."""
+        return f"{self._host} {self._port}"
+
+    async def start(self) -> None:
+        """Listen."""
+        await super().start()
+        self._server = await asyncio.get_running_loop().create_server(
+            self._waiting.protocol, self._host, self._port, backlog=self._backlog
+        )
+
+    async def stop(self) -> None:
+        """Accept nothing more."""
+        self._waiting.stop()
+        await super().stop()
 
 
 async def serve_until_signal(server: AbstractAsyncContextManager[str], json: bool) -> None:
