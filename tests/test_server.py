@@ -240,7 +240,9 @@ class TestRefusals:
         async with serving(tmp_path) as (client, server):
             host, _, port = client.url.removeprefix("http://").partition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write(b"POST /v1/rewards HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n")
+            writer.write(
+                b"POST /v1/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n"
+            )
             assert b" 413 " in await reader.readline()
             writer.close()
             assert server._admission.body_bytes == 0
@@ -249,7 +251,7 @@ class TestRefusals:
         async with serving(tmp_path, limits={"body_s": 0.3}) as (client, server):
             host, _, port = client.url.removeprefix("http://").partition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write(b"POST /v1/rewards HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+            writer.write(b"POST /v1/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
 
             async def drip() -> None:
                 with contextlib.suppress(ConnectionError):
@@ -288,7 +290,7 @@ class TestRefusals:
         async with serving(tmp_path, limits={"body_bytes": 1000, "bytes": 1500}) as (client, _):
             host, _, port = client.url.removeprefix("http://").partition(":")
             _, writer = await asyncio.open_connection(host, int(port))
-            writer.write(b"POST /v1/rewards HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n ")
+            writer.write(b"POST /v1/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n ")
             await writer.drain()
             while (await client.post("/v1/rewards", b" " * 900))[0] != 429:
                 await asyncio.sleep(0.01)

@@ -1,7 +1,6 @@
 """What each command does with its options: one call, print the result, return an exit code."""
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,6 +18,7 @@ from adjudge.engine.commands.compare import compare
 from adjudge.engine.commands.doctor import examine
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.fetch import FetchRow, fetch_command, fetch_config
+from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.preferences import with_preferences
 from adjudge.engine.commands.show import find_evidence
@@ -135,7 +135,7 @@ def on_fetch(options: argparse.Namespace) -> int:
             sys.stdout.write(printable_json(row) + "\n")
             sys.stdout.flush()
 
-    summary = asyncio.run(fetch_command(options.file, options.store, settings, emit))
+    summary = interruptible(fetch_command(options.file, options.store, settings, emit))
     if options.json:
         sys.stdout.write(printable_json(rows) + "\n")
     show.fetched(summary)
@@ -186,7 +186,7 @@ def on_store(options: argparse.Namespace) -> int:
 
 def on_attack(options: argparse.Namespace) -> int:
     """Try the injection suite on a judge."""
-    found = asyncio.run(_attacked(options))
+    found = interruptible(_attacked(options))
     _print_table(options, found, tables.attack_table)
     return INCOMPLETE if found.overall.unscored else DONE
 

@@ -5,10 +5,8 @@ import itertools
 import logging
 import os
 import secrets
-import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -21,6 +19,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adjudge.engine.commands.interruption import ENDS_S, interruptible
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
@@ -55,6 +54,7 @@ __all__ = ["Progress", "RunResult", "evaluate", "evaluate_async"]
 _log = logging.getLogger(__name__)
 
 CHECKED_CASES = 2_000
+CLUSTER_ENDS_S = 60.0
 SCORE_GROUP = 1 << 16  # rows: a reader of one system's scores opens few of them
 
 Progress = Callable[[Scorecard], None]
@@ -89,26 +89,9 @@ def evaluate(
     config: RunConfig, on_start: OnStart | None = None, patience: Patience | None = None
 ) -> RunResult:
     """`evaluate_async`, in an event loop of its own."""
-    with rare_collections(), _terminable():
-        return asyncio.run(evaluate_async(config, on_start, patience))
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends the block like Ctrl-C: by KeyboardInterrupt, everything written."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as in what a script put into the background
-    if ignored:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        if ignored:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with rare_collections():
+        ends_s = CLUSTER_ENDS_S if config.is_on_cluster() else ENDS_S
+        return interruptible(evaluate_async(config, on_start, patience), ends_s)
 
 
 async def evaluate_async(
@@ -122,8 +105,8 @@ async def evaluate_async(
     JudgeError and LimitReached.
     """
     started = time.time()
-    dataset = load_dataset(config.format, config.tasks, config.reports)
-    dataset.rejected += rejected_pages(config.fetch)
+    dataset = await asyncio.to_thread(load_dataset, config.format, config.tasks, config.reports)
+    dataset.rejected += await asyncio.to_thread(rejected_pages, config.fetch)
     out, place = Path(config.out), Place.of(config.store)
     _make(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"

@@ -1,0 +1,87 @@
+"""Work in an event loop that SIGINT and SIGTERM end soon, whatever it waits for."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Coroutine
+from types import FrameType
+from typing import Any, TypeVar
+
+__all__ = ["ENDS_S", "interruptible"]
+
+T = TypeVar("T")
+INTERRUPTED = 130
+ENDS_S = 8.0
+_SAME_S = 1.0  # a terminal and a parent process may both pass on one Ctrl-C
+
+
+def interruptible(work: Coroutine[Any, Any, T], ends_s: float = ENDS_S) -> T:
+    """The result of `work`, in an event loop of its own.
+
+    A signal cancels `work`, which then has `ends_s` seconds to write what it has; a second signal, or the end of that
+    time, ends the process with 130. Raises KeyboardInterrupt after a signal.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return asyncio.run(work)
+    ending = _Ending(ends_s)
+    before = {
+        number: signal.signal(number, ending.signalled)
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number)
+        != signal.SIG_IGN  # as SIGINT is in what a script puts into the background
+    }
+    try:
+        return asyncio.run(ending.watched(work))
+    except asyncio.CancelledError:
+        if ending.since is None:
+            raise
+        raise KeyboardInterrupt from None
+    finally:
+        ending.over()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Ending:
+    """The end of some work: `since` when it has been asked for, None while it has not."""
+
+    def __init__(self, seconds: float) -> None:
+        self.since: float | None = None
+        self._timer = threading.Timer(seconds, _exit)
+        self._timer.daemon = True
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    async def watched(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, which a signal cancels."""
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        if self.since is not None:
+            work.close()
+            raise asyncio.CancelledError
+        return await work
+
+    def signalled(self, number: int, frame: FrameType | None) -> None:
+        """Begin to end; end at once if that was asked for a while ago."""
+        now = time.monotonic()
+        if self.since is not None:
+            if now - self.since > _SAME_S:
+                _exit()
+            return
+        self.since = now
+        self._timer.start()
+        if self._loop is not None and self._task is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    def over(self) -> None:
+        """Let the process live: the work has ended."""
+        self._timer.cancel()
+
+
+def _exit() -> None:
+    os.write(
+        2,
+        b"adjudge: interrupted before everything was written; the same command continues from what is stored\n",
+    )
+    os._exit(INTERRUPTED)
