@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test shuffled soak coverage check test-vllm bench bench-vllm peers debian lock licences audit scan dist format clean
+.PHONY: demo test shuffled soak coverage check test-vllm bench bench-vllm peers debian check-lowest lock licences audit scan dist format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -74,6 +74,16 @@ test-vllm: $(VLLM_VENV)/ready
 	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps -e .
 	$(VLLM_VENV)/bin/python -m pytest -m vllm -W ignore --timeout 600
 
+# The lowest versions that pyproject.toml allows, in an environment of their own: what reads, fetches, stores, serves
+# and computes. Under five minutes.
+LOWEST_VENV ?= $(HOME)/.cache/adjudge/lowest
+LOWEST := cli server store fetch_extract fetch_http openai standings documents leaderboard_page metrics bootstrap
+
+check-lowest: .venv/bin/uv
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(LOWEST_VENV)
+	$(BIN)/uv pip install --quiet --python $(LOWEST_VENV)/bin/python --resolution lowest-direct -e '.[test]'
+	$(LOWEST_VENV)/bin/python -m pytest -p no:cacheprovider -m 'not vllm and not soak' $(LOWEST:%=tests/test_%.py)
+
 # Every package that an installation from deploy/ gets, by version and hash.
 LOCK := uv pip compile pyproject.toml --quiet --generate-hashes --no-annotate --no-header --upgrade --extra cluster --extra files
 
@@ -82,9 +92,12 @@ lock: .venv/dev.stamp
 	$(BIN)/$(LOCK) --extra vllm --python-platform x86_64-manylinux_2_35 --python-version 3.12 -o deploy/requirements-cuda.lock
 
 # The licence of each of them (vLLM's own hundreds are in its image's metadata: pip-licenses there).
+ELSEWHERE = $(shell sed -n "s/ ; sys_platform == 'win32' .*//p" deploy/requirements.lock)
+
 licences: .venv/dev.stamp
 	rm -rf .venv/locked
 	PYTHON=$(abspath $(BIN)/python) deploy/install.sh .venv/locked requirements.lock
+	$(BIN)/uv pip install --quiet --python .venv/locked/bin/python $(ELSEWHERE)
 	$(BIN)/uvx --quiet pip-licenses==5.5.5 --python .venv/locked/bin/python --from=mixed --order=name --format=csv > deploy/licences.csv
 
 # Known vulnerabilities of the locked versions. It asks an advisory database, so it is no part of check.

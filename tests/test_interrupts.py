@@ -6,20 +6,22 @@ import os
 import pty
 import random
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from adjudge.engine.commands.interruption import interruptible
 from tests.chaos import Pages, cited_world
 from tests.mock_openai import MockOpenAI
+from tests.worlds import world
 
 COMMAND = "from adjudge.engine.__main__ import main; main()"
 SECONDS = 10.0  # in which an interrupted run has ended
-WHOLE = float(
-    os.environ.get("WH", "6")
-)  # seconds over which the moments are spread: imports, parsing, judging
+WHOLE = 8.0  # seconds over which the moments are spread: imports, parsing, judging
 
 
 @contextlib.contextmanager
@@ -78,7 +80,7 @@ async def interrupt(folder: Path, runs: int, at_once: int) -> list[tuple[int, fl
     """Interrupt `runs` runs at moments spread over a run's life, every other one on a terminal."""
     chance = random.Random(runs)
     room = asyncio.Semaphore(at_once)
-    async with Pages(0.5) as pages, MockOpenAI(latency=float(os.environ.get("LAT", "0.3"))) as mock:
+    async with Pages(0.5) as pages, MockOpenAI(latency=1.0) as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 64}
         config = cited_world(folder, pages, systems=20, tasks=40, judge=judge)
 
@@ -103,3 +105,53 @@ async def test_runs_end_when_interrupted(tmp_path):
 @pytest.mark.timeout(900)
 async def test_a_hundred_interrupted_runs_end(tmp_path):
     assert_all_ended(await interrupt(tmp_path, 100, 4))
+
+
+async def test_run_ends_while_it_reads_its_files(tmp_path):
+    """A file that never ends, as a pipe whose writer waits, or a report that takes minutes to parse."""
+    config = world(tmp_path, systems=1, tasks=1)
+    os.mkfifo(tmp_path / "reports" / "endless.jsonl")
+    code, took = await interrupted(config, tmp_path / "run", 5.0, on_terminal=False)
+    assert code == 130 and took < SECONDS
+
+
+STUCK = """
+import asyncio, signal, threading, time
+from adjudge.engine.commands.interruption import interruptible
+
+async def stuck():
+    print("at work", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            print("cancelled", flush=True)
+
+interruptible(stuck(), ends_s={seconds})
+"""
+
+
+@pytest.mark.parametrize(("seconds", "again"), [(0.5, False), (60.0, True)], ids=["in time", "second signal"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_work_that_ignores_its_cancellation_is_ended(seconds, again, number):
+    code = STUCK.replace("{seconds}", str(seconds))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == "at work\n"
+        process.send_signal(number)
+        assert process.stdout.readline() == "cancelled\n"
+        if again:
+            process.send_signal(number)  # within a second: the same one, passed on twice
+            time.sleep(1.2)
+            assert process.poll() is None
+            process.send_signal(number)
+        assert process.wait(30) == 130
+        assert "the same command continues" in process.stderr.read()
+
+
+def test_interruptible_work_gives_its_result():
+    async def work() -> int:
+        return 3
+
+    before = signal.getsignal(signal.SIGINT)
+    assert interruptible(work()) == 3 and signal.getsignal(signal.SIGINT) == before
