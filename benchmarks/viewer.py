@@ -36,7 +36,7 @@ from adjudge.engine.store import Place
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.parts import stamped
+from adjudge.engine.store.part import stamped, write_part
 from adjudge.engine.store.scorecards import SCORECARDS, score_table
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
@@ -88,7 +88,7 @@ class World:
             _array(columns.get(field.name), field.type, len(columns["written_at"])) for field in kind.schema
         ]  # type: ignore[arg-type]
         table = pa.Table.from_arrays(arrays, schema=stamped(kind.schema))
-        (self.place / kind.name).write(f"{number:020d}-0000-000000.parquet", table, kind.row_group)
+        write_part(self.place / kind.name, f"{number:020d}-0000-000000.parquet", table, kind)
 
     def _judgments(self) -> None:
         replies = pa.array([self.text(60) for _ in range(5_000)])

@@ -18,7 +18,8 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, StoreError
 from adjudge.engine.store.index import KeyIndex
-from adjudge.engine.store.parts import stamped
+from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.part import stamped, write_part
 from adjudge.engine.store.scorecards import SCORE_COLUMNS, find_cards, score_table, with_bounds
 from adjudge.judges import Answer, Context, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case, Report, Task
@@ -239,6 +240,7 @@ async def test_parts_are_whole_and_never_edited(tmp_path):
     await store.close()
     assert parts(tmp_path)[0].read_bytes() == first
     assert not list((tmp_path / "judgments").glob(".*"))
+    assert pq.read_table(tmp_path / "judgments").num_rows == 2
 
 
 async def test_half_written_part_of_a_killed_process_is_not_seen(tmp_path):
@@ -256,7 +258,8 @@ async def test_part_that_replaces_others_hides_them(tmp_path):
     old = parts(tmp_path)[0]
     table = pq.read_table(old)
     table = table.set_column(3, "answer", pa.array(['{"text":"new"}']))
-    pq.write_table(table.cast(stamped(table.schema, [old.name])), old.parent / "9-new.parquet")
+    table = table.cast(stamped(table.schema, [old.name]))
+    write_part(Place.of(str(old.parent)), "9-new.parquet", table, JUDGMENTS)
     found = await (await opened(tmp_path)).get(judgment(1).key, QUESTION)
     assert found is not None and found.answer.text == "new"
 

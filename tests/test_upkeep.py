@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine.store import JudgmentStore, PageStore, Place, upkeep
-from adjudge.engine.store.parts import SCHEMA_VERSION
+from adjudge.engine.store.part import SCHEMA_VERSION
 from adjudge.engine.store.upkeep import compact, contents, prune
 from tests.test_cli import one_line, run
 from tests.test_store import QUESTION, judgment, opened, parts

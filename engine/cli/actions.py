@@ -33,6 +33,7 @@ from adjudge.engine.redaction import printable, printable_json
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.rendering.markdown import leaderboard_markdown, rich_markdown
 from adjudge.engine.serving.server import serve
+from adjudge.engine.store.repair import repair
 from adjudge.engine.store.upkeep import compact, contents, existing, prune
 from adjudge.engine.viewer import view
 from adjudge.prompts import PromptBook
@@ -171,12 +172,14 @@ def on_serve(options: argparse.Namespace) -> int:
 
 
 def on_store(options: argparse.Namespace) -> int:
-    """List, compact or prune a store."""
+    """List, compact, prune or repair a store."""
     place = existing(options.uri)
     if options.action == "ls":
         _print(options, contents(place), show.contents)
     elif options.action == "compact":
         _print(options, compact(place), show.rewritten)
+    elif options.action == "repair":
+        _print(options, repair(place), show.repaired)
     elif options.days is None and options.of is None:
         raise UsageError("store prune: nothing chosen; pass --days N, --of JUDGE, or both")
     else:

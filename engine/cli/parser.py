@@ -148,9 +148,9 @@ def _serve(commands: Commands) -> None:
 
 
 def _store(commands: Commands) -> None:
-    summary = "list what a store holds, merge its small parts, or remove old rows"
+    summary = "list what a store holds, merge its small parts, remove old rows, or move damaged parts aside"
     command = _add(commands, "store", actions.on_store, summary)
-    command.add_argument("action", choices=["ls", "compact", "prune"])
+    command.add_argument("action", choices=["ls", "compact", "prune", "repair"])
     command.add_argument("uri", metavar="URI", help="the store")
     command.add_argument(
         "--days", type=positive, metavar="N", help="prune: rows written more than N days ago"

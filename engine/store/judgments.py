@@ -10,6 +10,7 @@ import pyarrow as pa
 from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time
 from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore
 from adjudge.engine.store.place import Place
+from adjudge.engine.store.rows import json_text
 from adjudge.engine.store.table import Table, answering
 from adjudge.judges import Answer, Judgment, Question, Usage
 from adjudge.judges.judgment import JudgeReason, Status
@@ -39,7 +40,10 @@ class JudgmentRow(msgspec.Struct, frozen=True, gc=False):
     written_at: Time
 
 
-JUDGMENTS = TableKind("judgments", JudgmentRow, row_group=1024)
+JUDGMENTS = TableKind(
+    "judgments", JudgmentRow, row_group=1024, named_by=("question", "judge", "key"), journaled=True
+)
+_MOST_TOKENS = 2**31 - 1  # what a server claims beyond that cannot be stored
 
 
 class JudgmentStore(Table[JudgmentRow]):
@@ -74,7 +78,7 @@ class JudgmentStore(Table[JudgmentRow]):
 
     def put(self, judgment: Judgment[A]) -> None:
         """Keep `judgment`. Raises StoreError if an earlier part could not be written."""
-        answer = None if judgment.answer is None else msgspec.json.encode(judgment.answer).decode()
+        answer = None if judgment.answer is None else json_text(judgment.answer)
         usage = judgment.usage
         row = JudgmentRow(
             key=judgment.key,
@@ -85,15 +89,19 @@ class JudgmentStore(Table[JudgmentRow]):
             reason=judgment.reason,
             text=judgment.text,
             finish_reason=judgment.finish_reason,
-            prompt_tokens=usage.prompt_tokens,
-            cached_tokens=usage.cached_tokens,
-            completion_tokens=usage.completion_tokens,
+            prompt_tokens=_stored(usage.prompt_tokens),
+            cached_tokens=_stored(usage.cached_tokens),
+            completion_tokens=_stored(usage.completion_tokens),
             seconds=judgment.seconds,
             judge=judgment.judge,
             engine=judgment.engine,
             written_at=judgment.written_at,
         )
         self._parts.put(row, 300 + len(judgment.text) + len(answer or ""))
+
+
+def _stored(tokens: int) -> int:
+    return max(0, min(tokens, _MOST_TOKENS))
 
 
 def _judgment(row: JudgmentRow, question: Question[A]) -> Judgment[A]:

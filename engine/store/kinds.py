@@ -33,11 +33,17 @@ R = TypeVar("R", bound=Row)
 
 
 class TableKind(msgspec.Struct, Generic[R], frozen=True):
-    """A kind of table: the name of its folder, the struct of its rows, and how many rows are read at once."""
+    """A kind of table: the name of its folder, the struct of its rows, and how many rows are read at once.
+
+    `named_by` are the columns by which a message names a row. `journaled` says whether rows are kept in a journal until
+    their part is written.
+    """
 
     name: str
     row: type[R]
     row_group: int
+    named_by: tuple[str, ...]
+    journaled: bool
 
     @property
     def schema(self) -> pa.Schema:

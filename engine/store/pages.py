@@ -41,7 +41,7 @@ class PageRow(msgspec.Struct, frozen=True, gc=False):
     written_at: Time
 
 
-PAGES = TableKind("pages", PageRow, row_group=32)
+PAGES = TableKind("pages", PageRow, row_group=32, named_by=("url", "source"), journaled=False)
 
 
 class PageStore(Table[PageRow]):

@@ -1,44 +1,32 @@
 """Immutable Parquet parts with a key index, which hold judgments, pages and scores.
 
-Each process is one writer: it buffers rows and writes them as a whole part every `flush_seconds` or 32 MB. Nothing is
-edited in place, so a kill loses at most the rows not yet written. Of several answering rows with the same key, the
-earliest (written_at, part, row) wins, in every process that opens the same parts.
+Each process is one writer: it buffers rows and writes them as a whole part every `flush_seconds` or 32 MB; until then a
+journal has them too. Nothing is edited in place. Of several answering rows with the same key, the earliest (written_at,
+part, row) wins, in every process that opens the same parts.
 """
 
 import asyncio
-import secrets
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
+from adjudge.engine.store.journal import journals
 from adjudge.engine.store.kinds import R, TableKind
-from adjudge.engine.store.place import Place, StoreError
+from adjudge.engine.store.part import current
+from adjudge.engine.store.place import MissingFile, Place
+from adjudge.engine.store.scratch import journal_folder
+from adjudge.engine.store.writer import FLUSH_SECONDS, Writer
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "PartStore",
-    "current",
-    "live_parts",
-    "scan",
-    "stamped",
-    "version_of",
-]
+__all__ = ["CACHED_GROUPS", "FLUSH_SECONDS", "PartStore", "scan"]
 
-SCHEMA_VERSION = 2  # 2: pages have a size
-FLUSH_BYTES = 32 << 20
-FLUSH_SECONDS = 2.0
 CACHED_GROUPS = 64
-_VERSION_KEY = b"adjudge.schema"
-_REPLACES_KEY = b"adjudge.replaces"
 
 Group = tuple[int, int]  # a part's number, and the number of a row group in it
 
@@ -62,30 +50,21 @@ class PartStore(Generic[R]):
         self._place = place / kind.name
         self._kind = kind
         self._answers = answers
-        self._flush_seconds = flush_seconds
         self._index = KeyIndex()
-        self._parts: list[str] = []
+        self._names: list[str] = []  # parts by number
+        self._numbers: dict[str, int] = {}
+        self._indexed: list[int] = []  # how many rows of each part are indexed
+        self._growing: set[str] = set()  # parts that were journals when they were indexed
+        self._gone: set[int] = set()  # parts that were replaced and deleted since
         self._groups: OrderedDict[Group, list[R]] = OrderedDict()
         self._reading: dict[Group, asyncio.Task[list[R]]] = {}
-        self._buffer: list[R] = []
-        self._bytes = 0
         self._pending: dict[bytes, R] = {}
-        self._writer = secrets.token_hex(4)
-        self._timer: asyncio.TimerHandle | None = None
-        self._flushing: asyncio.Task[None] | None = None
-        self._failure: StoreError | None = None
-        self.written = 0
-        self.written_bytes = 0
+        self.writer = Writer(self._place, kind, flush_seconds, self._written)
 
     @property
     def table(self) -> str:
         """The table's name."""
         return self._kind.name
-
-    @property
-    def unwritten(self) -> int:
-        """Rows that are buffered for the next part."""
-        return len(self._buffer)
 
     @property
     def rows(self) -> int:
@@ -94,40 +73,61 @@ class PartStore(Generic[R]):
 
     async def open(self, every: bool = False) -> None:
         """Build the key index, of `every` row or only of rows that answer. Raises StoreError."""
-        names = await asyncio.to_thread(live_parts, self._place)
-        await self._take_in(names, every)
+        self._growing = await asyncio.to_thread(self._journals)
+        await self._take_in(await asyncio.to_thread(live_parts, self._place), every)
 
     async def refresh(self) -> None:
-        """Index the parts that other processes have written since, of rows that answer. Raises StoreError."""
-        known = set(self._parts)
-        await self._take_in(
-            [name for name in await asyncio.to_thread(self._place.files) if name not in known]
-        )
+        """Index the rows that other processes have written since, if they answer. Raises StoreError."""
+        growing = self._growing
+        await self._take_in(await asyncio.to_thread(self._others))
+        for group in [group for group in self._groups if self._names[group[0]] in growing]:
+            del self._groups[group]  # read when it had fewer rows
+
+    def _others(self) -> list[str]:
+        """Parts and journals of other processes that may have rows beyond the indexed ones."""
+        growing = self._journals()
+        written = {name for name in self._place.files() if name not in self._numbers or name in self._growing}
+        self._growing = growing
+        return sorted(growing | written)
+
+    def _journals(self) -> set[str]:
+        names = journals(journal_folder(self._place)) if self._kind.journaled else []
+        return {name for name in names if self.writer.name not in name}
 
     async def _take_in(self, names: list[str], every: bool = False) -> None:
-        first = len(self._parts)
-        self._parts += names
-        rows = await asyncio.to_thread(self._keyed, names, first, every)
+        rows = await asyncio.to_thread(self._keyed, names, every)
         if rows is not None:
             await asyncio.to_thread(self._index.add, *rows)
 
-    def _keyed(
-        self, names: list[str], first: int, every: bool
-    ) -> tuple[Prefixes, Locations, Locations] | None:
-        """Prefix, part and row of every row in `names` (parts `first`, `first` + 1, ...), in order of precedence."""
-        prefix, written, row = [], [], []
+    def _keyed(self, names: list[str], every: bool) -> tuple[Prefixes, Locations, Locations] | None:
+        """Prefix, part and row of each row in `names` that is not yet indexed, in order of precedence."""
+        prefix, written, part, row = [], [], [], []
         for name in names:
-            keyed = self._place.open(name).read(columns=["key", "reason", "written_at"])
+            try:
+                keyed = open_part(self._place, self._kind, name).read(["key", "reason", "written_at"])
+            except MissingFile:  # replaced by a part that is listed too, or was listed before
+                continue
+            number = self._number(name)
+            known, self._indexed[number] = self._indexed[number], max(self._indexed[number], len(keyed))
             kept = np.flatnonzero(self._answering(keyed["reason"], every)).astype(np.uint32)
+            kept = kept[kept >= known]
             prefix.append(prefixes(keyed["key"])[kept])
             written.append(keyed["written_at"].cast(pa.int64()).to_numpy()[kept])
+            part.append(np.full(len(kept), number, np.uint32))
             row.append(kept)
-        if not names:
+        if not row:
             return None
-        part = np.repeat(np.arange(first, first + len(names), dtype=np.uint32), [len(rows) for rows in row])
         order = np.argsort(np.concatenate(written), kind="stable")
-        parts, rows = part[order].astype(np.uint64), np.concatenate(row)[order].astype(np.uint64)
+        parts, rows = (np.concatenate(each)[order].astype(np.uint64) for each in (part, row))
         return np.concatenate(prefix)[order], parts, rows
+
+    def _number(self, name: str) -> int:
+        """The number of the part `name` in the index."""
+        if name not in self._numbers:
+            self._numbers[name] = len(self._names)
+            self._names.append(name)
+            self._indexed.append(0)
+        return self._numbers[name]
 
     def _answering(self, reasons: pa.ChunkedArray, every: bool) -> npt.NDArray[np.bool_]:
         """Which rows answer, or all of them."""
@@ -159,10 +159,14 @@ class PartStore(Generic[R]):
             if rows is None:
                 if not self._place.is_local:
                     return None
-                rows = self._keep((part, group), self._load(part, group))
-            if rows[at].key == key and self._answers(rows[at].reason):
+                try:
+                    rows = self._keep((part, group), self._load(part, group))
+                except MissingFile:
+                    return None
+            found = _row(rows, at, key)
+            if found is not None and self._answers(found.reason):
                 self._groups.move_to_end((part, group))
-                return rows[at]
+                return found
         return None
 
     async def get(self, key: bytes) -> R | None:
@@ -172,83 +176,48 @@ class PartStore(Generic[R]):
             return row
         for part, at in self._index.find([key])[0]:
             group, at = divmod(at, self._kind.row_group)
-            rows = await self._rows((part, group))
-            if rows[at].key == key:
-                row = rows[at]
+            try:
+                rows = await self._rows((part, group))
+            except MissingFile:
+                if part not in self._gone:  # what replaced it has its rows
+                    self._gone.add(part)
+                    await self.refresh()
+                    return await self.get(key)
+                continue
+            found = _row(rows, at, key)
+            if found is not None:
+                row = found
                 if self._answers(row.reason):
                     break
         return row
 
     def put(self, row: R, size: int) -> None:
-        """Buffer `row` for the next part; `size` is roughly its bytes. Raises StoreError if an earlier part failed."""
-        if self._failure is not None:
-            raise self._failure
-        self._buffer.append(row)
-        self._bytes += size
-        if self._answers(row.reason):
-            self._pending.setdefault(row.key, row)
-        if self._bytes >= FLUSH_BYTES:
-            self._begin_flush()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self._due)
+        """Buffer `row` for the next part; `size` is roughly its bytes.
 
-    def _due(self) -> None:
-        self._timer = None
-        self._begin_flush()
+        Raises StoreError if an earlier part could not be written; the row is kept, as long as there is memory for it,
+        and written with that part once this is possible.
+        """
+        kept = self.writer.put(row, size)
+        if kept is not None and self._answers(kept.reason):
+            self._pending.setdefault(kept.key, kept)
+        if self.writer.failure is not None:
+            raise self.writer.failure
 
-    def _begin_flush(self) -> asyncio.Task[None]:
-        if self._flushing is None or self._flushing.done():
-            self._flushing = asyncio.ensure_future(self._flush())
-            self._flushing.add_done_callback(self._flushed)
-        return self._flushing
-
-    def _flushed(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and isinstance(error := task.exception(), StoreError):
-            self._failure = error
-        if self._buffer and self._timer is None:  # became due while the previous part was being written
-            self._begin_flush()
-
-    async def flush(self) -> None:
-        """Write everything put so far. Raises StoreError."""
-        while self._flushing is not None and not self._flushing.done():
-            await asyncio.shield(self._flushing)
-        await asyncio.shield(self._begin_flush())  # a cancelled caller must not cancel the writing
-
-    async def _flush(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        rows, self._buffer, self._bytes = self._buffer, [], 0
-        if not rows:
-            return
-        name = f"{time.time_ns():020d}-{self._writer}-{len(self._parts):06d}.parquet"
-        part = len(self._parts)
-        self._parts.append(name)
-        self.written_bytes += await asyncio.to_thread(self._write, name, rows)
-        self.written += len(rows)
+    async def _written(self, name: str, rows: list[R], put: list[R]) -> None:
+        """Index the part `name`, which has `rows`: what can be stored of the rows that were `put` for it."""
+        number = self._number(name)
+        self._indexed[number] = len(rows)
         at = [i for i, row in enumerate(rows) if self._answers(row.reason)]
         keys = pa.array([rows[i].key for i in at], pa.binary(16))
         await asyncio.to_thread(
             self._index.add,
             prefixes(pa.chunked_array([keys])),
-            np.full(len(at), part, np.uint64),
+            np.full(len(at), number, np.uint64),
             np.asarray(at, np.uint64),
         )
-        for i in at:
-            if self._pending.get(rows[i].key) is rows[i]:
-                del self._pending[rows[i].key]
-
-    def _write(self, name: str, rows: list[R]) -> int:
-        schema = self._kind.schema
-        arrays = [pa.array(list(map(attrgetter(field.name), rows)), field.type) for field in schema]
-        table = pa.Table.from_arrays(arrays, schema=stamped(schema))
-        return self._place.write(name, table, self._kind.row_group)
-
-    async def close(self) -> None:
-        """Write everything put so far. Raises StoreError if any part could not be written."""
-        await self.flush()
-        if self._failure is not None:
-            raise self._failure
+        for row in put:
+            if self._pending.get(row.key) is row:
+                del self._pending[row.key]
 
     async def _rows(self, group: Group) -> list[R]:
         """The rows of one group, from the cache, or read once for all that wait for them."""
@@ -274,8 +243,13 @@ class PartStore(Generic[R]):
         return rows
 
     def _load(self, part: int, group: int) -> list[R]:
-        table = current(self._place.open(self._parts[part]).read_row_group(group), self._kind)
+        table = current(open_part(self._place, self._kind, self._names[part]).group(group), self._kind)
         return list(map(self._kind.row, *map(_listed, table.columns)))
+
+
+def _row(rows: list[R], at: int, key: bytes) -> R | None:
+    """The row at `at`, if it has that key: an index has only half of it, and a journal may have lost its last rows."""
+    return rows[at] if at < len(rows) and rows[at].key == key else None
 
 
 def _listed(column: pa.ChunkedArray) -> list[Any]:
@@ -293,44 +267,8 @@ def _listed(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
-def stamped(schema: pa.Schema, replaces: Sequence[str] = ()) -> pa.Schema:
-    """`schema` with the schema version, and the names of the parts that the new one `replaces`, in its metadata."""
-    return schema.with_metadata(
-        {_VERSION_KEY: str(SCHEMA_VERSION).encode(), _REPLACES_KEY: msgspec.json.encode(list(replaces))}
-    )
-
-
-def live_parts(place: Place) -> list[str]:
-    """Names of the parts at `place` that no other part replaces, oldest first. Raises StoreError for newer schemas."""
-    names = place.files()
-    replaced: set[str] = set()
-    for name in names:
-        metadata = place.open(name).schema_arrow.metadata or {}
-        if not 1 <= version_of(metadata) <= SCHEMA_VERSION:
-            raise StoreError(
-                f"{place.uri}/{name}: schema version {version_of(metadata) or 'missing'}, and this adjudge reads up to "
-                f"{SCHEMA_VERSION}; use the adjudge that wrote it, or another --store"
-            )
-        replaced.update(msgspec.json.decode(metadata.get(_REPLACES_KEY, b"[]"), type=list[str]))
-    return [name for name in names if name not in replaced]
-
-
-def version_of(metadata: Mapping[bytes, bytes]) -> int:
-    """The schema version in a part's metadata; 0 if it is missing or not a number."""
-    version = metadata.get(_VERSION_KEY, b"").decode()
-    return int(version) if version.isdecimal() else 0
-
-
-def current(table: pa.Table, kind: TableKind[Any]) -> pa.Table:
-    """Rows of any supported version in this version's columns; columns that an older version lacks are null."""
-    columns = [
-        table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
-        for field in kind.schema
-    ]
-    return pa.table(columns, schema=kind.schema)
-
-
-def scan(place: Place, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """The tables of all live parts at `place`, oldest first."""
+def scan(store: Place, kind: TableKind[Any], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The tables of all live parts of `kind` in `store`, oldest first."""
+    place = store / kind.name
     for name in live_parts(place):
-        yield place.open(name).read(columns=columns)
+        yield open_part(place, kind, name).read(columns)

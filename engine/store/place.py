@@ -1,21 +1,47 @@
-"""Where a store is: a local folder or an object-store URI, through pyarrow.fs."""
+"""Where a store is: a local folder or an object-store URI, through pyarrow.fs. All reading and writing of parts."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
 from adjudge.engine.errors import UsageError
 from adjudge.engine.redaction import credentials
 
-__all__ = ["Place", "StoreError"]
+__all__ = ["MissingFile", "Place", "StoreError", "StoredFile"]
+
+Bytes = bytes | memoryview
 
 
 class StoreError(OSError):
     """A store cannot be reached, read or written; the message names its place."""
+
+
+class MissingFile(StoreError):
+    """A file that is no longer there: whatever replaced it is."""
+
+
+class StoredFile:
+    """An open file, `where` for messages, `size` in bytes. Reads from any thread."""
+
+    def __init__(self, where: str, file: pa.NativeFile) -> None:
+        self.where = where
+        self._file = file
+        self.size = int(file.size())
+
+    def read(self, offset: int, length: int) -> bytes:
+        """The `length` bytes from `offset` on. Raises StoreError, also if the file is shorter."""
+        try:
+            found = bytes(self._file.read_at(length, offset))
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{self.where}: cannot be read: {_why(error)}") from error
+        if len(found) < length:
+            raise StoreError(f"{self.where}: ends after {offset + len(found):,} bytes")
+        return found
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -58,41 +84,70 @@ class Place(msgspec.Struct, frozen=True):
         except OSError as error:
             raise StoreError(f"{self.uri}: cannot be inspected: {error}") from error
 
-    def files(self) -> list[str]:
-        """Names of the Parquet files here, sorted; empty if the folder does not exist."""
+    def ages(self, suffix: str = ".parquet") -> dict[str, float]:
+        """The files here with that suffix, sorted by name, and when each was written, in seconds since the epoch."""
         try:
             found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
         except OSError as error:
             raise StoreError(f"{self.uri}: cannot be listed: {error}") from error
-        return sorted(
-            info.base_name for info in found if info.is_file and info.base_name.endswith(".parquet")
-        )
+        files = {info.base_name: info for info in found if info.is_file and info.base_name.endswith(suffix)}
+        return {name: (files[name].mtime_ns or 0) / 1e9 for name in sorted(files)}
+
+    def files(self) -> list[str]:
+        """Names of the Parquet files here, sorted; empty if the folder does not exist."""
+        return list(self.ages())
 
     def size(self, name: str) -> int:
-        """The size of the file `name` in bytes."""
-        return int(self.filesystem.get_file_info(f"{self.path}/{name}").size)
+        """The size of the file `name` in bytes; 0 if it is missing."""
+        return int(self.filesystem.get_file_info(f"{self.path}/{name}").size or 0)
 
-    def open(self, name: str) -> pq.ParquetFile:
-        """The Parquet file `name`, with its footer read. Raises StoreError if it cannot be read."""
+    def open(self, name: str) -> StoredFile:
+        """The file `name`. Raises MissingFile if there is none, and StoreError if it cannot be read."""
+        where = f"{self.uri}/{name}"
         try:
-            return pq.ParquetFile(self.filesystem.open_input_file(f"{self.path}/{name}"))
+            return StoredFile(where, self.filesystem.open_input_file(f"{self.path}/{name}"))
+        except FileNotFoundError as error:
+            raise MissingFile(f"{where}: missing") from error
         except (OSError, pa.ArrowException) as error:
-            raise StoreError(f"{self.uri}/{name}: cannot be read: {error}") from error
+            raise StoreError(f"{where}: cannot be read: {_why(error)}") from error
 
-    def write(self, name: str, table: pa.Table, row_group: int) -> int:
-        """Write `table` under `name`, atomically: a rename locally, one upload on object storage. Returns its bytes."""
-        target = f"{self.path}/{name}"
-        written = f"{self.path}/.{name}.tmp" if self.is_local else target
+    def write(self, name: str, pieces: Sequence[Bytes]) -> int:
+        """Write `pieces` under `name`, whole or not at all, and return their bytes.
+
+        Locally, they are on the disk before a rename gives them the name; object storage takes them in one upload.
+        """
         try:
             self.filesystem.create_dir(self.path, recursive=True)
-            with self.filesystem.open_output_stream(written) as sink:
-                pq.write_table(table, sink, compression="zstd", compression_level=1, row_group_size=row_group)
-                size = int(sink.tell())
             if self.is_local:
-                self.filesystem.move(written, target)
-            return size
+                self._write_local(name, pieces)
+            else:
+                with self.filesystem.open_output_stream(f"{self.path}/{name}") as sink:
+                    for piece in pieces:
+                        sink.write(piece)
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{self.uri}/{name}: cannot be written: {_why(error)}") from error
+        return sum(map(len, pieces))
+
+    def _write_local(self, name: str, pieces: Sequence[Bytes]) -> None:
+        unfinished = Path(self.path) / f".{name}.tmp"
+        try:
+            with unfinished.open("wb") as sink:
+                for piece in pieces:
+                    sink.write(piece)
+                sink.flush()
+                os.fsync(sink.fileno())
+            unfinished.rename(Path(self.path) / name)
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
+
+    def move(self, name: str, folder: str) -> None:
+        """Move the file `name` into `folder` inside this place."""
+        try:
+            self.filesystem.create_dir(f"{self.path}/{folder}", recursive=True)
+            self.filesystem.move(f"{self.path}/{name}", f"{self.path}/{folder}/{name}")
         except OSError as error:
-            raise StoreError(f"{self.uri}/{name}: cannot be written: {error}") from error
+            raise StoreError(f"{self.uri}/{name}: cannot be moved: {_why(error)}") from error
 
     def delete(self, name: str) -> None:
         """Delete the file `name`; a missing file is fine."""
@@ -101,4 +156,10 @@ class Place(msgspec.Struct, frozen=True):
         except FileNotFoundError:
             return
         except OSError as error:
-            raise StoreError(f"{self.uri}/{name}: cannot be deleted: {error}") from error
+            raise StoreError(f"{self.uri}/{name}: cannot be deleted: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    """What went wrong, in one line."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(said.split())

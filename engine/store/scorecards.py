@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time
-from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, current, scan
+from adjudge.engine.store.part import current
+from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, scan
 from adjudge.engine.store.place import Place
+from adjudge.engine.store.rows import json_text
 from adjudge.engine.store.table import Table
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 
@@ -50,7 +52,13 @@ class ScorecardRow(msgspec.Struct, frozen=True, gc=False):
     written_at: Time
 
 
-SCORECARDS = TableKind("scores", ScorecardRow, row_group=1024)
+SCORECARDS = TableKind(
+    "scores",
+    ScorecardRow,
+    row_group=1024,
+    named_by=("protocol", "system", "task_id", "sample", "repeat"),
+    journaled=True,
+)
 
 SCORE_TYPES = {
     "protocol": pa.string(),
@@ -82,7 +90,7 @@ class ScorecardStore(Table[ScorecardRow]):
     def put(self, card: Scorecard, at: int) -> None:
         """Keep `card`, written at `at` microseconds since the epoch."""
         own_doing = card.reason if card.status == "scored" else None
-        encoded = msgspec.json.encode(card).decode()
+        encoded = json_text(card)
         row = ScorecardRow(
             key=_NO_KEY,
             run=self.run,
@@ -107,7 +115,7 @@ def score_table(place: Place, run: str) -> pa.Table:
     """The score rows of `run`: one per card and metric, columns SCORE_COLUMNS, sorted by those that identify a row."""
     names = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds"]
     tables = []
-    for table in scan(place / SCORECARDS.name, names):
+    for table in scan(place, SCORECARDS, names):
         rows = current(table.filter(pc.equal(pc.cast(table["run"], pa.string()), run)), SCORECARDS)
         bounded = pc.is_valid(rows["bounds"])
         tables += [_flat(rows.filter(bounded)), _flat(rows.filter(pc.invert(bounded)))]
@@ -163,7 +171,7 @@ def find_cards(place: Place, run: str, system: str, task_id: str) -> list[Scorec
     """Every scorecard of `run` for a system's reports to one task, by protocol, sample and repeat."""
     names = ["run", "system", "task_id", "card"]
     found = []
-    for table in scan(place / SCORECARDS.name, names):
+    for table in scan(place, SCORECARDS, names):
         wanted = pc.equal(pc.cast(table["run"], pa.string()), run)
         for name, value in (("system", system), ("task_id", task_id)):
             wanted = pc.and_(wanted, pc.equal(pc.cast(table[name], pa.string()), value))

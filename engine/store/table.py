@@ -37,17 +37,27 @@ class Table(Generic[R]):
     @property
     def unwritten(self) -> int:
         """Rows that are buffered for the next part."""
-        return self._parts.unwritten
+        return self._parts.writer.unwritten
 
     @property
     def written(self) -> int:
         """Rows written since this object was made."""
-        return self._parts.written
+        return self._parts.writer.written
 
     @property
     def written_bytes(self) -> int:
         """Bytes of Parquet written since this object was made."""
-        return self._parts.written_bytes
+        return self._parts.writer.written_bytes
+
+    @property
+    def set_aside(self) -> int:
+        """Rows left out since this object was made because no file can hold them."""
+        return self._parts.writer.set_aside
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last attempt to write a part succeeded. Attempts go on by themselves as long as it did not."""
+        return self._parts.writer.failure is None
 
     async def open(self, every: bool = False) -> None:
         """Build the key index, of `every` row or only of rows that answer. Raises StoreError."""
@@ -58,9 +68,9 @@ class Table(Generic[R]):
         await self._parts.refresh()
 
     async def flush(self) -> None:
-        """Write everything put so far. Raises StoreError."""
-        await self._parts.flush()
+        """Write everything put so far. Raises StoreError; what could not be written is tried again."""
+        await self._parts.writer.flush()
 
     async def close(self) -> None:
         """Write everything put so far. Raises StoreError if any part could not be written."""
-        await self._parts.close()
+        await self._parts.writer.close()

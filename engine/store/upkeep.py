@@ -1,7 +1,8 @@
 """Housekeeping: list what a store holds, merge small parts, drop old rows.
 
 A rewritten part names the parts that it replaces. Those are ignored from then on and deleted a day later, so that
-processes that still read them can finish. Nothing is ever edited in place.
+processes that still read them can finish. Nothing else is ever deleted, and nothing is edited in place. A lease keeps
+two processes from rewriting one store at once.
 """
 
 import secrets
@@ -16,15 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.store.catalog import Catalog, open_part, read_catalog, writer_of
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.kinds import TableKind
+from adjudge.engine.store.lease import Renew, housekeeping
+from adjudge.engine.store.leftovers import take_in_leftovers
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.parts import SCHEMA_VERSION, current, live_parts, stamped, version_of
+from adjudge.engine.store.part import SCHEMA_VERSION, Part, current, stamped, write_part
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.scoring.contract.reasons import TRANSIENT
 
-__all__ = ["Rewritten", "TableContent", "compact", "contents", "existing", "prune"]
+__all__ = ["TABLES", "Rewritten", "TableContent", "compact", "contents", "existing", "prune"]
 
 TABLES: tuple[TableKind[Any], ...] = (JUDGMENTS, PAGES, SCORECARDS)
 KEPT_SECONDS = 86_400
@@ -86,10 +90,11 @@ def contents(place: Place) -> list[TableContent]:
 
 
 def _content(folder: Place, kind: TableKind[Any]) -> TableContent:
-    live = live_parts(folder)
+    live = read_catalog(folder).names
     counted = [name for name in _TOKENS if name in kind.schema.names]
     read = [_KIND[kind.name], "reason", "written_at", *counted]
-    tables = [folder.open(name).read(columns=read) for name in live]
+    parts = [open_part(folder, kind, name) for name in live]
+    tables = [part.read(read) for part in parts]
     rows = pa.concat_tables(tables) if tables else kind.schema.empty_table()
     times = rows["written_at"].cast(pa.int64())
     written = pc.min_max(times.filter(pc.greater(times, 0))).as_py()
@@ -103,13 +108,9 @@ def _content(folder: Place, kind: TableKind[Any]) -> TableContent:
         reasons=_counts(rows["reason"].drop_null()),
         oldest=None if written["min"] is None else written["min"] / 1e6,
         newest=None if written["max"] is None else written["max"] / 1e6,
-        versions=dict(Counter(str(_version(folder, name)) for name in live)),
+        versions=dict(Counter(str(part.version) for part in parts)),
         tokens={name: pc.sum(rows[name]).as_py() or 0 for name in counted},
     )
-
-
-def _version(folder: Place, name: str) -> int:
-    return version_of(folder.open(name).schema_arrow.metadata or {})
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:
@@ -123,7 +124,8 @@ def compact(place: Place) -> list[Rewritten]:
     Of rows with the same key, the earliest that is not a transient failure is kept, or the last if all are. Parts of
     an older schema are rewritten in the current one. Parts replaced more than a day ago are deleted.
     """
-    return [_rewrite(place / kind.name, kind, _winners, small_only=True) for kind in TABLES]
+    with housekeeping(place) as renew:
+        return [_rewrite(place / kind.name, kind, _winners, renew, small_only=True) for kind in TABLES]
 
 
 def prune(place: Place, *, days: float | None = None, judge: str | None = None) -> list[Rewritten]:
@@ -143,17 +145,22 @@ def prune(place: Place, *, days: float | None = None, judge: str | None = None) 
         return table.filter(pc.invert(going))
 
     tables = TABLES if judge is None else (JUDGMENTS,)
-    return [_rewrite(place / kind.name, kind, kept, small_only=False) for kind in tables]
+    with housekeeping(place) as renew:
+        return [_rewrite(place / kind.name, kind, kept, renew, small_only=False) for kind in tables]
 
 
-def _rewrite(folder: Place, kind: TableKind[Any], kept: Kept, *, small_only: bool) -> Rewritten:
-    live = live_parts(folder)
-    deleted = _delete_replaced(folder, live)
-    old = {name for name in live if _version(folder, name) < SCHEMA_VERSION}
+def _rewrite(folder: Place, kind: TableKind[Any], kept: Kept, renew: Renew, *, small_only: bool) -> Rewritten:
+    if kind.journaled:
+        take_in_leftovers(folder, kind)
+    catalog = read_catalog(folder)
+    deleted = _delete_replaced(folder, catalog, renew)
+    live = catalog.live
+    old = {name for name in live if open_part(folder, kind, name).version < SCHEMA_VERSION}
     candidates = [name for name in live if not small_only or name in old or folder.size(name) < _SMALL_BYTES]
     parts_after, before, after = len(live), 0, 0
     for names in _batches(folder, candidates):
-        tables = [current(folder.open(name).read(), kind) for name in names]
+        parts = [open_part(folder, kind, name) for name in names]
+        tables = [current(part.read(), kind) for part in parts]
         table = pa.concat_tables(tables).unify_dictionaries()
         rest = kept(table)
         before, after = before + len(table), after + len(rest)
@@ -161,8 +168,10 @@ def _rewrite(folder: Place, kind: TableKind[Any], kept: Kept, *, small_only: boo
             continue
         if "group" in rest.column_names:
             rest = rest.sort_by([("group", "ascending"), ("key", "ascending")])
-        name = f"{time.time_ns():020d}-{secrets.token_hex(4)}-rewritten.parquet"
-        folder.write(name, rest.replace_schema_metadata(stamped(kind.schema, names).metadata), kind.row_group)
+        name = f"{time.time_ns():020d}-{secrets.token_hex(8)}-rewritten.parquet"
+        schema = stamped(kind.schema, _replaced(names, catalog), _contained(names, parts))
+        renew()
+        write_part(folder, name, rest.replace_schema_metadata(schema.metadata), kind)
         parts_after += 1 - len(names)
     return Rewritten(
         table=kind.name,
@@ -172,6 +181,24 @@ def _rewrite(folder: Place, kind: TableKind[Any], kept: Kept, *, small_only: boo
         rows_after=after,
         deleted=deleted,
     )
+
+
+def _replaced(names: list[str], catalog: Catalog) -> list[str]:
+    """`names`, and what these replace as long as it is there: it must not come back when they are deleted."""
+    found = set(names)
+    while more := {old for old, new in catalog.replaced_by.items() if new in found and old not in found}:
+        found |= more
+    return sorted(found)
+
+
+def _contained(names: list[str], parts: list[Part]) -> dict[str, int]:
+    """Of each writer, the number of the last part among `names` or among those that their `parts` replaced."""
+    known = [each for part in parts for each in part.segments.items()]
+    found: dict[str, int] = {}
+    for writer, number in [*known, *map(writer_of, names)]:
+        if writer:
+            found[writer] = max(number, found.get(writer, -1))
+    return found
 
 
 def _batches(folder: Place, names: list[str]) -> Iterator[list[str]]:
@@ -187,15 +214,24 @@ def _batches(folder: Place, names: list[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _delete_replaced(folder: Place, live: list[str]) -> int:
-    """Delete replaced parts, if the newest rewritten part is more than a day old by its name."""
-    rewritten = [int(name.split("-")[0]) for name in live if name.endswith("-rewritten.parquet")]
-    if not rewritten or time.time_ns() - max(rewritten) < KEPT_SECONDS * 1_000_000_000:
-        return 0
-    gone = [name for name in folder.files() if name not in set(live)]
+def _delete_replaced(folder: Place, catalog: Catalog, renew: Renew) -> int:
+    """Delete parts that were replaced more than a day ago, by the name of the part that replaces them.
+
+    Void parts go first: without the parts that they replace, they would count again.
+    """
+    replaced = [old for old, new in catalog.replaced_by.items() if _age(new) > KEPT_SECONDS]
+    void = [name for name in catalog.void if _age(name) > KEPT_SECONDS]
+    gone = void + replaced if len(void) == len(catalog.void) else void
     for name in gone:
+        renew()
         folder.delete(name)
     return len(gone)
+
+
+def _age(name: str) -> float:
+    """The seconds since the part `name` was written; 0 if its name does not say."""
+    written = name.partition("-")[0]
+    return time.time() - int(written) / 1e9 if written.isdecimal() else 0.0
 
 
 def _winners(table: pa.Table) -> pa.Table:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.store.parts import live_parts
+from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -44,7 +44,7 @@ class CardIndex:
         tasks: dict[str, int] = {}
         found = [np.empty((6, 0), np.int32)]
         for number, name in enumerate(parts):
-            table = place.open(name).read(columns=["run", "system", "task_id", "sample", "repeat"])
+            table = open_part(place, SCORECARDS, name).read(["run", "system", "task_id", "sample", "repeat"])
             runs: dict[str, int] = {run: 0}
             own = np.flatnonzero(_numbered(table["run"], runs) == 0)
             columns = (
@@ -109,8 +109,8 @@ class CardIndex:
     def _cards(self, part: int, group: int) -> Iterator[tuple[int, pa.Array]]:
         """The cards of a row group in batches, each with the row of its first card."""
         start = 0
-        file = self._place.open(self._parts[part])
-        for batch in file.iter_batches(_AT_ONCE, row_groups=[group], columns=["card"]):
+        file = open_part(self._place, SCORECARDS, self._parts[part])
+        for batch in file.batches(group, ["card"], _AT_ONCE):
             yield start, batch.column(0)
             start += len(batch)
 

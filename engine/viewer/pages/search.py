@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from adjudge.engine.formats import Dataset
 from adjudge.engine.rendering.markup import tag
+from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.parts import live_parts
 from adjudge.engine.store.place import Place
 from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -204,13 +204,13 @@ def _rows(
     place = store / kind.name
     part, first = after >> 32, after & 0xFFFFFFFF
     for number, name in enumerate(live_parts(place)[part:], part):
-        file = place.open(name)
+        file = open_part(place, kind, name)
         start = 0
-        for group in range(file.num_row_groups):
-            end = start + file.metadata.row_group(group).num_rows
+        for group, rows in enumerate(file.groups):
+            end = start + rows
             if number > part or end > first:
                 at = start
-                for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                for batch in file.batches(group, columns, _BATCH):
                     for row in _holding(batch, inside, words):
                         if number > part or at + row >= first:
                             yield (number << 32) + at + row + 1, batch.slice(row, 1).to_pylist()[0]

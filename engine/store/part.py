@@ -1,0 +1,260 @@
+"""One part: an immutable Parquet file whose bytes are checked wherever they are read.
+
+Between its row groups and its footer stands a block that other readers pass over: a CRC-32 of each column of each row
+group, and one of these together with the footer. Parts of schema 1 and 2 have no such block and are read unchecked.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adjudge.engine.store.kinds import TableKind
+from adjudge.engine.store.place import Bytes, Place, StoredFile, StoreError
+
+__all__ = ["SCHEMA_VERSION", "DamagedPart", "Part", "current", "encoded", "stamped", "write_part"]
+
+SCHEMA_VERSION = 3  # 2: pages have a size; 3: parts have check sums
+_CHECKED = 3
+_VERSION_KEY = b"adjudge.schema"
+_REPLACES_KEY = b"adjudge.replaces"
+_SEGMENTS_KEY = b"adjudge.segments"
+_MAGIC = b"adjudge\x01"
+_BLOCK_END = struct.Struct("<II8s")  # how many check sums precede, one of them and the footer, and the magic
+_FILE_END = struct.Struct("<I4s")
+_TAIL = 1 << 16
+
+_NO_SEGMENTS: Mapping[str, int] = {}
+
+
+def stamped(
+    schema: pa.Schema, replaces: Sequence[str] = (), segments: Mapping[str, int] = _NO_SEGMENTS
+) -> pa.Schema:
+    """`schema` with a part's metadata.
+
+    The schema version, the names of the parts that the new one `replaces`, and of each writer in `segments` the number
+    of the last part whose rows it contains.
+    """
+    return schema.with_metadata(
+        {
+            _VERSION_KEY: str(SCHEMA_VERSION).encode(),
+            _REPLACES_KEY: msgspec.json.encode(list(replaces)),
+            _SEGMENTS_KEY: msgspec.json.encode(segments),
+        }
+    )
+
+
+def encoded(table: pa.Table, row_group: int) -> list[Bytes]:
+    """The bytes of a part, in pieces: row groups, check sums, footer."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", compression_level=1, row_group_size=row_group)
+    whole = memoryview(sink.getvalue())
+    length, _ = _FILE_END.unpack(whole[-_FILE_END.size :])
+    body, footer = whole[: -length - _FILE_END.size], whole[-length - _FILE_END.size :]
+    ranges = [chunk for group in _chunks(_metadata(bytes(footer))) for chunk in group.values()]
+    sums = np.array([zlib.crc32(whole[at : at + size]) for at, size in ranges], "<u4").tobytes()
+    total = zlib.crc32(footer, zlib.crc32(sums))
+    return [body, sums, _BLOCK_END.pack(len(ranges), total, _MAGIC), footer]
+
+
+def write_part(place: Place, name: str, table: pa.Table, kind: TableKind[Any]) -> int:
+    """Write `table`, whose schema is `stamped`, as the part `name` at `place`; its bytes. Raises StoreError."""
+    return place.write(name, encoded(table, kind.row_group))
+
+
+class DamagedPart(StoreError):
+    """The part at `where` is not what was written; `why` says how this shows."""
+
+    def __init__(self, where: str, why: str) -> None:
+        self.why = why
+        store = where.rsplit("/", 2)[0]
+        super().__init__(f"{where}: damaged: {why}; move it aside with `adjudge store repair {store}`")
+
+
+class Part:
+    """The part in `file`. Raises StoreError if its footer is damaged, or of a later version than this adjudge reads."""
+
+    def __init__(self, file: StoredFile) -> None:
+        self._file = file
+        tail_at = max(0, file.size - _TAIL)
+        tail = file.read(tail_at, file.size - tail_at)
+        if len(tail) < 12 or tail[-4:] != b"PAR1":
+            raise self._damaged("not a Parquet file")
+        length, _ = _FILE_END.unpack(tail[-_FILE_END.size :])
+        footer_at = file.size - length - _FILE_END.size
+        if footer_at < 4:
+            raise self._damaged("its footer is too long")
+        block_at = max(0, footer_at - _BLOCK_END.size)
+        footer = self._bytes(tail, tail_at, footer_at, file.size)
+        block = self._bytes(tail, tail_at, block_at, footer_at)
+        self._sums = self._checked(tail, tail_at, block_at, block, footer)
+        try:
+            self._metadata = _metadata(footer)
+            self._schema = self._metadata.schema.to_arrow_schema()
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise self._damaged(str(error)) from error
+        if not 1 <= self.version <= SCHEMA_VERSION:
+            raise StoreError(
+                f"{file.where}: schema version {self.version or 'missing'}, and this adjudge reads up to "
+                f"{SCHEMA_VERSION}; use the adjudge that wrote it, or another --store"
+            )
+        if self._sums is None and self.version >= _CHECKED:
+            raise self._damaged("its check sums are missing")
+
+    def _bytes(self, tail: bytes, tail_at: int, start: int, end: int) -> bytes:
+        return (
+            tail[start - tail_at : end - tail_at] if start >= tail_at else self._file.read(start, end - start)
+        )
+
+    def _checked(self, tail: bytes, tail_at: int, block_at: int, block: bytes, footer: bytes) -> Any:
+        """The check sums of the columns, in order of the file; None if the part has none."""
+        if len(block) < _BLOCK_END.size or not block.endswith(_MAGIC):
+            return None
+        count, total, _ = _BLOCK_END.unpack(block)
+        if block_at - 4 * count < 0:
+            raise self._damaged("its check sums do not match")
+        sums = self._bytes(tail, tail_at, block_at - 4 * count, block_at)
+        if zlib.crc32(footer, zlib.crc32(sums)) != total:
+            raise self._damaged("its check sums do not match")
+        return np.frombuffer(sums, "<u4")
+
+    def _damaged(self, why: str) -> DamagedPart:
+        return DamagedPart(self._file.where, " ".join(why.split()))
+
+    @property
+    def version(self) -> int:
+        """The schema version; 0 if it is missing or not a number."""
+        version = self._stamp(_VERSION_KEY, b"")
+        return int(version) if version.isdigit() else 0
+
+    @property
+    def replaces(self) -> list[str]:
+        """Names of the parts that it replaces."""
+        found: list[str] = self._decoded(_REPLACES_KEY, b"[]", list[str])
+        return found
+
+    @property
+    def segments(self) -> dict[str, int]:
+        """Of each writer whose parts it replaces, the number of the last one."""
+        found: dict[str, int] = self._decoded(_SEGMENTS_KEY, b"{}", dict[str, int])
+        return found
+
+    def _stamp(self, key: bytes, default: bytes) -> bytes:
+        found: bytes = (self._schema.metadata or {}).get(key, default)
+        return found
+
+    def _decoded(self, key: bytes, default: bytes, kind: Any) -> Any:
+        try:
+            return msgspec.json.decode(self._stamp(key, default), type=kind)
+        except msgspec.MsgspecError as error:
+            raise self._damaged(f"its metadata cannot be read: {error}") from error
+
+    @property
+    def groups(self) -> list[int]:
+        """The rows of each row group."""
+        return [self._metadata.row_group(number).num_rows for number in range(self._metadata.num_row_groups)]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        return list(self._schema.names)
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows, of those `columns` that the part has. Raises StoreError if they are damaged."""
+        return self._read(range(self._metadata.num_row_groups), columns)
+
+    def group(self, number: int, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of a row group. Raises StoreError if they are damaged."""
+        return self._read([number], columns)
+
+    def batches(self, group: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a row group, so many at a time. Raises StoreError if they are damaged."""
+        source = self._source([group], columns)
+        wanted = [name for name in columns if name in self.names]
+        try:
+            yield from source.iter_batches(rows, row_groups=[group], columns=wanted)
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise self._damaged(str(error)) from error
+
+    def _read(self, groups: Sequence[int], columns: Sequence[str] | None) -> pa.Table:
+        source = self._source(groups, columns)
+        wanted = None if columns is None else [name for name in columns if name in self.names]
+        try:
+            return source.read_row_groups(list(groups), columns=wanted)
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise self._damaged(str(error)) from error
+
+    @cached_property
+    def _where(self) -> list[dict[str, tuple[int, int]]]:
+        return _chunks(self._metadata)
+
+    def _source(self, groups: Sequence[int], columns: Sequence[str] | None) -> pq.ParquetFile:
+        """The file with only those columns of those row groups in memory, each checked."""
+        memory = np.empty(self._file.size, np.uint8)  # what is not written to takes no memory
+        for number in groups:
+            first = sum(map(len, self._where[:number]))
+            wanted = [
+                (at, size, first + index)
+                for index, (name, (at, size)) in enumerate(self._where[number].items())
+                if columns is None or name.split(".")[0] in columns
+            ]
+            for start, end, chunks in _adjacent(wanted):
+                found = self._file.read(start, end - start)
+                for at, size, index in chunks:
+                    view = memoryview(found)[at - start : at - start + size]
+                    if self._sums is not None and zlib.crc32(view) != self._sums[index]:
+                        raise self._damaged("its check sums do not match")
+                memory[start:end] = np.frombuffer(found, np.uint8)
+        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(memory)), metadata=self._metadata)
+
+
+def _metadata(footer: bytes) -> pq.FileMetaData:
+    return pq.read_metadata(pa.BufferReader(b"PAR1" + footer))
+
+
+def _chunks(metadata: pq.FileMetaData) -> list[dict[str, tuple[int, int]]]:
+    """Where each column of each row group is: its offset and its bytes, by path."""
+    found = []
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        columns = [group.column(index) for index in range(group.num_columns)]
+        found.append(
+            {
+                each.path_in_schema: (
+                    each.dictionary_page_offset or each.data_page_offset,
+                    each.total_compressed_size,
+                )
+                for each in columns
+            }
+        )
+    return found
+
+
+Chunk = tuple[int, int, int]
+
+
+def _adjacent(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int, list[Chunk]]]:
+    """`chunks` (offset, bytes, index) in runs without gaps, each with its start and end."""
+    run: list[Chunk] = []
+    for chunk in sorted(chunks):
+        if run and chunk[0] != run[-1][0] + run[-1][1]:
+            yield run[0][0], run[-1][0] + run[-1][1], run
+            run = []
+        run.append(chunk)
+    if run:
+        yield run[0][0], run[-1][0] + run[-1][1], run
+
+
+def current(table: pa.Table, kind: TableKind[Any]) -> pa.Table:
+    """Rows of any supported version in this version's columns; columns that an older version lacks are null."""
+    columns = [
+        table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
+        for field in kind.schema
+    ]
+    return pa.table(columns, schema=kind.schema)

@@ -1,0 +1,252 @@
+"""The writing half of a table: rows are buffered and journaled, then written as parts, again and again if need be.
+
+A row that was put is lost only with the machine: until its part is written, it is in memory and in the journal. While
+parts cannot be written, `put` keeps the row and raises, and the next attempt follows by itself.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Generic
+
+from adjudge.engine.store.journal import Journal
+from adjudge.engine.store.kinds import R, TableKind
+from adjudge.engine.store.leftovers import take_in_leftovers
+from adjudge.engine.store.part import write_part
+from adjudge.engine.store.place import Place, StoreError
+from adjudge.engine.store.rows import UNSTORABLE, cleaned, set_aside, table_of
+from adjudge.engine.store.scratch import journal_folder
+
+__all__ = ["FLUSH_SECONDS", "Writer"]
+
+_log = logging.getLogger(__name__)
+
+FLUSH_BYTES = 32 << 20
+FLUSH_SECONDS = 2.0
+SYNC_SECONDS = 1.0
+
+OnPart = Callable[[str, list[R], list[R]], Awaitable[None]]
+
+
+class Batch(Generic[R]):
+    """The rows of the part to be called `name`, in the order they came, and their journal."""
+
+    def __init__(self, name: str, journal: Journal | None) -> None:
+        self.name = name
+        self.journal = journal
+        self.journaling = journal is not None
+        self.rows: list[R] = []
+        self.size = 0
+
+
+class Writer(Generic[R]):
+    """Writes rows of `kind` to the table at `place`. Use from one event loop.
+
+    `on_part` is awaited with a part's name, its rows, and the rows that were put for it. `failure` is
+    the error of the last attempt to write, None if it succeeded; `set_aside` counts rows that could not be stored.
+    """
+
+    def __init__(self, place: Place, kind: TableKind[R], flush_seconds: float, on_part: "OnPart[R]") -> None:
+        self.name = secrets.token_hex(8)
+        self.failure: StoreError | None = None
+        self.set_aside = 0
+        self.written = 0
+        self.written_bytes = 0
+        self._place = place
+        self._kind = kind
+        self._flush_seconds = flush_seconds
+        self._on_part = on_part
+        self._batches: list[
+            Batch[R]
+        ] = []  # at most two: one whose writing has begun, and one that is still filled
+        self._sealed = False  # whether the first batch is complete
+        self._begun = 0
+        self._leftovers = kind.journaled
+        self._journals = kind.journaled
+        self._timer: asyncio.TimerHandle | None = None
+        self._sync_timer: asyncio.TimerHandle | None = None
+        self._flushing: asyncio.Task[None] | None = None
+
+    @property
+    def unwritten(self) -> int:
+        """Rows that are not yet in a part."""
+        return sum(len(batch.rows) for batch in self._batches)
+
+    def put(self, row: R, size: int) -> R | None:
+        """Keep `row`, of about `size` bytes, for the next part; the row as it is kept, None if it cannot be stored.
+
+        Raises StoreError, and keeps nothing, if parts cannot be written and 32 MB wait already.
+        """
+        if self.failure is not None and sum(batch.size for batch in self._batches) >= FLUSH_BYTES:
+            raise self.failure
+        batch = self._filling()
+        kept = self._journaled(batch, row)
+        if kept is not None:
+            batch.rows.append(kept)
+            batch.size += size
+        if batch.size >= FLUSH_BYTES and self.failure is None:
+            self._begin_flush()
+        elif self._timer is None:
+            self._wait()
+        return kept
+
+    def _filling(self) -> Batch[R]:
+        """The batch that takes rows."""
+        if len(self._batches) == self._sealed:
+            name = f"{time.time_ns():020d}-{self.name}-{self._begun:06d}.parquet"
+            self._begun += 1
+            self._batches.append(Batch(name, self._journal(name)))
+        return self._batches[-1]
+
+    def _journal(self, name: str) -> Journal | None:
+        if not self._kind.journaled:
+            return None
+        try:
+            journal = Journal.begun(journal_folder(self._place), name)
+        except OSError as error:
+            self._without_journal(error)
+            return None
+        self._journals = True
+        return journal
+
+    def _without_journal(self, error: OSError) -> None:
+        if self._journals:
+            _log.warning(
+                "%s: no journal: %s; a kill now loses the rows of up to %g s",
+                self._place.uri,
+                error.strerror or error,
+                self._flush_seconds,
+            )
+        self._journals = False
+
+    def _journaled(self, batch: Batch[R], row: R) -> R | None:
+        """Append `row` to the journal; the row as it can be stored, or None."""
+        if batch.journal is None or not batch.journaling:
+            return row
+        try:
+            try:
+                batch.journal.append(row)
+            except UnicodeError:
+                row = cleaned(row)
+                batch.journal.append(row)
+        except OSError as error:
+            self._without_journal(error)
+            batch.journaling = False  # what it has stays, and stays locked, until the part is written
+        except UNSTORABLE as error:
+            self.set_aside += 1
+            set_aside(self._kind, row, error)
+            return None
+        if self._sync_timer is None:
+            self._sync_timer = asyncio.get_running_loop().call_later(SYNC_SECONDS, self._sync_due)
+        return row
+
+    def _sync_due(self) -> None:
+        self._sync_timer = None
+        open_ones = [batch.journal for batch in self._batches if batch.journal is not None]
+        if open_ones:
+            syncing = asyncio.ensure_future(asyncio.to_thread(_sync, open_ones))
+            syncing.add_done_callback(self._synced)
+
+    def _synced(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and isinstance(error := task.exception(), OSError):
+            self._without_journal(error)
+
+    def _wait(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self._begin_flush()
+
+    def _begin_flush(self) -> "asyncio.Task[None]":
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.ensure_future(self._flush())
+            self._flushing.add_done_callback(self._flushed)
+        return self._flushing
+
+    def _flushed(self, task: "asyncio.Task[None]") -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is None:
+            if self.failure is not None:
+                _log.warning("%s: can be written again", self._place.uri)
+            self.failure = None
+        else:
+            failure = error if isinstance(error, StoreError) else StoreError(f"{self._place.uri}: {error!r}")
+            if self.failure is None:
+                _log.error("%s; %d rows wait to be written", failure, self.unwritten)
+            self.failure = failure
+        if self._batches and self._timer is None:
+            if self.failure is not None:
+                self._wait()
+            else:  # became due while the previous part was being written
+                self._begin_flush()
+
+    async def flush(self) -> None:
+        """Write everything put so far. Raises StoreError; what could not be written is tried again."""
+        while self._flushing is not None and not self._flushing.done():
+            await asyncio.wait([self._flushing])
+        await asyncio.shield(self._begin_flush())  # a cancelled caller must not cancel the writing
+
+    async def _flush(self) -> None:
+        self._stop_timer()
+        if not self._batches:
+            return
+        if self._leftovers:
+            await asyncio.to_thread(self._take_in_leftovers)
+        for batch in list(self._batches):
+            self._sealed = True
+            await self._write(batch)
+            self._batches.remove(batch)
+            self._sealed = False
+
+    def _take_in_leftovers(self) -> None:
+        try:
+            take_in_leftovers(self._place, self._kind)
+        except StoreError as error:  # they are read where they are
+            _log.warning("%s; the journals of earlier processes stay", error)
+        self._leftovers = False
+
+    async def _write(self, batch: Batch[R]) -> None:
+        table, held = await asyncio.to_thread(table_of, self._kind, batch.rows)
+        if held:
+            size = await asyncio.to_thread(write_part, self._place, batch.name, table, self._kind)
+            self.written_bytes += size
+            self.written += len(held)
+        self.set_aside += len(batch.rows) - len(held)
+        await self._on_part(batch.name, held, batch.rows)
+        if batch.journal is not None:
+            await asyncio.to_thread(_discard, batch.journal)
+
+    async def close(self) -> None:
+        """Write everything put so far. Raises StoreError; what could not be written stays in its journal."""
+        try:
+            await self.flush()
+        finally:
+            self._stop_timer()
+            if self._sync_timer is not None:
+                self._sync_timer.cancel()
+            for batch in self._batches:
+                if batch.journal is not None:
+                    batch.journal.close()
+                    batch.journal = None
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _sync(journals: list[Journal]) -> None:
+    for journal in journals:
+        journal.sync()
+
+
+def _discard(journal: Journal) -> None:
+    try:
+        journal.discard()
+    except OSError as error:  # its part has its name, so it is passed over
+        _log.warning("%s: cannot be deleted: %s", journal.path, error.strerror)
