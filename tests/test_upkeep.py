@@ -1,15 +1,28 @@
 """Housekeeping of real stores."""
 
+import asyncio
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from adjudge.engine.store import JudgmentStore, PageStore, Place, upkeep
+from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, StoreError, lease, upkeep
+from adjudge.engine.store.catalog import Catalog
+from adjudge.engine.store.lease import housekeeping
 from adjudge.engine.store.part import SCHEMA_VERSION
+from adjudge.engine.store.scorecards import SCORECARDS, score_table
 from adjudge.engine.store.upkeep import compact, contents, prune
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.scorecard import Scorecard
 from tests.test_cli import one_line, run
 from tests.test_store import QUESTION, judgment, opened, parts
 from tests.tools import page
@@ -157,6 +170,141 @@ async def test_contents_report_times_tokens_and_schema_versions(tmp_path):
     assert (row.oldest, row.newest) == (2e-6, 3.0) and row.versions == {str(SCHEMA_VERSION): 2}
     assert row.tokens["prompt_tokens"] == 3 * judgment(1).usage.prompt_tokens
     assert (found["pages"].oldest, found["pages"].versions) == (None, {})
+
+
+async def test_compaction_keeps_parts_written_meanwhile(tmp_path, monkeypatch):
+    place = await filled(tmp_path, [judgment(1)], [judgment(2)])
+    compact(place)
+    await filled(tmp_path, [judgment(3)])
+    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
+    listed = upkeep.read_catalog
+    written = tmp_path / "elsewhere"
+    await filled(written, [judgment(4)])
+
+    def then_another_writes(folder: Place) -> Catalog:
+        found = listed(folder)
+        if folder.uri.endswith("judgments"):
+            for part in parts(written):
+                shutil.copy(part, tmp_path / "judgments")
+        return found
+
+    monkeypatch.setattr(upkeep, "read_catalog", then_another_writes)
+    compact(place)
+    monkeypatch.undo()
+    store = await opened(tmp_path)
+    for key in (1, 2, 3, 4):
+        assert await store.get(judgment(key).key, QUESTION) == judgment(key)
+
+
+def cards(folder: Path, *systems: str) -> Place:
+    """Scorecards of a run, each in a part of its own."""
+    place = Place.of(str(folder))
+
+    async def write(system: str) -> None:
+        store = ScorecardStore(place, "run")
+        case = Case(task=Task(id="1", prompt="p"), report=Report(task_id="1", system=system, text="t"))
+        store.put(Scorecard.of("race", case, {"overall": 0.5}), 1)
+        await store.close()
+
+    for system in systems:
+        asyncio.run(write(system))
+    return place
+
+
+def test_rewrites_of_equal_parts_double_no_scorecards(tmp_path, monkeypatch):
+    """Two owners of one lease, each unaware of the other: what both replace counts once, and nothing is lost."""
+    place = cards(tmp_path, "a", "b")
+    before = upkeep.read_catalog(place / "scores")
+    compact(place)
+    cards(tmp_path, "c")
+    later = upkeep.read_catalog(place / "scores")
+    unaware = Catalog(
+        [*before.live, *(name for name in later.live if "rewritten" not in name)], [], {}, [], {}
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            upkeep, "read_catalog", lambda folder: unaware if folder.uri.endswith("scores") else before
+        )
+        patch.setattr(upkeep, "TABLES", (SCORECARDS,))
+        compact(place)
+    assert score_table(place, "run")["system"].to_pylist() == ["a", "b", "c"]
+    assert len(upkeep.read_catalog(place / "scores").void) == 1
+    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
+    for _ in range(3):
+        compact(place)
+        assert score_table(place, "run")["system"].to_pylist() == ["a", "b", "c"]
+    assert len((place / "scores").files()) == 1
+
+
+def test_deleted_parts_do_not_bring_older_ones_back(tmp_path, monkeypatch):
+    place = cards(tmp_path, "a", "b")
+    compact(place)
+    cards(tmp_path, "c")
+    compact(place)
+    (first,) = [name for name in upkeep.read_catalog(place / "scores").replaced_by if "rewritten" in name]
+    (place / "scores").delete(first)
+    assert score_table(place, "run")["system"].to_pylist() == ["a", "b", "c"]
+    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
+    compact(place)
+    assert score_table(place, "run")["system"].to_pylist() == ["a", "b", "c"]
+
+
+async def test_reader_of_deleted_parts_finds_what_replaced_them(tmp_path, monkeypatch):
+    place = await filled(tmp_path, [judgment(1)], [judgment(2)])
+    reader = await opened(tmp_path)
+    compact(place)
+    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
+    compact(place)
+    assert len(parts(tmp_path)) == 1
+    keys = [judgment(key).key for key in (1, 2)]
+    assert reader.at_hand(keys, [QUESTION] * 2) == [None, None]
+    assert [await reader.get(key, QUESTION) for key in keys] == [judgment(1), judgment(2)]
+    assert reader.at_hand(keys, [QUESTION] * 2) == [judgment(1), judgment(2)]
+
+
+def far(folder: Path) -> Place:
+    """A store that looks like an object store."""
+    return Place("s3://far", SubTreeFileSystem(str(folder), LocalFileSystem()), "")
+
+
+@pytest.mark.parametrize("where", [lambda folder: Place.of(str(folder)), far], ids=["local", "far"])
+def test_housekeeping_takes_turns(tmp_path, monkeypatch, where):
+    monkeypatch.setattr(lease, "RETRY_SECONDS", 0.01)
+    place, holding, most = where(tmp_path), [], []
+
+    def work() -> None:
+        with housekeeping(place) as renew:
+            holding.append(1)
+            most.append(len(holding))
+            renew()
+            time.sleep(0.02)
+            holding.pop()
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(work) for _ in range(8)]:
+            done.result()
+    assert most == [1] * 8
+
+
+def test_lease_of_a_dead_owner_is_free(tmp_path):
+    script = (
+        "import os, sys; from adjudge.engine.store import Place; from adjudge.engine.store.lease import housekeeping\n"
+        "with housekeeping(Place.of(sys.argv[1])): os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, tmp_path], check=False).returncode == -signal.SIGKILL
+    with housekeeping(Place.of(str(tmp_path))):
+        pass
+
+
+def test_expired_lease_of_an_object_store_is_free(tmp_path, monkeypatch):
+    place = far(tmp_path)
+    place.write("dead.lease", [b"lease"])
+    os.utime(tmp_path / "dead.lease", (1, 1))
+    with housekeeping(place) as renew:
+        monkeypatch.setattr(lease, "EXPIRY_SECONDS", -1)
+        with pytest.raises(StoreError, match="lease expired"):
+            renew()
+    assert not list(tmp_path.glob("*.lease"))
 
 
 def as_version_1(folder: Path) -> None:

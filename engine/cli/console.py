@@ -19,7 +19,7 @@ from adjudge.engine.formats import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.rendering.standings import ranked_metrics
-from adjudge.engine.store.repair import Repaired
+from adjudge.engine.store.repair import ASIDE, Repaired
 from adjudge.engine.store.upkeep import Rewritten, TableContent
 from adjudge.engine.telemetry.logs import event, is_json
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -224,8 +224,8 @@ def repaired(found: Iterable[Repaired]) -> None:
     """Print what repairing a store found."""
     for row in found:
         _out().print(f"{row.table}: {row.parts} parts, {len(row.moved)} moved aside", markup=False)
-        for name, why in row.moved.items():
-            _out().print(f"  {row.table}/damaged/{name}: {why}", markup=False, soft_wrap=True)
+        for name in row.moved:
+            _out().print(f"  damaged, now {row.table}/{ASIDE}/{name}", markup=False, soft_wrap=True)
 
 
 def findings(found: Iterable[Finding]) -> None:

@@ -69,12 +69,7 @@ def write_part(place: Place, name: str, table: pa.Table, kind: TableKind[Any]) -
 
 
 class DamagedPart(StoreError):
-    """The part at `where` is not what was written; `why` says how this shows."""
-
-    def __init__(self, where: str, why: str) -> None:
-        self.why = why
-        store = where.rsplit("/", 2)[0]
-        super().__init__(f"{where}: damaged: {why}; move it aside with `adjudge store repair {store}`")
+    """A part is not what was written."""
 
 
 class Part:
@@ -125,7 +120,10 @@ class Part:
         return np.frombuffer(sums, "<u4")
 
     def _damaged(self, why: str) -> DamagedPart:
-        return DamagedPart(self._file.where, " ".join(why.split()))
+        where, store = self._file.where, self._file.where.rsplit("/", 2)[0]
+        return DamagedPart(
+            f"{where}: damaged: {' '.join(why.split())}; move it aside with `adjudge store repair {store}`"
+        )
 
     @property
     def version(self) -> int:

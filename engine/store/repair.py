@@ -17,11 +17,11 @@ ASIDE = "damaged"  # the folder inside a table's
 
 
 class Repaired(msgspec.Struct, frozen=True, kw_only=True):
-    """What a repair found in one table: how many parts it has, and which of them were moved aside, with reasons."""
+    """What a repair found in one table: how many parts it has, and which of them were moved aside."""
 
     table: str
     parts: int
-    moved: dict[str, str]
+    moved: list[str]
 
 
 def repair(place: Place) -> list[Repaired]:
@@ -34,14 +34,14 @@ def repair(place: Place) -> list[Repaired]:
         found = []
         for kind in TABLES:
             folder = place / kind.name
-            names, moved = folder.files(), {}
+            names, moved = folder.files(), []
             for name in names:
                 try:
                     _read_whole(folder, kind, name)
-                except DamagedPart as error:
+                except DamagedPart:
                     renew()
                     folder.move(name, ASIDE)
-                    moved[name] = error.why
+                    moved.append(name)
                 except MissingFile:
                     continue
             found.append(Repaired(table=kind.name, parts=len(names), moved=moved))
