@@ -21,11 +21,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.store import JudgmentStore, Place
+from adjudge.engine.store.journal import Journal
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.judges import Context, Judgment, Usage
 from benchmarks.orchestration import Check, Verdict
@@ -144,6 +146,17 @@ def _write(folder: str, count: int) -> Taken:
     return _taken(lambda: write(folder, count))
 
 
+def _journal(folder: str, count: int) -> Taken:
+    numbered = [judgment(number) for number in range(count)]
+
+    async def run() -> None:
+        store = JudgmentStore(Place.of(folder), flush_seconds=3600)
+        for one in numbered:
+            store.put(one)
+
+    return _taken(lambda: asyncio.run(run()))
+
+
 def _write_sqlite(folder: str, count: int) -> Taken:
     return _taken(lambda: write_sqlite(folder, count))
 
@@ -208,6 +221,8 @@ def _of_size(count: int, runs: int) -> Iterator[Row]:
             f"write {name}: memory, at its peak", _worst(written[0], "peak"), "MB", n=count, runs=runs
         )
         yield alone(f"{name} on disk", _size(folders[0][0]), "MB", n=count)
+        if with_peer:
+            yield from _journal_cost(parent, min(count, A_PART), runs)
         folder, peer = folders[0][0], folders[1][0]
         opened = [_apart(_index, folder, count) for _ in range(runs)]
         yield _row(f"index {name}", [opened, []], count, "s", 1.0)
@@ -220,6 +235,24 @@ def _of_size(count: int, runs: int) -> Iterator[Row]:
                 if with_peer:
                     found[1].append(_apart(_look_up_sqlite, peer, count, order))
             yield _row(f"look up {how} in {name}", found, asked, "us", 1e6 / asked)
+
+
+def _journal_cost(parent: str, count: int, runs: int) -> Iterator[Row]:
+    """What a row costs until `put` returns, and how much of that is the journal's."""
+    taken: list[list[Taken]] = [[], []]
+    for run in range(runs):
+        for side, kept in enumerate((_journal, _unjournaled)):
+            folder = f"{parent}/journal{side}{run}"
+            Path(folder).mkdir()
+            taken[side].append(_apart(kept, folder, count))
+    with_it, without = (statistics.median(one.seconds for one in side) for side in taken)
+    yield alone("put a row", with_it * 1e6 / count, "us", n=count, runs=runs)
+    yield alone("journal, cost per row", (with_it - without) * 1e6 / count, "us", n=count, runs=runs)
+
+
+def _unjournaled(folder: str, count: int) -> Taken:
+    with patch.object(Journal, "begun", side_effect=OSError("without a journal")):
+        return _journal(folder, count)
 
 
 def _row(name: str, taken: list[list[Taken]], n: int, unit: str, scale: float) -> Row:

@@ -264,7 +264,7 @@ async def test_reader_of_deleted_parts_finds_what_replaced_them(tmp_path, monkey
 
 def far(folder: Path) -> Place:
     """A store that looks like an object store."""
-    return Place("s3://far", SubTreeFileSystem(str(folder), LocalFileSystem()), "")
+    return Place("s3://far", SubTreeFileSystem(str(folder), LocalFileSystem()), "store")
 
 
 @pytest.mark.parametrize("where", [lambda folder: Place.of(str(folder)), far], ids=["local", "far"])
@@ -299,12 +299,12 @@ def test_lease_of_a_dead_owner_is_free(tmp_path):
 def test_expired_lease_of_an_object_store_is_free(tmp_path, monkeypatch):
     place = far(tmp_path)
     place.write("dead.lease", [b"lease"])
-    os.utime(tmp_path / "dead.lease", (1, 1))
+    os.utime(tmp_path / "store" / "dead.lease", (1, 1))
     with housekeeping(place) as renew:
         monkeypatch.setattr(lease, "EXPIRY_SECONDS", -1)
         with pytest.raises(StoreError, match="lease expired"):
             renew()
-    assert not list(tmp_path.glob("*.lease"))
+    assert not list(tmp_path.rglob("*.lease"))
 
 
 def as_version_1(folder: Path) -> None:

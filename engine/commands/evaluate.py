@@ -197,6 +197,7 @@ async def _score_all(
     """Score cases, batch by batch, into `scorecards`; how many there are, and how many are unscored."""
     evaluator.metrics.watch(scorecards)
     made = unscored = 0
+    await scorecards.open()  # what cannot be read at the end is said before anything is asked
     try:
         for cases in batches:
             async for card in evaluator.run(cases):

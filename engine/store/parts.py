@@ -154,6 +154,8 @@ class PartStore(Generic[R]):
         if row is not None:
             return row
         for part, at in places:
+            if part in self._gone:
+                continue
             group, at = divmod(at, self._kind.row_group)
             rows = self._groups.get((part, group))
             if rows is None:
@@ -175,15 +177,15 @@ class PartStore(Generic[R]):
         if row is not None:
             return row
         for part, at in self._index.find([key])[0]:
+            if part in self._gone:
+                continue
             group, at = divmod(at, self._kind.row_group)
             try:
                 rows = await self._rows((part, group))
-            except MissingFile:
-                if part not in self._gone:  # what replaced it has its rows
-                    self._gone.add(part)
-                    await self.refresh()
-                    return await self.get(key)
-                continue
+            except MissingFile:  # what replaced it has its rows
+                self._gone.add(part)
+                await self.refresh()
+                return await self.get(key)
             found = _row(rows, at, key)
             if found is not None:
                 row = found

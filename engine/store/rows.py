@@ -48,8 +48,12 @@ def _table(kind: TableKind[R], rows: Sequence[R]) -> pa.Table:
 
 def set_aside(kind: TableKind[R], row: R, error: Exception) -> None:
     """Log in one line that `row` is not stored, and why."""
-    shown = {name: str(getattr(row, name))[:_SHOWN] for name in kind.named_by}
-    _log.error("%s: a row cannot be stored and is left out: %s: %s", kind.name, shown, str(error)[:_SHOWN])
+    shown = " ".join(f"{name}={_shown(getattr(row, name))}" for name in kind.named_by)
+    _log.error("%s: a row cannot be stored and is left out: %s: %s", kind.name, shown, _shown(error))
+
+
+def _shown(value: object) -> str:
+    return ascii(value.hex() if isinstance(value, bytes) else str(value)[:_SHOWN])
 
 
 def cleaned(value: T) -> T:

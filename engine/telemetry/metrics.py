@@ -172,7 +172,15 @@ class _Watched:
         rows = CounterMetricFamily("adjudge_store_rows", "Rows written to the store", labels=["table"])
         size = CounterMetricFamily("adjudge_store_bytes", "Bytes written to the store", labels=["table"])
         waiting = GaugeMetricFamily("adjudge_store_unwritten_rows", "Rows to be written", labels=["table"])
+        failing = GaugeMetricFamily(
+            "adjudge_store_failing", "Whether the last attempt to write a table failed", labels=["table"]
+        )
+        lost = CounterMetricFamily(
+            "adjudge_store_rows_set_aside", "Rows that no file can hold, left out", labels=["table"]
+        )
         for name, tables in _by_name(self.tables).items():
+            failing.add_metric([name], any(not one.healthy for one in tables))
+            lost.add_metric([name], sum(one.set_aside for one in tables))
             rows.add_metric([name], sum(one.written for one in tables))
             size.add_metric([name], sum(one.written_bytes for one in tables))
             waiting.add_metric([name], sum(one.unwritten for one in tables))
@@ -186,7 +194,7 @@ class _Watched:
         )
         for replica, load in _sums(router.loads for router in self.routers).items():
             loads.add_metric([replica], load)
-        return [built, rows, size, waiting, hits, loads]
+        return [built, rows, size, waiting, failing, lost, hits, loads]
 
 
 def _by_name(tables: Iterable[Table[Any]]) -> dict[str, list[Table[Any]]]:
