@@ -7,7 +7,6 @@ group, and one of these together with the footer. Parts of schema 1 and 2 have n
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -57,7 +56,10 @@ def encoded(table: pa.Table, row_group: int) -> list[Bytes]:
     whole = memoryview(sink.getvalue())
     length, _ = _FILE_END.unpack(whole[-_FILE_END.size :])
     body, footer = whole[: -length - _FILE_END.size], whole[-length - _FILE_END.size :]
-    ranges = [chunk for group in _chunks(_metadata(bytes(footer))) for chunk in group.values()]
+    metadata = _metadata(bytes(footer))
+    ranges = [
+        (at, size) for group in range(metadata.num_row_groups) for _, at, size in _chunks(metadata, group)
+    ]
     sums = np.array([zlib.crc32(whole[at : at + size]) for at, size in ranges], "<u4").tobytes()
     total = zlib.crc32(footer, zlib.crc32(sums))
     return [body, sums, _BLOCK_END.pack(len(ranges), total, _MAGIC), footer]
@@ -188,18 +190,14 @@ class Part:
         except (OSError, pa.ArrowException, ValueError) as error:
             raise self._damaged(str(error)) from error
 
-    @cached_property
-    def _where(self) -> list[dict[str, tuple[int, int]]]:
-        return _chunks(self._metadata)
-
     def _source(self, groups: Sequence[int], columns: Sequence[str] | None) -> pq.ParquetFile:
         """The file with only those columns of those row groups in memory, each checked."""
         memory = np.empty(self._file.size, np.uint8)  # what is not written to takes no memory
         for number in groups:
-            first = sum(map(len, self._where[:number]))
+            first = number * self._metadata.num_columns
             wanted = [
-                (at, size, first + index)
-                for index, (name, (at, size)) in enumerate(self._where[number].items())
+                (at, size, index)
+                for index, (name, at, size) in enumerate(_chunks(self._metadata, number), first)
                 if columns is None or name.split(".")[0] in columns
             ]
             for start, end, chunks in _adjacent(wanted):
@@ -216,22 +214,13 @@ def _metadata(footer: bytes) -> pq.FileMetaData:
     return pq.read_metadata(pa.BufferReader(b"PAR1" + footer))
 
 
-def _chunks(metadata: pq.FileMetaData) -> list[dict[str, tuple[int, int]]]:
-    """Where each column of each row group is: its offset and its bytes, by path."""
-    found = []
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        columns = [group.column(index) for index in range(group.num_columns)]
-        found.append(
-            {
-                each.path_in_schema: (
-                    each.dictionary_page_offset or each.data_page_offset,
-                    each.total_compressed_size,
-                )
-                for each in columns
-            }
-        )
-    return found
+def _chunks(metadata: pq.FileMetaData, group: int) -> Iterator[tuple[str, int, int]]:
+    """Where each column of a row group is: its path, its offset and its bytes."""
+    row_group = metadata.row_group(group)
+    for number in range(row_group.num_columns):
+        column = row_group.column(number)
+        start = column.dictionary_page_offset or column.data_page_offset
+        yield column.path_in_schema, start, column.total_compressed_size
 
 
 Chunk = tuple[int, int, int]

@@ -159,8 +159,11 @@ def _rewrite(folder: Place, kind: TableKind[Any], kept: Kept, renew: Renew, *, s
     candidates = [name for name in live if not small_only or name in old or folder.size(name) < _SMALL_BYTES]
     parts_after, before, after = len(live), 0, 0
     for names in _batches(folder, candidates):
-        parts = [open_part(folder, kind, name) for name in names]
-        tables = [current(part.read(), kind) for part in parts]
+        parts, tables = [], []
+        for each in names:
+            renew()
+            parts.append(open_part(folder, kind, each))
+            tables.append(current(parts[-1].read(), kind))
         table = pa.concat_tables(tables).unify_dictionaries()
         rest = kept(table)
         before, after = before + len(table), after + len(rest)
