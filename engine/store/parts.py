@@ -19,7 +19,7 @@ from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
 from adjudge.engine.store.journal import journals
 from adjudge.engine.store.kinds import R, TableKind
-from adjudge.engine.store.part import current
+from adjudge.engine.store.part import Part, current
 from adjudge.engine.store.place import MissingFile, Place
 from adjudge.engine.store.scratch import journal_folder
 from adjudge.engine.store.writer import FLUSH_SECONDS, Writer
@@ -27,6 +27,7 @@ from adjudge.engine.store.writer import FLUSH_SECONDS, Writer
 __all__ = ["CACHED_GROUPS", "FLUSH_SECONDS", "PartStore", "scan"]
 
 CACHED_GROUPS = 64
+OPEN_PARTS = 8
 
 Group = tuple[int, int]  # a part's number, and the number of a row group in it
 
@@ -56,6 +57,7 @@ class PartStore(Generic[R]):
         self._indexed: list[int] = []  # how many rows of each part are indexed
         self._growing: set[str] = set()  # parts that were journals when they were indexed
         self._gone: set[int] = set()  # parts that were replaced and deleted since
+        self._open: dict[int, Part] = {}
         self._groups: OrderedDict[Group, list[R]] = OrderedDict()
         self._reading: dict[Group, asyncio.Task[list[R]]] = {}
         self._pending: dict[bytes, R] = {}
@@ -245,8 +247,19 @@ class PartStore(Generic[R]):
         return rows
 
     def _load(self, part: int, group: int) -> list[R]:
-        table = current(open_part(self._place, self._kind, self._names[part]).group(group), self._kind)
+        table = current(self._part(part).group(group), self._kind)
         return list(map(self._kind.row, *map(_listed, table.columns)))
+
+    def _part(self, number: int) -> Part:
+        """The part of that number. The last few stay open, so that their footers are read once."""
+        part = self._open.get(number)
+        if part is None:
+            part = open_part(self._place, self._kind, self._names[number])
+            if self._names[number] not in self._growing:
+                self._open[number] = part
+                if len(self._open) > OPEN_PARTS:
+                    self._open.pop(next(iter(self._open)), None)
+        return part
 
 
 def _row(rows: list[R], at: int, key: bytes) -> R | None:
