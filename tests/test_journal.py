@@ -198,6 +198,19 @@ async def test_store_without_room_for_a_journal_still_stores(tmp_path, monkeypat
     assert len([record for record in caplog.records if "no journal" in record.message]) == 1
 
 
+async def test_store_far_away_needs_no_home(tmp_path, monkeypatch, caplog):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", classmethod(lambda cls: (_ for _ in ()).throw(RuntimeError("no home"))))
+    (tmp_path / "bucket").mkdir()
+    far = Place("s3://far", SubTreeFileSystem(str(tmp_path / "bucket"), LocalFileSystem()), "")
+    store = JudgmentStore(far)
+    await store.open()
+    store.put(judgment(1))
+    await store.close()
+    assert stored_keys(tmp_path / "bucket") == [1]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
 async def test_short_write_to_a_journal_keeps_its_row(tmp_path, monkeypatch):
     store = await opened(tmp_path, flush_seconds=LONG)
     store.put(judgment(1))

@@ -161,7 +161,7 @@ def test_rewards_work_as_written(folder: Path) -> None:
 
 
 def test_doctor_and_store_commands_work_as_written(folder: Path) -> None:
-    assert "adjudge doctor adjudge.yaml" in README and "adjudge store ls/compact/prune URI" in README
+    assert "adjudge doctor adjudge.yaml" in README and "adjudge store ls/compact/prune/repair URI" in README
     (folder / "adjudge.yaml").write_text(block("# adjudge.yaml").replace("my-judge", "m"), encoding="utf-8")
     done = subprocess.run([*ADJUDGE, "doctor", "adjudge.yaml"], cwd=folder, capture_output=True, check=False)
     assert done.returncode in (0, 1) and b"judge" in done.stdout

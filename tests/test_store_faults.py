@@ -19,6 +19,7 @@ from adjudge.engine.store.judgments import JudgmentRow
 from adjudge.engine.store.place import StoredFile
 from adjudge.engine.store.scorecards import score_table
 from adjudge.engine.store.upkeep import compact
+from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.judges import Usage
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Missing, Scorecard
@@ -46,12 +47,20 @@ def full_disk(monkeypatch) -> None:
     monkeypatch.setattr(Journal, "append", refuse)
 
 
+def failing(metrics: Metrics) -> float:
+    (family,) = [family for family in metrics.families() if family.name == "adjudge_store_failing"]
+    return family.samples[0][2]
+
+
 async def test_full_disk_loses_nothing_and_recovers_by_itself(tmp_path, monkeypatch, caplog):
     store = await opened(tmp_path, flush_seconds=SHORT)
+    metrics = Metrics()
+    metrics.watch(store)
     with monkeypatch.context() as patch:
         full_disk(patch)
         store.put(judgment(1))
         await until(lambda: not store.healthy)
+        assert failing(metrics) == 1
         with pytest.raises(StoreError, match="No space left on device"):
             store.put(judgment(2))
         with pytest.raises(StoreError, match="No space left on device"):
@@ -61,7 +70,7 @@ async def test_full_disk_loses_nothing_and_recovers_by_itself(tmp_path, monkeypa
     await until(lambda: store.healthy and not store.unwritten)
     store.put(judgment(3))
     await store.close()
-    assert stored_keys(tmp_path) == [1, 2, 3]
+    assert stored_keys(tmp_path) == [1, 2, 3] and failing(metrics) == 0
     errors = [record for record in caplog.records if record.levelname == "ERROR"]
     assert len(errors) == 1 and "\n" not in errors[0].getMessage()
 

@@ -96,7 +96,7 @@ def journals(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as found:
             return sorted(each.name[1:].removesuffix(_ENDING) + ".parquet" for each in found if _is_one(each))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
     except OSError as error:
         raise StoreError(f"{folder}: cannot be listed: {error.strerror}") from error
@@ -176,7 +176,7 @@ def journal_part(folder: Path, kind: TableKind[Any], name: str) -> Part | None:
     path = _path(folder, name)
     try:
         return _part(path, path.stat().st_size, kind)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
 
 
