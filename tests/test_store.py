@@ -337,7 +337,8 @@ async def test_score_rows_hold_bounds_of_any_version(tmp_path):
     assert bounded(scores) == [[None, 0, None, 0, 1], [0.5, 0.25, 0.75, 2, 4], [1, 1, 1, 1, 1]]
     assert bounded(with_bounds(scores.drop(["low", "high", "answered", "parts"]))) == unbounded
     (part,) = (tmp_path / "scores").iterdir()
-    pq.write_table(pq.read_table(part).drop(["bounds"]), part)  # as a store written before there were bounds
+    older = pq.read_table(part).drop(["bounds"])  # as a store written before there were bounds
+    pq.write_table(older.replace_schema_metadata({b"adjudge.schema": b"2"}), part)
     assert bounded(score_table(place, "run")) == unbounded
     assert find_cards(place, "run", "a", "1")[0].bounds == bounds
 

@@ -1,6 +1,6 @@
 """Journals that dead writers left on this machine become parts."""
 
-from itertools import groupby
+from collections import defaultdict
 from typing import Any
 
 from adjudge.engine.store.catalog import read_catalog, writer_of
@@ -24,9 +24,13 @@ def take_in_leftovers(place: Place, kind: TableKind[Any]) -> int:
     """
     folder = journal_folder(place)
     taken = 0
-    for _, names in groupby(sorted(journals(folder), key=writer_of), key=lambda name: writer_of(name)[0]):
+    by_writer: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for name in journals(folder):
+        writer, number = writer_of(name)
+        by_writer[writer].append((number, name))
+    for numbered in by_writer.values():
         left = []
-        for name in list(names)[:_AT_ONCE]:
+        for _, name in sorted(numbered)[:_AT_ONCE]:
             journal = open_left(folder, name)
             if journal is None:  # a part says that it follows all earlier ones of its writer
                 break
