@@ -215,7 +215,7 @@ class Faults:
             (Path, "read_bytes"),
             (Journal, "begun"),
             (StoredFile, "read"),
-            (Place, "ages"),
+            (Place, "listed"),
             (Place, "open"),
             (Place, "_write_local"),
             (Place, "delete"),
@@ -229,7 +229,7 @@ class Faults:
                 if name == "_write_local":  # a torn write: half of the bytes, then an error
                     place, part, pieces = arguments
                     (Path(place.path) / f".{part}.tmp").write_bytes(b"".join(pieces)[:99])
-                if (owner is Place and name in ("ages", "open", "delete")) or owner is StoredFile:
+                if (owner is Place and name in ("listed", "open", "delete")) or owner is StoredFile:
                     raise StoreError(f"store: {os.strerror(self.error)}")
                 raise OSError(self.error, os.strerror(self.error))
             return real(*arguments, **named)

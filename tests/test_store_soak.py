@@ -32,7 +32,7 @@ place = Place.of({uri!r})
 """
 WRITER = """
 async def main():
-    store = ScorecardStore(place, "run", flush_seconds=0.1)
+    store = ScorecardStore(place, "run", flush_seconds=0.3)
     for number in range(1_000_000):
         case = Case(task=Task(id=f"{name}/{{number}}", prompt="p"),
                     report=Report(task_id=f"{name}/{{number}}", system="s", text="t"))
@@ -117,7 +117,7 @@ def test_long_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
 
 def test_siege_of_a_bucket_loses_and_doubles_nothing(tmp_path, bucket, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    siege(bucket("siege"), tmp_path, kills=3)
+    siege(bucket("siege"), tmp_path, kills=2)
 
 
 @pytest.mark.soak

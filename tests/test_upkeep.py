@@ -219,7 +219,12 @@ def test_rewrites_of_equal_parts_double_no_scorecards(tmp_path, monkeypatch):
     cards(tmp_path, "c")
     later = upkeep.read_catalog(place / "scores")
     unaware = Catalog(
-        [*before.live, *(name for name in later.live if "rewritten" not in name)], [], {}, [], {}
+        later.versions,
+        [*before.live, *(name for name in later.live if "rewritten" not in name)],
+        [],
+        {},
+        [],
+        {},
     )
     with monkeypatch.context() as patch:
         patch.setattr(

@@ -25,11 +25,12 @@ _ATTEMPTS = 10
 class Catalog(msgspec.Struct, frozen=True):
     """The parts of a table, all oldest first.
 
-    `live` are files whose rows count, `journals` names of parts that are so far only journals. `replaced_by` has the
-    live or replaced part that replaces each of the others; void parts are in none of these. `segments` has, of each
-    writer, the number of the last part that is contained in another.
+    `versions` has the schema version of every file. `live` are files whose rows count, `journals` names of parts that
+    are so far only journals. `replaced_by` has the part that replaces each of the others; `void` ones do not count.
+    `segments` has, of each writer, the number of the last part that is contained in another.
     """
 
+    versions: dict[str, int]
     live: list[str]
     journals: list[str]
     replaced_by: dict[str, str]
@@ -70,6 +71,7 @@ def _catalog(parts: Mapping[str, Part], unwritten: list[str]) -> Catalog:
         for writer, number in part.segments.items():
             segments[writer] = max(number, segments.get(writer, -1))
     return Catalog(
+        versions={name: part.version for name, part in parts.items()},
         live=[name for name in sorted(parts) if name not in replaced_by and name not in void],
         journals=[name for name in unwritten if name not in parts and not _contained(name, segments)],
         replaced_by={old: new for old, new in replaced_by.items() if old in parts},

@@ -86,8 +86,8 @@ def _leased(store: Place) -> Iterator[Renew]:
 def _taken(store: Place, own: str) -> bool:
     """Whether `own` is now the only lease that has not expired; otherwise it is gone again."""
     store.write(own, [b"lease"])
-    others = {name: age for name, age in store.ages(_ENDING).items() if name != own}
-    expired = {name for name, written in others.items() if time.time() - written > EXPIRY_SECONDS}
+    others = {name: each for name, each in store.listed(_ENDING).items() if name != own}
+    expired = {name for name, each in others.items() if time.time() - each.written > EXPIRY_SECONDS}
     for name in expired:
         store.delete(name)
     if len(others) == len(expired):

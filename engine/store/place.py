@@ -44,6 +44,13 @@ class StoredFile:
         return found
 
 
+class Listed(msgspec.Struct, frozen=True):
+    """A file's size in bytes, and when it was written, in seconds since the epoch."""
+
+    size: int
+    written: float
+
+
 class Place(msgspec.Struct, frozen=True):
     """A folder of a filesystem. `uri` is as the user wrote it."""
 
@@ -84,22 +91,20 @@ class Place(msgspec.Struct, frozen=True):
         except OSError as error:
             raise StoreError(f"{self.uri}: cannot be inspected: {error}") from error
 
-    def ages(self, suffix: str = ".parquet") -> dict[str, float]:
-        """The files here with that suffix, sorted by name, and when each was written, in seconds since the epoch."""
+    def listed(self, suffix: str = ".parquet") -> dict[str, Listed]:
+        """The files here with that suffix, sorted by name; none if the folder does not exist. Raises StoreError."""
         try:
             found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
         except OSError as error:
             raise StoreError(f"{self.uri}: cannot be listed: {error}") from error
         files = {info.base_name: info for info in found if info.is_file and info.base_name.endswith(suffix)}
-        return {name: (files[name].mtime_ns or 0) / 1e9 for name in sorted(files)}
+        return {
+            name: Listed(files[name].size or 0, (files[name].mtime_ns or 0) / 1e9) for name in sorted(files)
+        }
 
     def files(self) -> list[str]:
         """Names of the Parquet files here, sorted; empty if the folder does not exist."""
-        return list(self.ages())
-
-    def size(self, name: str) -> int:
-        """The size of the file `name` in bytes; 0 if it is missing."""
-        return int(self.filesystem.get_file_info(f"{self.path}/{name}").size or 0)
+        return list(self.listed())
 
     def open(self, name: str) -> StoredFile:
         """The file `name`. Raises MissingFile if there is none, and StoreError if it cannot be read."""

@@ -90,7 +90,7 @@ def contents(place: Place) -> list[TableContent]:
 
 
 def _content(folder: Place, kind: TableKind[Any]) -> TableContent:
-    live = read_catalog(folder).names
+    live, files = read_catalog(folder).names, folder.listed()
     counted = [name for name in _TOKENS if name in kind.schema.names]
     read = [_KIND[kind.name], "reason", "written_at", *counted]
     parts = [open_part(folder, kind, name) for name in live]
@@ -101,9 +101,9 @@ def _content(folder: Place, kind: TableKind[Any]) -> TableContent:
     return TableContent(
         table=kind.name,
         parts=len(live),
-        files=len(folder.files()),
+        files=len(files),
         rows=len(rows) if tables else 0,
-        bytes=sum(folder.size(name) for name in folder.files()),
+        bytes=sum(each.size for each in files.values()),
         kinds=_counts(rows[_KIND[kind.name]]),
         reasons=_counts(rows["reason"].drop_null()),
         oldest=None if written["min"] is None else written["min"] / 1e6,
@@ -155,10 +155,11 @@ def _rewrite(folder: Place, kind: TableKind[Any], kept: Kept, renew: Renew, *, s
     catalog = read_catalog(folder)
     deleted = _delete_replaced(folder, catalog, renew)
     live = catalog.live
-    old = {name for name in live if open_part(folder, kind, name).version < SCHEMA_VERSION}
-    candidates = [name for name in live if not small_only or name in old or folder.size(name) < _SMALL_BYTES]
+    sizes = {name: each.size for name, each in folder.listed().items()}
+    old = {name for name in live if catalog.versions[name] < SCHEMA_VERSION}
+    candidates = [name for name in live if not small_only or name in old or sizes[name] < _SMALL_BYTES]
     parts_after, before, after = len(live), 0, 0
-    for names in _batches(folder, candidates):
+    for names in _batches(sizes, candidates):
         parts, tables = [], []
         for each in names:
             renew()
@@ -204,12 +205,12 @@ def _contained(names: list[str], parts: list[Part]) -> dict[str, int]:
     return found
 
 
-def _batches(folder: Place, names: list[str]) -> Iterator[list[str]]:
+def _batches(sizes: dict[str, int], names: list[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for name in names:
         batch.append(name)
-        size += folder.size(name)
+        size += sizes[name]
         if size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0
