@@ -15,12 +15,9 @@ REPEATED = {
     "engine/rendering/markup:_safe": "so are those of a page",
     "engine/store/pages:PageStore._key": "a page is looked up, and stored once it is read",
     "engine/store/place:Place.open": "a part is opened to see what it replaces, then to be read",
-<<<<<<< HEAD
     "scoring/text/aside:storable": "a text is made fit to send for each reader of it in another process",
-=======
-    "engine/store/place:StoredFile.__init__": "the same",
+    "engine/store/place:StoredFile.__init__": "so is its file",
     "engine/store/catalog:writer_of": "a journal is listed, then taken in",
->>>>>>> 7e2a36e (Group left journals by writer)
 }
 # The index of a snapshot is checked before a run begins, and read where pages are read, which may be another machine.
 REPEATED_IN_REPORT = {"fetchers/urls:normalise_url"}
