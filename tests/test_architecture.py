@@ -27,7 +27,7 @@ BELOW = {
 # those on one floor do not know each other. docs/architecture.md says what each is.
 FLOORS = {
     "engine": (
-        ("errors", "redaction"),
+        ("errors",),
         ("config", "formats"),
         ("store",),
         ("records", "telemetry"),

@@ -19,10 +19,10 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.engine.config.redaction import credentials, hidden, printable, printable_json
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.records.record import RunRecord
-from adjudge.engine.redaction import credentials, hidden, printable, printable_json
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.rewards.loop_thread import LoopThread
 from adjudge.engine.store import Place

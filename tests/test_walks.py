@@ -21,6 +21,8 @@ REPEATED = {
 }
 # The index of a snapshot is checked before a run begins, and read where pages are read, which may be another machine.
 REPEATED_IN_REPORT = {"fetchers/urls:normalise_url"}
+# Every text is checked for secrets where it leaves the process, and what the user gave where it enters.
+REDACTION = "engine/config/redaction:"
 
 
 @pytest.fixture(scope="module")
@@ -37,4 +39,6 @@ def test_walk_enters_few_rooms(name: str, walks: dict[str, dict[str, list[str]]]
 
 @pytest.mark.parametrize("name", ROOMS)
 def test_walk_does_nothing_twice(name: str, walks: dict[str, dict[str, list[str]]]) -> None:
-    assert set(walks[name]["repeated"]) <= set(REPEATED) | (REPEATED_IN_REPORT if name == "report" else set())
+    allowed = set(REPEATED) | (REPEATED_IN_REPORT if name == "report" else set())
+    found = {one for one in walks[name]["repeated"] if not one.startswith(REDACTION)}
+    assert found <= allowed

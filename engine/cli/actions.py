@@ -23,13 +23,13 @@ from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.preferences import with_preferences
 from adjudge.engine.commands.show import find_evidence
 from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.redaction import printable, printable_json
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.leaderboard.published import read_published
-from adjudge.engine.redaction import printable, printable_json
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.rendering.markdown import leaderboard_markdown, rich_markdown
 from adjudge.engine.serving.server import serve

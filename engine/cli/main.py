@@ -10,8 +10,8 @@ from types import TracebackType
 from adjudge.engine.cli.actions import DONE, FAILED, INTERRUPTED, USAGE
 from adjudge.engine.cli.parser import parser
 from adjudge.engine.cli.terminal import Terminal
+from adjudge.engine.config.redaction import hidden, printable
 from adjudge.engine.errors import ClusterError, LimitReached, UsageError
-from adjudge.engine.redaction import hidden, printable
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError

@@ -7,7 +7,7 @@ from typing import NoReturn, TypeAlias
 from adjudge.engine.cli import actions
 from adjudge.engine.cli.actions import Command
 from adjudge.engine.cli.options import port, positive
-from adjudge.engine.redaction import hidden, printable
+from adjudge.engine.config.redaction import hidden, printable
 
 __all__ = ["parser"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from adjudge.engine.redaction import printable
+from adjudge.engine.config.redaction import printable
 
 __all__ = ["Terminal"]
 

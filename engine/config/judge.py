@@ -7,7 +7,7 @@ import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.numbers import Count, Seconds
-from adjudge.engine.redaction import credentials
+from adjudge.engine.config.redaction import credentials
 from adjudge.judges.panel import Combination
 from adjudge.judges.server import THINKING_TOKENS
 from adjudge.judges.vllm import Scoring

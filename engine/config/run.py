@@ -13,9 +13,9 @@ from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.numbers import Count, NotNegative, Positive, Seconds
+from adjudge.engine.config.redaction import credentials
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
-from adjudge.engine.redaction import credentials
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts

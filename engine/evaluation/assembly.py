@@ -7,6 +7,7 @@ from pathlib import Path
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.redaction import keep_secret
 from adjudge.engine.config.run import FetchConfig, RunConfig
 from adjudge.engine.evaluation.asker import Asker, Remembered
 from adjudge.engine.evaluation.evaluator import Evaluator
@@ -15,7 +16,6 @@ from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.evaluation.router import Router
 from adjudge.engine.evaluation.trust import RunTrust, Trust
 from adjudge.engine.formats import Rejected
-from adjudge.engine.redaction import keep_secret
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.parts import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics

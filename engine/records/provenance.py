@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from adjudge.engine.config.redaction import hidden_in
 from adjudge.engine.records.record import RunRecord
-from adjudge.engine.redaction import hidden_in
 
 __all__ = ["Provenance"]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from adjudge.engine.config.redaction import hidden_in
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Rejected
 from adjudge.engine.records.failures import Failure
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
-from adjudge.engine.redaction import hidden_in
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol

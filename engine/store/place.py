@@ -9,8 +9,8 @@ import msgspec
 import pyarrow as pa
 from pyarrow import fs
 
+from adjudge.engine.config.redaction import credentials
 from adjudge.engine.errors import UsageError
-from adjudge.engine.redaction import credentials
 
 __all__ = ["MissingFile", "Place", "StoreError", "StoredFile"]
 

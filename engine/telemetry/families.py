@@ -7,7 +7,7 @@ import msgspec
 from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 
-from adjudge.engine.redaction import hidden
+from adjudge.engine.config.redaction import hidden
 
 __all__ = ["CONTENT_TYPE", "Family", "added", "page"]
 

@@ -1,7 +1,7 @@
 """The log on stderr: warnings as readable lines or, with ADJUDGE_LOG=json, every event as a JSON line.
 
 An event says what it is about (run; shard: the task; case: system, task, sample, repeat). It never contains answers or
-the text of reports and pages. Secrets are masked in every line (`engine/redaction.py`).
+the text of reports and pages. Secrets are masked in every line (`engine/config/redaction.py`).
 """
 
 import logging
@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 
 from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.redaction import hidden, printable, printable_json
+from adjudge.engine.config.redaction import hidden, printable, printable_json
 
 __all__ = ["FORM", "about", "begin", "case_name", "current", "event", "form", "is_json"]
 
