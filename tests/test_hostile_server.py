@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 import resource
 import socket
 import subprocess
@@ -16,6 +18,7 @@ from aiohttp import web
 from adjudge.engine.config.access import is_foreign, is_local
 from adjudge.engine.config.yaml_file import load_yaml
 from adjudge.engine.serving.client import RewardClient
+from adjudge.engine.store.place import Place
 from adjudge.engine.telemetry import waiting
 from adjudge.engine.telemetry.waiting import Waiting
 from tests.reward_server import reward_server
@@ -162,12 +165,30 @@ async def test_waiting_connections_are_bounded_by_number_and_time(monkeypatch):
     listening.close()
 
 
-async def test_readiness_says_when_the_store_cannot_be_written(tmp_path):
-    async with serving(tmp_path) as (client, server):
-        assert (await client.get("/readyz"))[0] == 200
-        server._scorer.evaluator.asker.store.healthy = False
-        assert await client.get("/readyz") == (503, "the store cannot be written\n")
-        assert (await client.get("/healthz"))[0] == 200
+async def test_server_recovers_from_a_full_disk(tmp_path, monkeypatch):
+    """Readiness tells the truth meanwhile, and nothing has to be started again."""
+
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def until_ready(status: int) -> str:
+        async with asyncio.timeout(60):
+            while (found := await client.get("/readyz"))[0] != status:
+                await asyncio.sleep(0.1)
+        return found[1]
+
+    async with serving(tmp_path) as (client, _):
+        trainer = RewardClient(client.url)
+        await until_ready(200)
+        with monkeypatch.context() as patch:
+            patch.setattr(Place, "_write_local", refuse)
+            await trainer.score([{"task_id": "0", "text": TEXT}])
+            assert await until_ready(503) == "the store cannot be written\n"
+            assert (await client.get("/healthz"))[0] == 200
+        await until_ready(200)
+        (reward,) = await trainer.score([{"task_id": "0", "text": f"{TEXT} More."}])
+        trainer.close()
+    assert reward.value is not None
 
 
 async def test_one_bad_item_does_not_fail_those_beside_it(tmp_path):

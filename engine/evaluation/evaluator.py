@@ -126,6 +126,11 @@ class Evaluator:
             self.asker.from_store, self.asker.from_judge, self.reader.from_store, self.reader.from_fetcher
         )
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether what is answered and read can be written; if not, it is tried again and again."""
+        return self.asker.store.healthy and self.reader.store.healthy
+
     async def flush(self) -> None:
         """Write everything answered and read so far. Raises StoreError."""
         await asyncio.gather(self.asker.store.flush(), self.reader.store.flush())

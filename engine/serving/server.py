@@ -187,18 +187,13 @@ class RewardServer:
             raise web.HTTPRequestTimeout(reason="the body did not arrive in time") from error
         return b"".join(chunks)
 
-    def _stores(self) -> tuple[object, ...]:
-        """Where judgments and pages of rollouts are written; one that says it is not `healthy` takes nothing."""
-        evaluator = self._scorer.evaluator
-        return evaluator.asker.store, evaluator.reader.store
-
     async def _healthz(self, request: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
     async def _readyz(self, request: web.Request) -> web.Response:
         if self._draining:
             return web.Response(status=503, text="stopping\n")
-        if not all(getattr(store, "healthy", True) for store in self._stores()):
+        if not self._scorer.evaluator.is_writing:
             return web.Response(status=503, text="the store cannot be written\n")
         if self._scorer.judge_trouble is not None:  # which may name servers, and anybody may ask here
             return web.Response(status=503, text="the judge cannot be used\n")
