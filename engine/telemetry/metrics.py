@@ -179,7 +179,7 @@ class _Watched:
             "adjudge_store_rows_set_aside", "Rows that no file can hold, left out", labels=["table"]
         )
         for name, tables in _by_name(self.tables).items():
-            failing.add_metric([name], any(not one.healthy for one in tables))
+            failing.add_metric([name], float(any(not one.healthy for one in tables)))
             lost.add_metric([name], sum(one.set_aside for one in tables))
             rows.add_metric([name], sum(one.written for one in tables))
             size.add_metric([name], sum(one.written_bytes for one in tables))
