@@ -35,7 +35,7 @@ pytestmark = [
 ]
 
 EXAMPLE = Path(__file__).parent.parent / "examples/quickstart/adjudge.yaml"
-ALWAYS_UNSCORED = 8  # scorecards of the example under any judge: a reference and some pages are missing
+ALWAYS_UNSCORED = 4  # scorecards of the example under any judge: a reference and some pages are missing
 QUEUE = 150  # more than the example ever asks at once
 
 
@@ -239,7 +239,8 @@ async def aborting_after(server: Server, some: int) -> AsyncIterator[str]:
     assert aborted
 
 
-async def test_evaluate_retries_only_transient_failures(server: Server, tmp_path: Path) -> None:
+async def test_evaluate_asks_again_what_a_server_aborted(server: Server, tmp_path: Path) -> None:
+    """Requests that fail while others are answered are put back and asked again, in the same run."""
     async with aborting_after(server, 30) as url:
 
         async def evaluated() -> dict[str, Any]:
@@ -256,18 +257,12 @@ async def test_evaluate_retries_only_transient_failures(server: Server, tmp_path
 
         first = await evaluated()
         reasons = Counter(pq.read_table(tmp_path / "store" / "judgments")["reason"].to_pylist())
-        assert set(reasons) == {None, "judge_unavailable"}
-        assert reasons[None] >= 30
+        assert set(reasons) == {None} and reasons[None] > 30
+        assert first["unscored"] == ALWAYS_UNSCORED
 
         second = await evaluated()
-        assert second["from_store"] == reasons[None]
-        assert second["from_judge"] >= reasons["judge_unavailable"]
-        assert second["unscored"] == ALWAYS_UNSCORED < first["unscored"]
-
-        third = await evaluated()
-        assert third["from_judge"] == 0
-        assert third["from_store"] == second["from_store"] + second["from_judge"]
-        assert third["unscored"] == ALWAYS_UNSCORED
+        assert (second["from_judge"], second["from_store"]) == (0, reasons[None])
+        assert second["unscored"] == ALWAYS_UNSCORED
 
 
 async def test_doctor_reports_that_the_server_answers(server: Server, tmp_path: Path) -> None:
