@@ -192,10 +192,10 @@ class MockOpenAI:
         if not http.path.endswith("/v1/chat/completions") or http.method != "POST":
             return refused(404, "no such path")
         call = Call(http, await http.content.read(), self.seen)
+        self.last = call
         if call.is_probe:
             self.probes += 1
             return await self._reply(call)
-        self.last = call
         self.calls += 1
         self.open += 1
         self.peak = max(self.peak, self.open)

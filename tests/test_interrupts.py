@@ -119,6 +119,8 @@ STUCK = """
 import asyncio, signal, threading, time
 from adjudge.engine.commands.interruption import interruptible
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a script runs in the background
+
 async def stuck():
     print("at work", flush=True)
     while True:

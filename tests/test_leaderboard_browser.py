@@ -127,7 +127,7 @@ async def test_systems_are_filtered_by_keyboard_in_tables_and_figures(browser, u
         assert await column(page, "p1t0", "system") == ["atlas"]
         await see_all(page)
         figure = page.locator(".plot[data-figure=scores] svg").first
-        assert await figure.get_attribute("aria-label") == "c_acc of 1 systems with intervals"
+        assert await figure.get_attribute("aria-label") == "c_acc of 1 systems with intervals and bounds"
         await page.locator("#filter").focus()
         await page.keyboard.press("Control+A")
         await page.keyboard.press("Delete")
@@ -174,6 +174,6 @@ async def test_board_of_one_unscored_system_opens(browser, tmp_path):
     folder = made_run(tmp_path, ("only",), 3, missing=1.0)
     page_file = write_leaderboard(build_leaderboard([folder]), folder)
     async with visiting(browser, page_file.as_uri(), width=390) as page:
-        assert await column(page, "p0t0", "scored") == ["0/3 (under 95 %)"]
+        assert await column(page, "p0t0", "scored") == ["0/2 (under 95%)"]
         await page.locator("body").press("End")
         assert await violations(page) == []

@@ -33,7 +33,7 @@ async def verdict(url: str, timeout_s: float = 60.0, **options: Any) -> Verdict:
 async def test_good_server_passes_in_one_request() -> None:
     async with MockOpenAI(serves="judge-1", window=4096) as mock:
         found = await verdict(mock.url)
-        assert mock.calls == 1
+        assert (mock.probes, mock.calls) == (1, 0)
         assert mock.last is not None
         assert mock.last.constrained
         assert (await verdict(mock.url, max_context=2000)).window == 2000

@@ -83,4 +83,4 @@ def test_evaluate_accepts_the_published_folder(tmp_path, capsys):
         capsys, "evaluate", config, "--format", "deepresearch-bench", "--protocol", "race", "--out", tmp_path / "run",
         "--store", tmp_path / "store",
     )  # fmt: skip
-    assert code == 3 and "4 gold_missing" in out and "claude4-sonnet" in out
+    assert code == 3 and "4 unscored, gold_missing" in out and "claude4-sonnet" in out

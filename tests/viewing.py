@@ -14,7 +14,7 @@ from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.viewer.app import Viewer
 from adjudge.engine.viewer.data.open_run import OpenRun
-from tests.mock_openai import MockOpenAI, completion
+from tests.mock_openai import Call, MockOpenAI, completion
 from tests.worlds import lines
 
 QUICKSTART = Path(__file__).parents[1] / "examples" / "quickstart" / "adjudge.yaml"
@@ -64,8 +64,8 @@ async def hostile(folder: Path) -> Path:
         "out": "run",
     }
 
-    async def lies(mock: MockOpenAI, call: object) -> object:
-        return completion(f"{TAGS}{ODD}{'so ' * 50_000}")
+    async def lies(mock: MockOpenAI, call: Call) -> object:
+        return None if call.is_probe else completion(f"{TAGS}{ODD}{'so ' * 50_000}")
 
     async with MockOpenAI(fault=lies) as mock:
         judge = {"backend": "openai", "url": mock.url, "model": TAGS, "retries": 0}

@@ -26,12 +26,8 @@ def interruptible(work: Coroutine[Any, Any, T], ends_s: float = ENDS_S) -> T:
     if threading.current_thread() is not threading.main_thread():
         return asyncio.run(work)
     ending = _Ending(ends_s)
-    before = {
-        number: signal.signal(number, ending.signalled)
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if signal.getsignal(number)
-        != signal.SIG_IGN  # as SIGINT is in what a script puts into the background
-    }
+    # SIGINT is ignored in what a script puts into the background; a run minds it there too.
+    before = {number: signal.signal(number, ending.signalled) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         return asyncio.run(ending.watched(work))
     except asyncio.CancelledError:
