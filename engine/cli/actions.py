@@ -9,7 +9,7 @@ from rich.table import Table
 
 from adjudge.engine.cli import console as show
 from adjudge.engine.cli import tables
-from adjudge.engine.cli.options import cluster_section, run_config
+from adjudge.engine.cli.options import cluster_section, run_config, select_section
 from adjudge.engine.cli.progress import progress_on
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.agreement import with_humans, with_run
@@ -25,6 +25,7 @@ from adjudge.engine.commands.show import find_evidence
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.redaction import printable, printable_json
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.select import Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.engine.leaderboard.board import Leaderboard
@@ -99,12 +100,13 @@ def on_leaderboard(options: argparse.Namespace) -> int:
 
 def _built(options: argparse.Namespace) -> Leaderboard:
     published = () if options.published is None else read_published(options.published)
+    select = Select(**select_section(options))
     if options.cluster == "none":
-        return build_leaderboard(options.runs, published=published, human=options.human)
+        return build_leaderboard(options.runs, published=published, human=options.human, select=select)
     from adjudge.engine.leaderboard.on_ray import statistics_on
 
     with statistics_on(options.cluster) as statistics:
-        return build_leaderboard(options.runs, statistics, published, options.human)
+        return build_leaderboard(options.runs, statistics, published, options.human, select)
 
 
 def on_show(options: argparse.Namespace) -> int:

@@ -4,17 +4,25 @@ An invalid value is a usage error that says what is expected.
 """
 
 import math
-from argparse import ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any
 
 from adjudge.engine.config.run import RunConfig
 
-__all__ = ["cluster_section", "port", "positive", "run_config"]
+__all__ = ["add_select", "cluster_section", "count", "port", "positive", "run_config", "select_section"]
 
 
 def port(text: str) -> int:
     """A TCP port, 0 for any free one."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65_535):
         raise ArgumentTypeError(f"{text!r} is not a port, 0 to 65535")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """A whole number from 1."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text)):
+        raise ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
@@ -38,6 +46,7 @@ def run_config(options: Namespace) -> RunConfig:
         judge=options.judge,
         prompts=options.prompts,
         format=options.format,
+        select=select_section(options),
         protocols=options.protocol,
         fetch=None if options.fetch is None else {"mode": options.fetch},
         cluster=cluster_section(options),
@@ -46,6 +55,27 @@ def run_config(options: Namespace) -> RunConfig:
         serial=options.serial or None,
         until_resolved=getattr(options, "until_resolved", None),
     )
+
+
+def add_select(command: ArgumentParser) -> None:
+    """The options that choose tasks and systems."""
+    command.add_argument("--limit", type=count, metavar="N", help="only the first N tasks that are chosen")
+    command.add_argument("--task", nargs="+", metavar="ID", help="only these tasks")
+    command.add_argument("--system", nargs="+", metavar="NAME", help="only these systems")
+    command.add_argument("--language", nargs="+", metavar="LANG", help="only tasks in these languages")
+    command.add_argument("--domain", nargs="+", metavar="NAME", help="only tasks of these domains")
+
+
+def select_section(options: Namespace) -> dict[str, Any]:
+    """What the options of `add_select` change of the section `select:`."""
+    given = {
+        "limit": options.limit,
+        "tasks": options.task,
+        "systems": options.system,
+        "languages": options.language,
+        "domains": options.domain,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def cluster_section(options: Namespace) -> dict[str, str] | None:

@@ -6,7 +6,7 @@ from typing import NoReturn, TypeAlias
 
 from adjudge.engine.cli import actions
 from adjudge.engine.cli.actions import Command
-from adjudge.engine.cli.options import port, positive
+from adjudge.engine.cli.options import add_select, port, positive
 from adjudge.engine.config.redaction import hidden, printable
 
 __all__ = ["parser"]
@@ -76,6 +76,7 @@ def _leaderboard(commands: Commands) -> None:
     command.add_argument(
         "--published", metavar="FILE", help="show published figures too: CSV with system, metric, value"
     )
+    add_select(command)
 
 
 def _show(commands: Commands) -> None:
@@ -207,4 +208,5 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--retry-unscored", action="store_true", help="also ask again what was permanently unscored"
     )
+    add_select(command)
     command.add_argument("--serial", action="store_true", help="one case at a time, for debugging")

@@ -17,7 +17,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book, make_judge
 from adjudge.engine.evaluation.dry_run import complaint, dry_run
-from adjudge.engine.formats import load_dataset
+from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.store import JudgmentStore, Place, StoreError
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.probe import probe
@@ -143,7 +143,7 @@ async def _judges(config: RunConfig) -> list[Finding]:
 async def _prompts(config: RunConfig, window: int) -> list[Finding]:
     """Whether the prompts of the first reports fit into the judge's window."""
     try:
-        dataset = load_dataset(config.format, config.tasks, config.reports)
+        dataset = chosen_dataset(config)
         notes = (await dry_run(config, itertools.islice(dataset.cases(), _CASES))).notes
     except (UsageError, StoreError) as error:
         return [Finding(what="prompts", good=False, found=str(error), fix="correct tasks: and reports:")]

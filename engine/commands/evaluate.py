@@ -28,9 +28,10 @@ from adjudge.engine.evaluation.dry_run import complaint, dry_run
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
-from adjudge.engine.formats import Dataset, Rejected, load_dataset
+from adjudge.engine.formats import Dataset, Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
+from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.failures import Failures
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.records.resolution import Resolution, Resolver
@@ -105,7 +106,7 @@ async def evaluate_async(
     JudgeError and LimitReached.
     """
     started = time.time()
-    dataset = await asyncio.to_thread(load_dataset, config.format, config.tasks, config.reports)
+    dataset = await asyncio.to_thread(chosen_dataset, config)
     dataset.rejected += await asyncio.to_thread(rejected_pages, config.fetch)
     out, place = Path(config.out), Place.of(config.store)
     _make(out)

@@ -8,7 +8,8 @@ from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.evaluation.assembly import rejected_pages
 from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
-from adjudge.engine.formats import Rejected, load_dataset
+from adjudge.engine.formats import Rejected
+from adjudge.engine.records.choice import chosen_dataset
 from adjudge.judges import Usage
 
 __all__ = ["ASSUMED_PAGE_CHARS", "Plan", "plan"]
@@ -49,7 +50,7 @@ def plan(config: RunConfig) -> Plan:
 
 
 async def _plan(config: RunConfig) -> Plan:
-    dataset = load_dataset(config.format, config.tasks, config.reports)
+    dataset = chosen_dataset(config)
     dataset.rejected += rejected_pages(config.fetch)
     found = await dry_run(config, dataset.cases(config.repeats))
     notes = found.notes

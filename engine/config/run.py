@@ -15,6 +15,7 @@ from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.numbers import Count, NotNegative, Positive, Seconds
 from adjudge.engine.config.redaction import credentials
 from adjudge.engine.config.reward import RewardConfig
+from adjudge.engine.config.select import Select
 from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.guard import Guard
@@ -103,6 +104,7 @@ class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder.
 
+    - `select` chooses tasks and systems; what it leaves out is not missing.
     - `min_answered` is the share of its parts that a metric of our own needs to have a value; a protocol's entry may
       have another.
     - Reports of more than `report_limit` characters are report_too_large; rewards take it from the judge's window.
@@ -112,6 +114,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     tasks: str
     reports: list[str] = []
     format: str = "adjudge"
+    select: Select = Select()
     protocols: list[str | dict[str, Any]] = msgspec.field(default_factory=lambda: ["race", "fact"])
     judge: JudgeConfig | str = "lexical"
     min_answered: MinAnswered = 0.8

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.config.select import EVERYTHING, Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.best_of import BestOf, best_of_samples
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Leaderboard, MetricBoard, RankStability, Standing
@@ -22,6 +23,7 @@ from adjudge.engine.leaderboard.notes import notes_on
 from adjudge.engine.leaderboard.published import Published, agreement_with
 from adjudge.engine.leaderboard.ranks import ranks_of
 from adjudge.engine.leaderboard.selection import Filled, Selection, fill, fill_ratio, selections
+from adjudge.engine.records.choice import chosen_runs
 from adjudge.engine.records.matrices import MetricRows, figure, metric_rows, read_scores
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.records.record import RunRecord, TaskRecord
@@ -94,8 +96,10 @@ def build_leaderboard(
     statistics: Statistics | None = None,
     published: Sequence[Published] = (),
     human: str | Path | None = None,
+    select: Select = EVERYTHING,
 ) -> Leaderboard:
-    """The leaderboard of the run folders `runs`; `statistics` computes it, by default in this process.
+    """The leaderboard of what `select` chooses of the run folders `runs`; `statistics` computes it, by default in this
+    process.
 
     Raises UsageError for a folder that does not hold a finished run, and what `leaderboard_of` raises.
     """
@@ -104,7 +108,10 @@ def build_leaderboard(
         raise UsageError("leaderboard: a run is named twice; name each run once")
     records = [RunRecord.read(folder) for folder in folders]
     statistics = statistics or Statistics()
-    return leaderboard_of(records, statistics.read(folders), statistics, published, human)
+    records, scores = chosen_runs(select, records, statistics.read(folders))
+    board = leaderboard_of(records, scores, statistics, published, human)
+    chosen = (f"chosen for this leaderboard: {select.words}",) if select.words else ()
+    return msgspec.structs.replace(board, notes=(*chosen, *board.notes))
 
 
 def leaderboard_of(

@@ -19,6 +19,7 @@ def notes_on(
 ) -> tuple[str, ...]:
     """The notes on a leaderboard of the runs `records`: on its `boards`, people's corrections."""
     return (
+        *_choosing(records),
         *_differing(records),
         *_judging(records),
         *(record.stopped.note for record in records if record.stopped is not None),
@@ -26,6 +27,18 @@ def notes_on(
         *dict.fromkeys(note for board in boards if board.headline for note in _lacking(board, records)),
         *_unscored_beside(boards, records),
     )
+
+
+def _choosing(records: Sequence[RunRecord]) -> Iterator[str]:
+    choices = dict.fromkeys(record.config.select.words for record in records)
+    if len(choices) == 1:
+        yield from (f"chosen by this run: {words}" for words in choices if words)
+    else:
+        yield from (
+            f"run {record.run} evaluated only {record.config.select.words}; choose the same here to compare on it"
+            for record in records
+            if record.config.select.words
+        )
 
 
 def _differing(records: Sequence[RunRecord]) -> Iterator[str]:

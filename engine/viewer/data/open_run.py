@@ -9,8 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats import Dataset, FormatError, load_dataset, load_tasks
+from adjudge.engine.errors import UsageError
+from adjudge.engine.formats import Dataset, FormatError, load_tasks
 from adjudge.engine.leaderboard.board import Leaderboard
+from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.viewer.data.card_index import CardIndex
@@ -89,12 +91,10 @@ class OpenRun:
         """The run's tasks, and where its reports are. Raises NotThere if the input is missing."""
         if self._dataset is None:
             config = self.record.config
-            self._dataset = asyncio.ensure_future(
-                asyncio.to_thread(load_dataset, config.format, config.tasks, config.reports)
-            )
+            self._dataset = asyncio.ensure_future(asyncio.to_thread(chosen_dataset, config))
         try:
             return await asyncio.shield(self._dataset)
-        except FormatError as error:
+        except UsageError as error:
             raise NotThere(f"the run's input is not where it was: {error}") from error
 
     async def prompts(self) -> dict[str, str]:
