@@ -23,9 +23,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Rules (checked when the schema is made): every string has a maximum length; a number with a step (`multiple_of`)
     has bounds and becomes an enumeration; a field `analysis: str` comes first; a `dict[str, X]` field holds one X
-    for each of the question's numbered items, under the keys of `numbered(question.count)`; a field of type
-    `Choice` is one of the question's `options`.
+    for each of the question's numbered items (at most `most_items`), under the keys of `numbered(question.count)`; a
+    string of such an X may be marked `shared`, and then its maximum length is that of all items together; a field of
+    type `Choice` is one of the question's `options`.
     """
+
+    most_items: ClassVar[int] = 20
 
 
 Choice = Annotated[float, msgspec.Meta(extra_json_schema={"choice": True})]
@@ -103,7 +106,7 @@ class Question(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """How many numbered items (at most 20) the answer must hold; 0 when the answer has no `dict` field."""
+        """How many numbered items the answer must hold; 0 when the answer has no `dict` field."""
         return 0
 
     @property

@@ -30,9 +30,8 @@ __all__ = [
 A = TypeVar("A", bound=Answer)
 Schema = dict[str, Any]
 
-MAX_ITEMS = 20
 MAX_VALUES = 101
-_STRIP = ("title", "description", "default", "examples", "$defs")
+_STRIP = ("title", "description", "default", "examples", "$defs", "shared")
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _FIRST_OBJECT = json.JSONDecoder()
 _BRACE = re.compile(r'\}|\{\s*["}]?')  # an object begins with a quote or ends at once
@@ -59,8 +58,8 @@ def json_schema(answer: type[Answer], count: int, analysis: bool, options: tuple
     values of its `Choice` fields. Raises AnswerTypeError for an answer type that cannot be constrained.
     """
     name = answer.__name__
-    if not 0 <= count <= MAX_ITEMS:
-        raise AnswerTypeError(f"{name}: {count} numbered items, at most {MAX_ITEMS} fit one question")
+    if not 0 <= count <= answer.most_items:
+        raise AnswerTypeError(f"{name}: {count} numbered items, at most {answer.most_items} fit one question")
     raw = msgspec.json.schema(answer)
     rules = _Rules(raw.get("$defs", {}), count, analysis, options)
     return rules.plain(raw, name, top=True)
@@ -98,6 +97,8 @@ class _Rules:
         if kind == "string":
             if "maxLength" not in node:
                 raise AnswerTypeError(f"{where}: a string needs a maximum length")
+            if node.get("shared"):
+                node = {**node, "maxLength": max(node["maxLength"] // max(self._count, 1), 1)}
         elif kind not in ("boolean", "null"):
             raise AnswerTypeError(f"{where}: a type that a server cannot constrain")
         return {key: value for key, value in node.items() if key not in _STRIP}

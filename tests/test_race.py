@@ -40,6 +40,7 @@ from adjudge.scoring.deepresearch_bench.race_marks import (
     OverallMark,
     Pair,
     PairMarks,
+    Single,
     chunks,
 )
 from adjudge.scoring.deepresearch_bench.yardstick import (
@@ -76,7 +77,7 @@ def opinion(question: Question[Any]) -> Any:
     if isinstance(question, OverallMark):
         return Overall(mark=7.5)
     if isinstance(question, ArticleMarks):
-        marks = [mark(True, criterion) for criterion in question.criteria]
+        marks = [Single(mark=mark(True, criterion)) for criterion in question.criteria]
         return MarkedArticle(items=dict(zip(numbered(len(marks)), marks, strict=True)))
     if isinstance(question, PairMarks):
         a_is_target = question.context["article_a"].startswith("# Target")
@@ -89,9 +90,10 @@ def opinion(question: Question[Any]) -> Any:
         return WeightDraw(comprehensiveness=40, insight=30, instruction_following=20, readability=10)
     if isinstance(question, DimensionCriteria):
         drafts = [
-            Draft(criterion=f"{question.dimension} {i}", explanation="", weight=i + 1) for i in range(5)
+            Draft(criterion=f"{question.dimension} {i}", explanation="", weight=i + 1)
+            for i in range(4 + DIMENSIONS.index(question.dimension) * 2)
         ]
-        return CriteriaDraft(items=dict(zip(numbered(5), drafts, strict=True)))
+        return CriteriaDraft(criteria=drafts)
     raise AssertionError(question)
 
 
@@ -112,15 +114,16 @@ def near(card: Scorecard, **expected: float) -> None:
         assert card.scores[name] == pytest.approx(value, abs=1e-12), name
 
 
-async def test_full_puts_the_reference_first_and_weights_criteria() -> None:
+async def test_full_asks_once_with_target_first_and_weights_criteria() -> None:
     card, tools = await run(Race())
-    # target 0.75 * 8 + 0.25 * 4 = 7; the reference stands first and gets 2 more: 0.75 * 8 + 0.25 * 4 = 7
-    near(card, total=7, overall=0.5, insight=0.5)
+    # target, which stands first and gets 2 more, 0.75 * 10 + 0.25 * 6 = 9; reference 0.75 * 6 + 0.25 * 2 = 5
+    near(card, total=9, overall=9 / (9 + 5), insight=9 / (9 + 5))
     (question,) = tools.questions
     assert isinstance(question, PairMarks)
-    assert question.context["article_a"] == REFERENCE
-    assert question.article_b == "# Target\n\nTrams are cheap and quiet. They cost 12 a ride."
-    assert question.criteria[0] == "comprehensiveness first: one"
+    assert question.context["article_a"] == "# Target\n\nTrams are cheap and quiet. They cost 12 a ride."
+    assert question.article_b == REFERENCE
+    assert question.criteria[0] == "comprehensiveness | comprehensiveness first: one"
+    assert question.criteria[-1] == "readability | readability second"
     assert "0.75" not in str(question.fields())
     assert {line.judgment for line in card.evidence} == {question.identity()[:16].hex()}
 
@@ -147,12 +150,12 @@ async def test_questions_use_the_language_of_the_task(variant: Any) -> None:
 )
 def test_lexical_mark_sums_its_parts(article: str, task: str, criterion: str, expected: float) -> None:
     context = Context.of(task=task, article=article)
-    alone = ArticleMarks(context=context, language="en", criteria=(criterion,)).lexical()
-    assert list(alone.items.values()) == [expected]
+    alone = ArticleMarks(context=context, language="en", criteria=(f"insight | {criterion}",)).lexical()
+    assert [one.mark for one in alone.items.values()] == [expected]
 
 
 def test_lexical_mark_does_not_depend_on_article_order() -> None:
-    criteria = ("Gives prices of trams", "Speaks of unicorns and volcanoes")
+    criteria = ("insight | Gives prices of trams", "insight | Speaks of unicorns and volcanoes")
 
     def marks(first: str, second: str) -> list[Pair]:
         context = Context.of(task="Trams or buses?", article_a=first)
@@ -164,10 +167,27 @@ def test_lexical_mark_does_not_depend_on_article_order() -> None:
     assert found[0].a != found[1].a
 
 
-async def test_positions_may_be_reversed_or_both() -> None:
-    card, tools = await run(Race(variant="reversed_positions"))
-    near(card, total=9, overall=9 / (9 + 5))
-    assert [question.context["article_a"][:8] for question in tools.questions] == ["# Target"]
+@pytest.mark.parametrize("protocol", [Race(order="reference_first"), Race(variant="reversed_positions")])
+async def test_reference_first_has_names_and_keys_of_its_own(protocol: Race) -> None:
+    card, tools = await run(protocol)
+    # target 0.75 * 8 + 0.25 * 4 = 7; the reference, which stands first and gets 2 more, the same
+    near(card, **{"reference_first.overall": 0.5, "reference_first.total": 7})
+    assert all(name.startswith("reference_first.") for name in card.scores)
+    assert [question.context["article_a"] for question in tools.questions] == [REFERENCE]
+    _, published = await run(Race())
+    (one,), (other,) = tools.questions, published.questions
+    assert (one.identity(), one.context.digest) != (other.identity(), other.context.digest)
+
+
+async def test_reference_first_shares_one_context_between_systems() -> None:
+    digests = set()
+    for text in ("# Target one", "# Target two"):
+        _, tools = await run(Race(order="reference_first"), case(text=text))
+        digests |= {question.context.digest for question in tools.questions}
+    assert len(digests) == 1
+
+
+async def test_both_orders_average_their_marks() -> None:
     card, tools = await run(Race(both_orders=True))
     near(card, total=8, overall=8 / (8 + 6))
     assert len(tools.questions) == 2
@@ -175,20 +195,22 @@ async def test_positions_may_be_reversed_or_both() -> None:
 
 async def test_variants_without_weights_average_plainly() -> None:
     card, _ = await run(Race(variant="no_criteria_weights"))
-    near(card, total=6, overall=0.5)
+    near(card, total=8, overall=8 / (8 + 4))
     uneven = {**GOLD, "criterions": {**CRITERIA, "insight": [{"criterion": "second", "weight": 1}]}}
     card, _ = await run(Race(variant="no_dimension_weights"), case(uneven))
-    near(card, total=(7 * 3 + 4) / 4)
+    near(card, total=(9 * 3 + 6) / 4)
     card, _ = await run(Race(), case(uneven))
-    near(card, total=7 * 0.7 + 4 * 0.3)
+    near(card, total=9 * 0.7 + 6 * 0.3)
+    card, _ = await run(Race(variant="no_weights"), case(uneven))
+    near(card, total=(8 * 3 + 6) / 4)
 
 
 async def test_weightless_variants_ask_the_same_questions_as_full() -> None:
     asked = []
-    for variant in ("full", "no_criteria_weights", "no_dimension_weights"):
+    for variant in ("full", "no_criteria_weights", "no_dimension_weights", "no_weights"):
         _, tools = await run(Race(variant=variant))
         asked.append([(question.identity(), question.context.digest) for question in tools.questions])
-    assert asked[0] == asked[1] == asked[2]
+    assert all(one == asked[0] for one in asked)
 
 
 async def test_pointwise_and_vanilla_need_no_reference() -> None:
@@ -206,7 +228,7 @@ async def test_static_criteria_use_the_task_language(language: str, text: str) -
     (question,) = tools.questions
     assert isinstance(question, PairMarks)
     names = [name for dimension in DIMENSIONS for name, _, _ in GENERAL_CRITERIA[language][dimension]]
-    assert [criterion.partition(":")[0] for criterion in question.criteria] == names
+    assert [criterion.partition(" | ")[2].partition(":")[0] for criterion in question.criteria] == names
     for dimension in DIMENSIONS:
         assert sum(weight for _, _, weight in GENERAL_CRITERIA[language][dimension]) == pytest.approx(1)
 
@@ -226,23 +248,59 @@ async def test_missing_weights_and_criteria_are_made_from_the_task() -> None:
     )
     assert all([section.name for section in question.context.sections] == ["task"] for question in made)
     assert len({question.identity() for question in made}) == 9
-    assert [question.count for question in tools.questions if isinstance(question, PairMarks)] == [20]
+    (marked,) = [question for question in tools.questions if isinstance(question, PairMarks)]
+    dimensions = [criterion.partition(" | ")[0] for criterion in marked.criteria]
+    assert [dimensions.count(name) for name in DIMENSIONS] == [4, 6, 8, 10]
 
 
-async def test_many_criteria_are_split_evenly_over_one_context() -> None:
-    many = {name: [{"criterion": f"{name} {i}", "weight": 0.1} for i in range(10)] for name in DIMENSIONS}
-    _, tools = await run(Race(), case({**GOLD, "criterions": many}))
-    assert [question.count for question in tools.questions] == [20, 20]
+@pytest.mark.parametrize("drafts", [3, 11])
+async def test_too_few_or_too_many_criteria_are_refused(drafts: int) -> None:
+    def judge(question: Question[Any]) -> Any:
+        if isinstance(question, DimensionCriteria):
+            draft = {"criterion": "x", "explanation": "", "weight": 1}
+            return json.dumps({"analysis": "", "criteria": [draft] * drafts})
+        return opinion(question)
+
+    card, _ = await run(Race(), case({"reference": REFERENCE}), judge)
+    assert set(card.reasons.values()) == {"judge_unparseable"}
+
+
+async def test_criteria_of_a_task_are_one_question() -> None:
+    _, tools = await run(Race(), case({**GOLD, "criterions": many(10)}))
+    assert [question.count for question in tools.questions] == [40]
+
+
+async def test_more_criteria_than_a_question_holds_are_split_evenly() -> None:
+    _, tools = await run(Race(), case({**GOLD, "criterions": many(30)}))
+    assert [question.count for question in tools.questions] == [60, 60]
     assert len({question.context.digest for question in tools.questions}) == 1
-    assert [len(run) for run in chunks(["c"] * 41)] == [13, 14, 14]
+    assert [len(run) for run in chunks(["c"] * 161)] == [53, 54, 54]
     assert chunks([]) == []
 
 
-MISSING_ONE = '{"analysis": "", "items": {"c01": {"a": 5, "b": 5}}}'
+@pytest.mark.parametrize("kind", [MarkedPair, MarkedArticle])
+def test_analyses_of_one_question_share_one_budget(kind: type) -> None:
+    lengths = {}
+    for count in (1, 25, 80):
+        item = json_schema(kind, count, True)["properties"]["items"]["properties"]["c01"]
+        assert next(iter(item["properties"])) == "analysis"
+        lengths[count] = item["properties"]["analysis"]["maxLength"]
+    assert lengths == {1: 4_800, 25: 192, 80: 60}
+    assert "analysis" not in str(json_schema(kind, 25, False))
+
+
+def many(count: int) -> dict[str, list[dict[str, Any]]]:
+    """`count` criteria of equal weight in each dimension."""
+    return {
+        name: [{"criterion": f"{name} {i}", "weight": 1 / count} for i in range(count)] for name in DIMENSIONS
+    }
+
+
+MISSING_ONE = '{"items": {"c01": {"a": 5, "b": 5}}}'
 
 
 def whole(value: str) -> str:
-    return '{"analysis": "x", "items": {' + ", ".join(f'"c0{i}": {value}' for i in range(1, 9)) + "}}"
+    return '{"items": {' + ", ".join(f'"c0{i}": {value}' for i in range(1, 9)) + "}}"
 
 
 @pytest.mark.parametrize(
@@ -278,7 +336,7 @@ async def test_valid_reply_is_read_whole_fenced_or_embedded() -> None:
     good = whole('{"a": 2.5, "b": 7.5}')
     for reply in (good, f"```json\n{good}\n```", f"Here it is: {good} Thanks."):
         card, _ = await run(Race(), judge=lambda _, reply=reply: reply)
-        near(card, overall=0.75)
+        near(card, overall=0.25)
 
 
 @pytest.mark.parametrize("reason", ["answer_truncated", "context_overflow", "judge_timeout"])
@@ -321,18 +379,16 @@ async def test_unanswered_order_leaves_both_unscored(target_first: bool) -> None
 
 
 async def test_missing_criteria_batch_spares_other_dimensions() -> None:
-    many = {name: [{"criterion": f"{name} {i}", "weight": 0.1} for i in range(10)] for name in DIMENSIONS}
-
     def half(question: Question[Any]) -> Any:
-        return "judge_timeout" if "readability 9" in question.criteria else opinion(question)
+        return "judge_timeout" if "readability | readability 9" in question.criteria else opinion(question)
 
-    card, _ = await run(Race(), case({**GOLD, "criterions": many}), half)
+    card, _ = await run(Race(), case({**GOLD, "criterions": many(30)}), half)
     scored = {name for name, value in card.scores.items() if value is not None}
     assert scored == {"comprehensiveness", "insight"}
     assert card.reasons == dict.fromkeys(
         ("overall", "instruction_following", "readability", "total"), "judge_timeout"
     )
-    assert [line.reason for line in card.evidence] == [""] * 20 + ["judge_timeout"] * 20
+    assert [line.reason for line in card.evidence] == [""] * 60 + ["judge_timeout"] * 60
 
 
 @pytest.mark.parametrize("kind", [DimensionWeights, DimensionCriteria])
@@ -420,7 +476,7 @@ async def test_judge_cleans_the_report() -> None:
 
     card, tools = await run(Race(cleaning="judge"), case(text=text), judge)
     assert card.status == "scored"
-    articles = [question.article_b for question in tools.questions if isinstance(question, PairMarks)]
+    articles = [q.context["article_a"] for q in tools.questions if isinstance(q, PairMarks)]
     assert [" ".join(article.split()) for article in articles] == [" ".join(text.replace(" [1]", "").split())]
 
 
@@ -465,13 +521,17 @@ async def test_lexical_judge_distinguishes_reports_in_either_order(variant: Any,
         swapped = await score_case(
             Race(variant="reversed_positions"), case(gold, short, prompt, language), tools
         )
-        assert swapped.scores["overall"] == overall[1]
+        assert swapped.scores["reference_first.overall"] == overall[1]
 
 
 def test_options_that_contradict_each_other_are_refused() -> None:
     for variant in ("pointwise", "vanilla"):
-        with pytest.raises(msgspec.ValidationError, match="both_orders"):
-            msgspec.convert({"variant": variant, "both_orders": True}, Race)
+        for order in ({"both_orders": True}, {"order": "reference_first"}):
+            with pytest.raises(msgspec.ValidationError, match="second article"):
+                msgspec.convert({"variant": variant, **order}, Race)
+    for order in ({"order": "reference_first"}, {"variant": "reversed_positions"}):
+        with pytest.raises(msgspec.ValidationError, match="both_orders asks in both orders"):
+            msgspec.convert({"both_orders": True, **order}, Race)
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"variant": "fuller"}, Race)
     with pytest.raises(msgspec.ValidationError):
@@ -480,13 +540,13 @@ def test_options_that_contradict_each_other_are_refused() -> None:
 
 def test_every_answer_type_has_a_schema_and_a_bound() -> None:
     for answer, count in (
-        (MarkedPair, 20),
-        (MarkedArticle, 20),
+        (MarkedPair, 40),
+        (MarkedArticle, 40),
         (Overall, 0),
         (WeightDraw, 0),
-        (CriteriaDraft, 5),
+        (CriteriaDraft, 0),
     ):
-        assert max_tokens(json_schema(answer, count, True)) < 9_000
+        assert max_tokens(json_schema(answer, count, True)) < 12_000
 
 
 CRITERION = st.builds(Criterion, st.text(min_size=1, max_size=8), st.just(""), st.floats(0, 1))
@@ -522,4 +582,4 @@ def test_scoring_runs_under_a_plain_event_loop() -> None:
     """Calling a protocol needs only an event loop and two capabilities."""
     judge: Callable[[Question[Any]], Any] = opinion
     card = asyncio.run(Race().score(case(), DirectTools(ScriptedJudge(judge))))
-    assert card.scores["overall"] == 0.5
+    assert card.scores["overall"] == 9 / 14

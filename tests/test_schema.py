@@ -13,7 +13,6 @@ from adjudge.judges import Answer, Choice, Context, Question, numbered
 from adjudge.judges import schema as schema_module
 from adjudge.judges.reply import MAX_REPLY_CHARS, read_reply
 from adjudge.judges.schema import (
-    MAX_ITEMS,
     MAX_VALUES,
     AnswerTypeError,
     UnparseableReply,
@@ -123,7 +122,7 @@ def test_schema_can_omit_every_analysis() -> None:
     assert decode(asked(), msgspec.json.encode(bare).decode()).analysis == ""
 
 
-@given(st.binary(min_size=32, max_size=32), st.integers(1, MAX_ITEMS), st.booleans())
+@given(st.binary(min_size=32, max_size=32), st.integers(1, Answer.most_items), st.booleans())
 def test_any_text_that_fits_the_schema_is_an_answer(seed: bytes, n: int, analysis: bool) -> None:
     question = asked(n)
     schema = schema_of(question, analysis)
@@ -138,7 +137,7 @@ def test_any_text_that_fits_the_schema_is_an_answer(seed: bytes, n: int, analysi
     }
 
 
-@given(st.binary(min_size=32, max_size=32), st.integers(1, MAX_ITEMS))
+@given(st.binary(min_size=32, max_size=32), st.integers(1, Answer.most_items))
 def test_max_tokens_bounds_the_characters_of_an_answer(seed: bytes, n: int) -> None:
     schema = schema_of(asked(n), True)
     assert len(msgspec.json.format(msgspec.json.encode(valid(schema, seed)), indent=0)) <= max_tokens(schema)
@@ -250,7 +249,7 @@ def test_unconstrainable_answer_types_are_rejected(name: str) -> None:
     assert str(raised.value).startswith(answer.__name__)
 
 
-@pytest.mark.parametrize("count", [-1, MAX_ITEMS + 1])
+@pytest.mark.parametrize("count", [-1, Answer.most_items + 1])
 def test_items_are_at_most_twenty(count: int) -> None:
     with pytest.raises(AnswerTypeError, match="numbered items"):
         json_schema(Nested, count, True)

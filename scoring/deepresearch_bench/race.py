@@ -2,17 +2,21 @@
 
     overall = target / (target + reference), where target = sum of W_d * dim_d
 
-Variants, as in the paper's ablation: `full`; `vanilla` (one mark from 0 to 10); `pointwise` (criteria, no reference,
-/10); `static_criteria` (general criteria of our own); `no_criteria_weights`; `no_dimension_weights`;
-`reversed_positions`. `full` shares its questions with the two weightless variants.
+As in the published call, one question shows the task, the target, the reference and all criteria of the task, each with
+its dimension and without its weight; each gets an analysis and a mark from 0 to 10 for both articles.
+`order: reference_first` shows the reference first, so that all systems of a task share the longest possible prefix; it
+is the paper's ablation `reversed_positions`, and its metrics are called `reference_first.NAME`. `both_orders` averages
+the marks of the two orders.
 
-How the questions differ from the published call, which shows the target, then the reference, then all criteria:
-- The reference stands first, as article A, and the target last, so that all systems of a task share the longest
-  possible prefix. `reversed_positions` puts the target first, and `both_orders` averages the marks of the two orders.
-- At most 20 criteria per question, in even runs in the order of the criteria.
+Variants, as in the paper's ablation: `full`; `vanilla` (one mark from 0 to 10); `pointwise` (criteria, no reference,
+/10); `static_criteria` (general criteria of our own); `no_criteria_weights`; `no_dimension_weights`; `no_weights`;
+`reversed_positions`. `full` shares its questions with the weightless variants.
+
+How the question differs from the published call:
 - Marks come back under the criteria's numbers, not their texts; `match_weight` is for published replies.
 - The articles are called A and B; nothing says where they come from. Marks come in halves.
 - Reports (and references) are cleaned of citation marks by rules; by the judge only with `cleaning="judge"`.
+- More than 80 criteria are asked in several questions.
 
 A question without an answer, cut off or too long for the judge, leaves its criteria without marks. The paper has marks
 for all of them: a metric that lacks some has no value, and bounds with those marks at their worst and best.
@@ -33,7 +37,14 @@ from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
-from adjudge.scoring.deepresearch_bench.race_marks import ArticleMarks, OverallMark, Pair, PairMarks, chunks
+from adjudge.scoring.deepresearch_bench.race_marks import (
+    ArticleMarks,
+    OverallMark,
+    Pair,
+    PairMarks,
+    chunks,
+    named,
+)
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
     Criterion,
@@ -69,10 +80,13 @@ Variant = Literal[
     "static_criteria",
     "no_criteria_weights",
     "no_dimension_weights",
+    "no_weights",
     "reversed_positions",
 ]
 MOST = 10.0
 WITHOUT_REFERENCE = ("vanilla", "pointwise")
+REFERENCE_FIRST = "reference_first."
+"""How the names of metrics begin where the reference stands first; those marks are not those of the published order."""
 
 
 def match_weight(scored: str, criteria: Sequence[Criterion]) -> float:
@@ -159,27 +173,31 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Score a report under the task's gold `race` (`RaceGold`).
 
     Metrics: `overall` and the four dimensions (x 100), and `total`, the report's own mark from 0 to 10. `vanilla` has
-    no dimensions.
+    no dimensions. All of them are called `reference_first.NAME` where the reference stands first.
     """
 
     name: ClassVar[str] = "race"
 
     variant: Variant = "full"
+    order: Literal["target_first", "reference_first"] = "target_first"
     both_orders: bool = False
     cleaning: Literal["rules", "judge"] = "rules"
 
     def __post_init__(self) -> None:
-        if self.both_orders and self.variant in WITHOUT_REFERENCE:
-            raise ValueError(f"both_orders needs a second article, and the variant {self.variant} has none")
+        ordered = "both_orders" if self.both_orders else "order: reference_first"
+        if self.variant in WITHOUT_REFERENCE and (self.both_orders or self.order == "reference_first"):
+            raise ValueError(f"{ordered} needs a second article, and the variant {self.variant} has none")
+        if self.both_orders and self._reference_first:
+            raise ValueError("both_orders asks in both orders; leave out order and reversed_positions")
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Overall first, then the dimensions, then the report's own total."""
         dimensions = () if self.variant == "vanilla" else DIMENSIONS
         return (
-            Metric(name="overall", scale=100, headline=True),
-            *(Metric(name=name, scale=100) for name in dimensions),
-            Metric(name="total", best=10),
+            Metric(name=self._named("overall"), scale=100, headline=True),
+            *(Metric(name=self._named(name), scale=100) for name in dimensions),
+            Metric(name=self._named("total"), best=10),
         )
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
@@ -203,6 +221,13 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         items = [_Item(*item, marks) for item, marks in zip(measure.items, marks, strict=True)]
         return self._scorecard(case, items, measure)
 
+    @property
+    def _reference_first(self) -> bool:
+        return self.order == "reference_first" or self.variant == "reversed_positions"
+
+    def _named(self, metric: str) -> str:
+        return f"{REFERENCE_FIRST}{metric}" if self._reference_first else metric
+
     def _gold(self, case: Case) -> RaceGold:
         gold = RaceGold.of(case)
         if self.variant not in WITHOUT_REFERENCE and not gold.reference.strip():
@@ -215,10 +240,10 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return await aside(clean_report, storable(case.report.text))
 
     def _weighed(self, measure: Yardstick) -> Yardstick:
-        if self.variant == "no_criteria_weights":
-            return measure.without_criteria_weights()
-        if self.variant == "no_dimension_weights":
-            return measure.without_dimension_weights()
+        if self.variant in ("no_criteria_weights", "no_weights"):
+            measure = measure.without_criteria_weights()
+        if self.variant in ("no_dimension_weights", "no_weights"):
+            measure = measure.without_dimension_weights()
         return measure
 
     async def _vanilla(self, case: Case, article: str, tools: Tools) -> Scorecard:
@@ -234,15 +259,13 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         self, case: Case, target: str, reference: str, measure: Yardstick, tools: Tools
     ) -> list[_Marks]:
         """The marks for every criterion, in their order."""
-        criteria = [criterion.text for _, criterion in measure.items]
+        criteria = [named(*item) for item in measure.items]
         if self.variant == "pointwise":
             return await _mark_alone(case, target, criteria, tools)
-        orders = []
-        if self.both_orders or self.variant != "reversed_positions":
-            orders.append(_mark_pair(case, reference, target, criteria, tools, target_first=False))
-        if self.both_orders or self.variant == "reversed_positions":
-            orders.append(_mark_pair(case, target, reference, criteria, tools, target_first=True))
-        marks = await asyncio.gather(*orders)
+        orders = (True, False) if self.both_orders else (not self._reference_first,)
+        marks = await asyncio.gather(
+            *(_mark_pair(case, target, reference, criteria, tools, target_first=order) for order in orders)
+        )
         return marks[0] if len(marks) == 1 else [_averaged(*pair) for pair in zip(*marks, strict=True)]
 
     def _scorecard(self, case: Case, items: Sequence[_Item], measure: Yardstick) -> Scorecard:
@@ -266,7 +289,9 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             needed = [item.marks.reason for item in items if name in ("overall", "total", item.dimension)]
             reasons = [reason for reason in needed if reason]
             value = Missing(reasons[0]) if reasons else figure
-            values[name] = bounded(value, (low[name], high[name]), len(needed) - len(reasons), len(needed))
+            values[self._named(name)] = bounded(
+                value, (low[name], high[name]), len(needed) - len(reasons), len(needed)
+            )
         evidence = [_evidence(item, self.variant == "pointwise") for item in items]
         return Scorecard.of(self.name, case, values, evidence)
 
@@ -306,14 +331,15 @@ async def _mark_alone(case: Case, article: str, criteria: Sequence[str], tools: 
     found = []
     for question, judgment in zip(asked, judgments, strict=True):
         for key in numbered(question.count):
-            mark = judgment.answer.items[key] if judgment.answer else 0.0
+            mark = judgment.answer.items[key].mark if judgment.answer else 0.0
             found.append(_Marks(mark, 0.0, _reason(judgment), judgment.key.hex()))
     return found
 
 
 async def _mark_pair(
-    case: Case, first: str, second: str, criteria: Sequence[str], tools: Tools, *, target_first: bool
+    case: Case, target: str, reference: str, criteria: Sequence[str], tools: Tools, *, target_first: bool
 ) -> list[_Marks]:
+    first, second = (target, reference) if target_first else (reference, target)
     context = Context.of(task=case.task.prompt, article_a=first)
     asked = [
         PairMarks(context=context, language=case.task.language, criteria=chunk, article_b=second)
@@ -324,8 +350,8 @@ async def _mark_pair(
     for question, judgment in zip(asked, judgments, strict=True):
         for key in numbered(question.count):
             pair = judgment.answer.items[key] if judgment.answer else Pair(a=0, b=0)
-            target, reference = (pair.a, pair.b) if target_first else (pair.b, pair.a)
-            found.append(_Marks(target, reference, _reason(judgment), judgment.key.hex()))
+            of_target, of_reference = (pair.a, pair.b) if target_first else (pair.b, pair.a)
+            found.append(_Marks(of_target, of_reference, _reason(judgment), judgment.key.hex()))
     return found
 
 

@@ -1,32 +1,35 @@
 """RACE's questions: marks from 0 to 10 in halves for one article, or for two side by side.
 
-Articles are called A and B; nothing says which is the report and which the reference. What all systems of a task
-share comes first: the task and the article that stands first are the context, then the criteria, then article B.
+Articles are called A and B; nothing says which is the report and which the reference. The task and the article that
+stands first are the context; then come article B and all criteria. Every criterion gets an analysis before its marks;
+the analyses of one question share one budget of characters.
 """
 
 import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from adjudge.judges import Answer, Question, numbered
 from adjudge.judges.lexical import figures, terms
+from adjudge.scoring.deepresearch_bench.yardstick import Criterion
 from adjudge.scoring.text.blocks import lines
 
-__all__ = ["MAX_CRITERIA", "ArticleMarks", "OverallMark", "Pair", "PairMarks", "chunks"]
+__all__ = ["MAX_CRITERIA", "ArticleMarks", "OverallMark", "Pair", "PairMarks", "chunks", "named"]
 
-MAX_CRITERIA = 20
+MAX_CRITERIA = 80
 
 Mark = Annotated[float, msgspec.Meta(ge=0, le=10, multiple_of=0.5)]
-Analysis = Annotated[str, msgspec.Meta(max_length=1600)]
+Analysis = Annotated[str, msgspec.Meta(max_length=4_800, extra_json_schema={"shared": True})]
 
 
 class Pair(Answer, frozen=True, kw_only=True):
     """The marks of both articles for one criterion."""
 
+    analysis: Analysis = ""
     a: Mark
     b: Mark
 
@@ -34,7 +37,8 @@ class Pair(Answer, frozen=True, kw_only=True):
 class MarkedPair(Answer, frozen=True, kw_only=True):
     """The marks of both articles for each numbered criterion."""
 
-    analysis: Analysis = ""
+    most_items: ClassVar[int] = MAX_CRITERIA
+
     items: dict[str, Pair]
 
 
@@ -59,16 +63,24 @@ class PairMarks(Question[MarkedPair], frozen=True, kw_only=True):
             Pair(
                 a=_lexical_mark(article_a, task, criterion), b=_lexical_mark(self.article_b, task, criterion)
             )
-            for criterion in self.criteria
+            for criterion in map(_unnamed, self.criteria)
         ]
         return MarkedPair(items=dict(zip(numbered(len(marks)), marks, strict=True)))
+
+
+class Single(Answer, frozen=True, kw_only=True):
+    """The article's mark for one criterion."""
+
+    analysis: Analysis = ""
+    mark: Mark
 
 
 class MarkedArticle(Answer, frozen=True, kw_only=True):
     """The article's mark for each numbered criterion."""
 
-    analysis: Analysis = ""
-    items: dict[str, Mark]
+    most_items: ClassVar[int] = MAX_CRITERIA
+
+    items: dict[str, Single]
 
 
 class ArticleMarks(Question[MarkedArticle], frozen=True, kw_only=True):
@@ -87,14 +99,16 @@ class ArticleMarks(Question[MarkedArticle], frozen=True, kw_only=True):
     def lexical(self) -> MarkedArticle:
         """The lexical mark of the article."""
         task, article = self.context["task"], self.context["article"]
-        marks = [_lexical_mark(article, task, criterion) for criterion in self.criteria]
+        marks = [
+            Single(mark=_lexical_mark(article, task, criterion)) for criterion in map(_unnamed, self.criteria)
+        ]
         return MarkedArticle(items=dict(zip(numbered(len(marks)), marks, strict=True)))
 
 
 class Overall(Answer, frozen=True, kw_only=True):
     """One mark for the whole article."""
 
-    analysis: Analysis = ""
+    analysis: Annotated[str, msgspec.Meta(max_length=1600)] = ""
     mark: Mark
 
 
@@ -109,8 +123,17 @@ class OverallMark(Question[Overall], frozen=True, kw_only=True):
         return Overall(mark=_lexical_mark(self.context["article"], self.context["task"], ""))
 
 
+def named(dimension: str, criterion: Criterion) -> str:
+    """A criterion as a judge is shown it: its dimension, its text, never its weight."""
+    return f"{dimension} | {criterion.text}"
+
+
+def _unnamed(shown: str) -> str:
+    return shown.partition(" | ")[2]
+
+
 def chunks(criteria: Sequence[str]) -> list[tuple[str, ...]]:
-    """`criteria` in their order, in as few runs of at most 20 as possible, of even length."""
+    """`criteria` in their order, in as few runs of at most 80 as possible, of even length."""
     runs = math.ceil(len(criteria) / MAX_CRITERIA)
     edges = [len(criteria) * run // runs for run in range(runs + 1)] if runs else [0]
     return [tuple(criteria[start:end]) for start, end in pairwise(edges)]

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges import Answer, Context, Question
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
@@ -30,7 +30,7 @@ __all__ = [
 
 DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
 DRAWS = 5
-CRITERIA_A_DIMENSION = 5
+FEWEST_CRITERIA, MOST_CRITERIA = 4, 10  # of a dimension, as in the published set
 MAX_WEIGHT = 1e300  # of all together, so that the sum of what they weigh is finite
 _BOUNDS = f"not all 0 and at most {MAX_WEIGHT:g} together"
 
@@ -135,30 +135,25 @@ class CriteriaDraft(Answer, frozen=True, kw_only=True):
     """The criteria of one dimension."""
 
     analysis: Annotated[str, msgspec.Meta(max_length=800)] = ""
-    items: dict[str, Draft]
+    criteria: Annotated[list[Draft], msgspec.Meta(min_length=FEWEST_CRITERIA, max_length=MOST_CRITERIA)]
 
 
 class DimensionCriteria(Question[CriteriaDraft], frozen=True, kw_only=True):
-    """By which five criteria should a report on the task in the context be judged in one dimension?"""
+    """By which criteria, as many as the task needs, should a report on it be judged in one dimension?"""
 
     prompt = "race_criteria"
     answer = CriteriaDraft
 
     dimension: str
 
-    @property
-    def count(self) -> int:
-        """Five criteria per dimension: twenty in all, which fit one scoring question."""
-        return CRITERIA_A_DIMENSION
-
     def lexical(self) -> CriteriaDraft:
         """The general criteria of the dimension."""
         general = static_criteria(self.language)[self.dimension]
         drafts = [
             Draft(criterion=one.criterion, explanation=one.explanation, weight=max(1, round(one.weight * 20)))
-            for one in general[: self.count]
+            for one in general
         ]
-        return CriteriaDraft(items=dict(zip(numbered(len(drafts)), drafts, strict=True)))
+        return CriteriaDraft(criteria=drafts)
 
 
 def static_criteria(language: str) -> dict[str, tuple[Criterion, ...]]:
@@ -220,7 +215,7 @@ async def _criteria(
     if missing:
         return missing
     answers = [judgment.answer for judgment in judgments if judgment.answer is not None]
-    return {name: _shares(answer.items.values()) for name, answer in zip(DIMENSIONS, answers, strict=True)}
+    return {name: _shares(answer.criteria) for name, answer in zip(DIMENSIONS, answers, strict=True)}
 
 
 def _shares(drafts: Iterable[Draft]) -> tuple[Criterion, ...]:
