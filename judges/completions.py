@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from adjudge.judges.judgment import MOST_TOKENS, Usage
+from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.render import Message, Part, content_parts, messages
 from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
@@ -105,6 +106,16 @@ class Requests:
         form = self.form(question)
         constraint = _response_format(question.answer.__name__, wanted)
         return Form(form.schema, constraint, form.budgets)
+
+    def published(self, question: Question[A]) -> bytes | None:
+        """The JSON body that asks a published question: its messages and parameters, and nothing of ours but the model.
+
+        None for any other question.
+        """
+        if not isinstance(question, PublishedQuestion):
+            return None
+        body = {"model": self._model, "messages": question.messages(), **question.wording.parameters}
+        return _ENCODER.encode(body)
 
     def body(self, question: Question[A], form: Form, seed: int, budget: int, constrained: bool) -> bytes:
         """The JSON body that asks `question` within `budget` tokens, with or without its schema as a constraint."""

@@ -94,6 +94,8 @@ class OpenAIJudge:
 
     async def _answer(self, question: Question[A], seed: int) -> Reply[A]:
         """One answer; if it was cut off, the answer to the same request with more tokens."""
+        if (published := self._requests.published(question)) is not None:
+            return self._reply(question, 0, await self._server.send(published))
         form = self._requests.form(question)
         budget, more = form.budgets
         reply = await self._ask(question, form, seed, budget)
@@ -117,11 +119,11 @@ class OpenAIJudge:
                 form.constrained = False
                 _log.warning("%s does not constrain %s", self._server.where, question.answer.__name__)
                 _log.debug("%s said: %s", self._server.where, refused)  # it may repeat the prompt
-        return self._reply(question, form, received)
+        return self._reply(question, form.budgets[0], received)
 
-    def _reply(self, question: Question[A], form: Form, received: Received) -> Reply[A]:
+    def _reply(self, question: Question[A], budget: int, received: Received) -> Reply[A]:
         if received.is_good:
-            return self._read(question, form, received)
+            return self._read(question, budget, received)
         said, seconds = received.said, received.seconds
         if received.failure is not None:
             return Reply(reason=received.failure, text=said, seconds=seconds)
@@ -135,14 +137,14 @@ class OpenAIJudge:
             raise JudgeError(line, known.trouble)
         return Reply(reason=reason_of(received.status, said), text=said, seconds=seconds)
 
-    def _read(self, question: Question[A], form: Form, received: Received) -> Reply[A]:
+    def _read(self, question: Question[A], budget: int, received: Received) -> Reply[A]:
         try:
             found = completion(received.body)
         except BrokenReply as error:
             return Reply(reason="judge_unparseable", text=str(error), seconds=received.seconds)
         self._has_answered = True
         limit = self._config.max_context
-        if limit is not None and found.usage.prompt_tokens + form.budgets[0] > limit:
+        if limit is not None and found.usage.prompt_tokens + budget > limit:
             return Reply(reason="context_overflow", usage=found.usage, seconds=received.seconds)
         return read_reply(
             question, found.text, found.finish_reason, found.usage, received.seconds, found.refusal

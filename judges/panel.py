@@ -17,6 +17,7 @@ import msgspec
 
 from adjudge.judges.judgment import Asked, Judge, JudgeIdentity, Reply, Usage
 from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe
+from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, schema_of
 
@@ -44,7 +45,9 @@ class PanelJudge:
         )
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The combined answer, or the reason of the first member that has none."""
+        """The combined answer, or the reason of the first member that has none. Free text cannot be combined."""
+        if isinstance(question, PublishedQuestion):
+            return Reply(reason="judge_unsupported", text="a panel cannot combine replies to published calls")
         replies = await asyncio.gather(*(member.answer(question, asked) for member in self.members))
         usage = sum((reply.usage for reply in replies), Usage())
         seconds = max(reply.seconds for reply in replies)

@@ -13,7 +13,17 @@ import msgspec
 
 from adjudge.prompts import SHIPPED
 
-__all__ = ["Answer", "Choice", "Context", "Media", "Question", "Section", "numbered"]
+__all__ = [
+    "Answer",
+    "Choice",
+    "Context",
+    "Media",
+    "Question",
+    "Section",
+    "canonical",
+    "numbered",
+    "own_fields",
+]
 
 Language = Literal["en", "zh"]
 
@@ -120,11 +130,11 @@ class Question(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 
     def fields(self) -> dict[str, str]:
         """The prompt's placeholders: every field of the subclass as text."""
-        return {name: _shown(getattr(self, name)) for name in _own_fields(type(self))}
+        return {name: _shown(getattr(self, name)) for name in own_fields(type(self))}
 
     def identity(self) -> bytes:
         """Type, version and fields (not the context, not the prompt) as canonical bytes, for the key."""
-        values = [_canonical(getattr(self, name)) for name in _own_fields(type(self))]
+        values = [canonical(getattr(self, name)) for name in own_fields(type(self))]
         return _ENCODER.encode((type(self).__name__, self.version, self.language, values))
 
     def typed(self, answer: Answer) -> A:
@@ -137,7 +147,8 @@ _BASE_FIELDS = frozenset(Question.__struct_fields__)
 _OWN: dict[type, tuple[str, ...]] = {}
 
 
-def _own_fields(kind: type[Question[A]]) -> tuple[str, ...]:
+def own_fields(kind: type[Question[A]]) -> tuple[str, ...]:
+    """The names of the fields of `kind` that are not those of every question."""
     fields = _OWN.get(kind)
     if fields is None:
         fields = _OWN[kind] = tuple(name for name in kind.__struct_fields__ if name not in _BASE_FIELDS)
@@ -149,11 +160,11 @@ def numbered(count: int) -> tuple[str, ...]:
     return tuple(f"c{i:02d}" for i in range(1, count + 1))
 
 
-def _canonical(value: object) -> object:
+def canonical(value: object) -> object:
     """Text as bytes, lone surrogates included."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
-    return [_canonical(item) for item in value] if isinstance(value, tuple) else value
+    return [canonical(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _shown(value: object) -> str:

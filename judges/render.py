@@ -9,12 +9,13 @@ import hashlib
 import os
 from typing import TypeVar
 
+from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Context, Media, Question
 from adjudge.judges.schema import Schema, shape
 from adjudge.judges.text import encodable
 from adjudge.prompts import Prompt, PromptBook
 
-__all__ = ["Message", "content_parts", "messages", "secret_from_environment"]
+__all__ = ["Message", "content_parts", "messages", "prompt_digests", "secret_from_environment"]
 
 A = TypeVar("A", bound=Answer)
 
@@ -32,8 +33,10 @@ def secret_from_environment() -> bytes:
 def messages(question: Question[A], book: PromptBook, schema: Schema, secret: bytes) -> list[Message]:
     """System and user message of `question`: preamble; then context, instructions, fields, answer shape.
 
-    Lone surrogates, which no server takes, become U+FFFD.
+    A published question has messages of its own. Lone surrogates, which no server takes, become U+FFFD.
     """
+    if isinstance(question, PublishedQuestion):
+        return question.messages()
     mark = _mark(question.context, secret)
     preamble: Prompt = book.get(_PREAMBLE, question.language)
     prompt: Prompt = book.get(question.prompt, question.language, question.folder)
@@ -47,6 +50,14 @@ def messages(question: Question[A], book: PromptBook, schema: Schema, secret: by
         {"role": "system", "content": preamble.template},
         {"role": "user", "content": encodable("\n\n".join(parts))},
     ]
+
+
+def prompt_digests(question: Question[A], book: PromptBook) -> list[bytes]:
+    """The digests of the prompts that `messages` takes from `book`: none for a published question."""
+    if isinstance(question, PublishedQuestion):
+        return []
+    preamble = book.get(_PREAMBLE, question.language)
+    return [preamble.digest, book.get(question.prompt, question.language, question.folder).digest]
 
 
 def _fields(question: Question[A], mark: str) -> dict[str, str]:

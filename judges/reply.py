@@ -1,12 +1,14 @@
 """A server's reply as a typed answer: the finish reason is looked at before the JSON."""
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
 from adjudge.judges.judgment import JudgeReason, Reply, Usage
+from adjudge.judges.published import MAX_SAID_CHARS, PublishedQuestion, Said, UnreadableReply
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import UnparseableReply, decode
+from adjudge.judges.text import storable
 
 __all__ = ["continued", "read_reply", "without_reasoning"]
 
@@ -31,7 +33,8 @@ def read_reply(
 
     `length` is answer_truncated, an abort by the server judge_unavailable, a content filter or a stated refusal
     judge_refused, and anything that does not fit the answer type judge_unparseable. Reasoning in front of the answer is
-    dropped; `text` is empty if nothing follows it. `seconds` is the request's own duration.
+    dropped; `text` is empty if nothing follows it. The reply to a published question is its answer, cut off or not;
+    judge_unparseable if it is the last attempt's and cannot be read. `seconds` is the request's own duration.
     """
     spoken = without_reasoning(text or "")
     kept = (refusal or spoken)[:MAX_REPLY_CHARS]
@@ -39,12 +42,18 @@ def read_reply(
     def unscored(reason: JudgeReason, said: str = kept) -> Reply[A]:
         return Reply(reason=reason, text=said, finish_reason=finish_reason, usage=usage, seconds=seconds)
 
-    if finish_reason == "length":
+    is_published = isinstance(question, PublishedQuestion)
+    if finish_reason == "length" and not is_published:
         return unscored("answer_truncated")
     if finish_reason in _ABORTED:
         return unscored("judge_unavailable")
     if finish_reason in _REFUSED or refusal:
         return unscored("judge_refused")
+    if is_published:
+        said = _said(question, storable(spoken))
+        if said is None:
+            return unscored("judge_unparseable", kept or "(an empty reply)")
+        return Reply(answer=said, finish_reason=finish_reason, usage=usage, seconds=seconds)
     if len(spoken) > MAX_REPLY_CHARS:
         return unscored("judge_unparseable")
     try:
@@ -52,6 +61,18 @@ def read_reply(
     except UnparseableReply:
         return unscored("judge_unparseable", kept or "(an empty reply)")
     return Reply(answer=answer, text=kept, finish_reason=finish_reason, usage=usage, seconds=seconds)
+
+
+def _said(question: Question[A], spoken: str) -> A | None:
+    """The reply to a published question itself; None if it is too long, or ends the attempts and cannot be read."""
+    if len(spoken) > MAX_SAID_CHARS:
+        return None
+    if isinstance(question, PublishedQuestion) and question.is_last:
+        try:
+            question.read(spoken)
+        except UnreadableReply:
+            return None
+    return cast(A, Said(text=spoken))
 
 
 def continued(cut: Reply[A], again: Reply[A], budgets: tuple[int, int]) -> Reply[A]:

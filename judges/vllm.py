@@ -26,8 +26,9 @@ import msgspec
 
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.expected import Labels, distribution, expected_answer, labels_of
-from adjudge.judges.judgment import Asked, JudgeIdentity, Reply, Usage
+from adjudge.judges.judgment import MOST_TOKENS, Asked, JudgeIdentity, Reply, Usage
 from adjudge.judges.probe import PROBE_SECONDS, Probe, Verdict
+from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import ContextQueue, Turn
 from adjudge.judges.render import messages
@@ -40,6 +41,7 @@ from adjudge.prompts import PromptBook
 __all__ = ["Scoring", "VLLMConfig", "VLLMJudge"]
 
 A = TypeVar("A", bound=Answer)
+T = TypeVar("T")
 Scoring = Literal["sampled", "expected"]
 
 _BYTES_PER_TOKEN = 4.0  # until the tokenizer has been seen at work
@@ -81,13 +83,15 @@ class VLLMConfig(msgspec.Struct, frozen=True, kw_only=True):
 class _Form(msgspec.Struct, frozen=True):
     """What all questions with one answer schema share; `labels` only where expected scores are wanted and possible.
 
-    `budgets` are the tokens of an answer, and of the one asked for if it was cut off.
+    `budgets` are the tokens of an answer, and of the one asked for if it was cut off. Free text has no schema
+    (`encoded` None), and may have a `temperature` of its own.
     """
 
     schema: Schema
-    encoded: str
+    encoded: str | None
     budgets: tuple[int, int]
     labels: Labels | None
+    temperature: float | None = None
 
 
 class VLLMJudge:
@@ -209,12 +213,17 @@ class VLLMJudge:
     def _estimate(self, question: Question[A], form: _Form, block: int) -> tuple[int, int]:
         """Roughly how many tokens of the cache the context takes, and how many the rest of prompt and answer."""
         context = sum(_size(section.text) for section in question.context.sections)
-        template = self._book.get(question.prompt, question.language).template
-        rest = _size(template) + sum(map(_size, question.fields().values()))
+        if isinstance(question, PublishedQuestion):
+            rest = sum(_size(message["content"]) for message in question.messages()) - context
+        else:
+            template = self._book.get(question.prompt, question.language).template
+            rest = _size(template) + sum(map(_size, question.fields().values()))
         ratio = self._prompt_tokens / self._bytes
         return round(context * ratio), round(rest * ratio + _ANSWER_SHARE * form.budgets[0]) + block
 
     def _form(self, question: Question[A]) -> _Form:
+        if isinstance(question, PublishedQuestion):
+            return _free(question)
         key = (question.answer, question.count, question.options)
         form = self._forms.get(key)
         if form is None:
@@ -224,6 +233,14 @@ class VLLMJudge:
             form = _Form(schema, msgspec.json.encode(schema).decode(), budgets, labels)
             self._forms[key] = form
         return form
+
+
+def _free(question: PublishedQuestion[T]) -> _Form:
+    """The form of a reply in free text, with the sampling that the benchmark asks for."""
+    wanted = question.wording.parameters
+    limit = wanted.get("max_tokens")
+    budgets = (1, MOST_TOKENS) if limit is None else (int(limit), int(limit))
+    return _Form({}, None, budgets, None, wanted.get("temperature"))
 
 
 class _Ask(Generic[A]):
@@ -249,6 +266,8 @@ class _Ask(Generic[A]):
     async def sampled(self, temperature: float) -> Reply[A]:
         """One answer; if it was cut off, the answer to the same request with more tokens, as the window has them."""
         budget, more = self.form.budgets
+        if self.form.encoded is None:
+            return await self._sampled(temperature, min(more, self.engine.window - len(self.prompt)))
         reply = await self._sampled(temperature, budget)
         more = min(more, self.engine.window - len(self.prompt))
         if reply.reason != "answer_truncated" or more <= budget:
@@ -259,7 +278,7 @@ class _Ask(Generic[A]):
     async def _sampled(self, temperature: float, budget: int) -> Reply[A]:
         how = Sampling(
             seed=self._asked.seed,
-            temperature=temperature,
+            temperature=temperature if self.form.temperature is None else self.form.temperature,
             max_tokens=budget,
             schema=self.form.encoded,
         )

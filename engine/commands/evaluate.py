@@ -233,7 +233,7 @@ def _record(
         versions={name: version(name) for name in ("adjudge", "numpy", "numba", "pyarrow", "trafilatura")},
         python=sys.version.split()[0],
         judge=evaluator.judge,
-        prompts=make_book(config).digests(),
+        prompts=make_book(config).digests() | config.published_prompts(),
         metrics={protocol.name: protocol.metrics for protocol in protocols},
         tasks={task.id: TaskRecord.of(task, protocols) for task in dataset.tasks.values()},
         systems=dataset.systems,

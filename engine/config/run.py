@@ -20,9 +20,15 @@ from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from adjudge.judges.checkout import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.by_expectation import expected
-from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols
+from adjudge.scoring.contract.protocol import (
+    PublishedCalls,
+    ScoringProtocol,
+    installed_protocols,
+    published_protocols,
+)
 
 __all__ = ["ClusterConfig", "FetchConfig", "Price", "RunConfig", "StopConfig"]
 
@@ -215,10 +221,33 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         except OSError as error:
             raise ConfigError(f"protocols: {error.filename}: cannot be read: {error.strerror}") from error
 
+    def published_prompts(self) -> dict[str, str]:
+        """Digests of the prompts that published calls take from their checkouts, by a name. Raises ConfigError."""
+        found: dict[str, str] = {}
+        for protocol in self._all_protocols():
+            if isinstance(protocol, PublishedCalls):
+                try:
+                    found |= protocol.prompts()
+                except CheckoutError as error:
+                    raise ConfigError(f"protocols: {protocol.name}: {error}") from error
+        return found
+
+    def _all_protocols(self) -> tuple[ScoringProtocol, ...]:
+        """The protocols of the run, and those of its rewards if they are others."""
+        entries = [] if self.reward is None else self.reward.protocols
+        return (*self._unwrapped(self.protocols), *(self._unwrapped(entries) if entries else ()))
+
     def _chosen(self, entries: list[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
-        shared = {"min_answered": self.min_answered, "pages": self.fetch.mode != "off"}
-        chosen = _chosen(entries, shared)
+        chosen = self._unwrapped(entries)
         return tuple(map(expected, chosen)) if self.judge_config().expects else chosen
+
+    def _unwrapped(self, entries: list[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
+        shared = {
+            "min_answered": self.min_answered,
+            "pages": self.fetch.mode != "off",
+            "checkout": self.tasks,
+        }
+        return _chosen(entries, shared)
 
     def audit_judge(self) -> JudgeConfig:
         """The second judge of rewards. Raises ConfigError where none is configured."""
@@ -256,9 +285,19 @@ def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> Scor
     """The protocol of an entry, with those of the options `shared` by all that it has, unless its entry says other."""
     options = {"name": entry} if isinstance(entry, str) else dict(entry)
     name = options.pop("name", None)
+    call = options.pop("call", "own")
+    if call not in ("own", "published"):
+        raise ConfigError(f"protocols: {name}: call: {call!r} is unknown; use own or published")
     loaders = _loaders()
     if not isinstance(name, str) or name not in loaders:
         raise ConfigError(f"protocols: unknown protocol {name!r}; use one of {', '.join(sorted(loaders))}")
+    if call == "published":
+        loaders = _published_loaders()
+        if name not in loaders:
+            there = ", ".join(sorted(loaders))
+            raise ConfigError(
+                f"protocols: {name}: has no published calls; leave call: out, or use one of {there}"
+            )
     kind = loaders[name]()
     own = options.keys() - shared.keys()
     known = getattr(kind, "__struct_fields__", ())
@@ -282,6 +321,11 @@ def _texts(value: object, key: str) -> Iterator[tuple[str, str]]:
         case list() | tuple():
             for each in value:
                 yield from _texts(each, key)
+
+
+@cache
+def _published_loaders() -> dict[str, Any]:
+    return dict(published_protocols())
 
 
 @cache

@@ -14,6 +14,7 @@ from adjudge.engine.config.judge import rooted_judge
 __all__ = ["load_yaml", "rooted", "with_options"]
 
 _PATHS = ("tasks", "store", "out", "prompts")
+_FILES = ("file", "checkout", "scraped")  # options of protocols, and of rewards' canaries
 
 
 class _Yaml(yaml.SafeLoader):
@@ -70,8 +71,8 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     def with_files(found: Any) -> Any:
         match found:
-            case {"file": file}:
-                return {**found, "file": from_folder(file)}
+            case {**options}:
+                return options | {name: from_folder(options[name]) for name in _FILES if name in options}
             case [*entries]:
                 return [with_files(entry) for entry in entries]
         return found

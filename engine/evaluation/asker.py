@@ -15,6 +15,7 @@ from adjudge.engine.store import JudgmentStore
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
+from adjudge.judges.render import prompt_digests
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 
@@ -62,11 +63,7 @@ class Asker:
         kind = (type(question), question.language, question.count, question.options)
         found = self._static.get(kind)
         if found is None:
-            preamble = self._book.get("preamble", question.language)
-            prompts = [
-                preamble.digest,
-                self._book.get(question.prompt, question.language, question.folder).digest,
-            ]
+            prompts = prompt_digests(question, self._book)
             who = self.judge.identity
             parts = (who.fingerprint, who.sampling, prompts, schema_of(question, who.analysis))
             found = self._static[kind] = hashlib.blake2b(

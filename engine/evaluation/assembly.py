@@ -63,8 +63,8 @@ async def open_evaluator(
 
     Raises ConfigError, StoreError, and what the judge raises for a server it cannot use.
     """
-    book = make_book(config)
-    place = place or Place.of(config.store)
+    config.published_prompts()  # what a checkout lacks is said before anything is asked
+    book, place = make_book(config), place or Place.of(config.store)
     judgments = JudgmentStore(place, retry_unscored=config.retry_unscored, flush_seconds=flush_seconds)
     own_fetcher, source = make_fetcher(config.fetch, network=fetcher is None)
     fetcher = fetcher or own_fetcher

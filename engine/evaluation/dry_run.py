@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -16,6 +16,7 @@ from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.fetchers.page import Fetcher, Page
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
+from adjudge.judges.published import PublishedQuestion, Said
 from adjudge.judges.render import messages
 from adjudge.judges.schema import Schema, max_tokens, schema_of
 from adjudge.prompts import PromptBook
@@ -55,6 +56,7 @@ async def dry_run(
 
     Asks no judge, uses no network, writes nothing. Raises UsageError, StoreError.
     """
+    config.published_prompts()
     book, place = make_book(config), place or Place.of(config.store)
     judge = make_judge(config.judge_config(), book)
     notes = NoteTaker(judge, book, _thinking_tokens(config.judge_config()))
@@ -131,23 +133,20 @@ class NoteTaker:
         return {kind: count for kind, count in sorted(found.items()) if count}
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The question's lexical answer, or the smallest that fits its type."""
+        """The question's example or lexical answer, or the smallest that fits its type."""
         schema = schema_of(question, self.identity.analysis)
         self.questions[type(question).__name__] += 1
         sent = messages(question, self._book, schema, b"plan")
-        prompt, most = sum(estimate_tokens(message["content"]) for message in sent), max_tokens(schema)
+        prompt = sum(estimate_tokens(message["content"]) for message in sent)
+        answer, most, likely = _assumed(question, schema)
         self.prompt_tokens += prompt
-        self.completion_tokens += round(most * _ANSWER_SHARE)
+        self.completion_tokens += likely
         self.sizes[type(question).__name__].append(prompt + most + self._thinking_tokens)
         group = question.context.digest
         self._asked_of[group] += 1
         if group not in self._context_tokens:
             texts = [section.text for section in question.context.sections]
             self._context_tokens[group] = sum(map(estimate_tokens, [sent[0]["content"], *texts]))
-        answer = question.lexical()
-        if answer is None:
-            smallest = msgspec.json.encode(_smallest(schema_of(question, True)))
-            answer = question.typed(msgspec.json.decode(smallest, type=question.answer))
         return Reply(answer=answer)
 
     async def close(self) -> None:
@@ -211,6 +210,20 @@ def estimate_tokens(text: str) -> int:
     """Roughly how many tokens `text` has: one per four ASCII characters, two per three others."""
     ascii_chars = len(text.encode("ascii", "ignore"))
     return round(ascii_chars / 4 + (len(text) - ascii_chars) / 1.5)
+
+
+def _assumed(question: Question[A], schema: Schema) -> tuple[A, int, int]:
+    """An answer to `question`, the most tokens that one may take, and how many one is likely to."""
+    if isinstance(question, PublishedQuestion):
+        said = question.example()
+        tokens = estimate_tokens(said)
+        return cast(A, Said(text=said)), tokens, tokens
+    answer = question.lexical()
+    if answer is None:
+        smallest = msgspec.json.encode(_smallest(schema_of(question, True)))
+        answer = question.typed(msgspec.json.decode(smallest, type=question.answer))
+    most = max_tokens(schema)
+    return answer, most, round(most * _ANSWER_SHARE)
 
 
 def _smallest(schema: Schema) -> Any:

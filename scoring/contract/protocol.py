@@ -16,9 +16,11 @@ from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing
 __all__ = [
     "MAX_REPORT_CHARS",
     "CaseMetrics",
+    "PublishedCalls",
     "ScoringProtocol",
     "Tools",
     "installed_protocols",
+    "published_protocols",
     "score_case",
     "unscored",
 ]
@@ -27,6 +29,7 @@ A = TypeVar("A", bound=Answer)
 
 MAX_REPORT_CHARS = 500_000
 ENTRY_POINTS = "adjudge.protocols"
+PUBLISHED = "adjudge.published"
 
 
 class Tools(PageSource, Protocol):
@@ -74,6 +77,18 @@ class CaseMetrics(Protocol):
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """Every metric that `score` gives for this case. Raises GoldError like `score`."""
+        ...
+
+
+@runtime_checkable
+class PublishedCalls(Protocol):
+    """A protocol that sends a benchmark's own prompts, registered as an entry point `adjudge.published`.
+
+    It has the name of the protocol that asks in our words; its option `checkout` is the benchmark's folder.
+    """
+
+    def prompts(self) -> dict[str, str]:
+        """The digest (hex) of every prompt it may send, by a name. Raises CheckoutError."""
         ...
 
 
@@ -139,4 +154,10 @@ def _own_doing(text: str, report_limit: int) -> Reason | None:
 def installed_protocols() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Names and loaders of all installed protocols, ours and others'."""
     for entry in entry_points(group=ENTRY_POINTS):
+        yield entry.name, entry.load
+
+
+def published_protocols() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Names and loaders of the protocols that can send a benchmark's own prompts."""
+    for entry in entry_points(group=PUBLISHED):
         yield entry.name, entry.load

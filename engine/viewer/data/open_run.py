@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Dataset, FormatError, load_tasks
 from adjudge.engine.leaderboard.board import Leaderboard
@@ -135,8 +136,12 @@ class OpenRun:
         return self._replayed[1]
 
     async def replayer(self) -> Replayer:
-        """What replays a report's questions. Raises StoreError, UsageError."""
-        return Replayer(self.record, *await self.stores())
+        """What replays a report's questions. Raises NotThere where prompts are missing, StoreError."""
+        stores = await self.stores()
+        try:
+            return Replayer(self.record, *stores)
+        except ConfigError as error:
+            raise NotThere(str(error)) from error
 
     async def _open_stores(self) -> tuple[JudgmentStore, PageStore]:
         again = self.record.config.retry_unscored

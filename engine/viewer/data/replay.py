@@ -43,7 +43,7 @@ class Replayer:
         self._judge = record.judge
         self._asker = Asker(_Silent(record.judge), judgments, self._book)
         self._reader = Reader(pages, None)
-        self.same_prompts = self._book.digests() == record.prompts
+        self.same_prompts = self._book.digests() | self._config.published_prompts() == record.prompts
 
     async def questions(self, case: Case, protocol: str) -> dict[str, AskedQuestion]:
         """The questions that `protocol` asks about `case`, by the hex of their keys, in order."""
