@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test shuffled soak coverage check test-vllm bench bench-vllm peers debian check-lowest lock licences audit scan dist format clean
+.PHONY: demo test shuffled soak coverage check test-vllm test-trainers bench bench-vllm peers debian check-lowest lock licences audit scan dist format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -73,6 +73,24 @@ $(VLLM_VENV)/ready: pyproject.toml
 test-vllm: $(VLLM_VENV)/ready
 	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps -e .
 	$(VLLM_VENV)/bin/python -m pytest -m vllm -W ignore --timeout 600
+
+# Trainers, in the versions that pyproject.toml pins, in an environment of their own too. OLDER holds older releases.
+TRAINERS_VENV ?= $(HOME)/.cache/adjudge/trainers
+TRAINERS_PIP = $(BIN)/uv pip install --quiet --python $(TRAINERS_VENV)/bin/python
+export OLDER := $(TRAINERS_VENV)/older
+
+# torch comes by pip, which knows where a build without CUDA lies.
+$(TRAINERS_VENV)/ready: pyproject.toml .venv/bin/uv
+	test -x $(TRAINERS_VENV)/bin/python || $(PYTHON) -m venv $(TRAINERS_VENV)
+	$(TRAINERS_VENV)/bin/python -m pip install --quiet torch==2.13.0
+	$(TRAINERS_PIP) --group trainers -e '.[test,cluster]'
+	$(TRAINERS_PIP) --no-deps --group trainers-alone
+	$(TRAINERS_PIP) --no-deps --target $(OLDER) --group trainers-older
+	touch $@
+
+test-trainers: $(TRAINERS_VENV)/ready
+	$(TRAINERS_PIP) --no-deps -e .
+	$(TRAINERS_VENV)/bin/python -m pytest tests/trainers -W ignore --timeout 200
 
 # The lowest versions that pyproject.toml allows, in an environment of their own: what reads, fetches, stores, serves
 # and computes. Under five minutes.

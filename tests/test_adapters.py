@@ -1,7 +1,6 @@
 """The adapters, against the real packages where they are installed, else against their published calling conventions.
 
-verl, OpenRLHF, slime, AReaL and NeMo-Gym cannot be installed together on a machine without a GPU: their calls are
-repeated here as their code makes them.
+Their calls are repeated here as their code makes them; `tests/trainers` drives the trainers' own code.
 """
 
 import asyncio
@@ -119,17 +118,19 @@ class TestVerl:
             assert found["score"] == 0.8
 
     async def test_failure_raises_or_gives_the_constant_never_zero(self, failing):
-        with pytest.raises(RewardError, match="judge_unavailable"):
+        with pytest.raises(source.TrainingStop, match="judge_unavailable"):
             await verl.compute_score(**self.called(), source=str(failing))
         found = await verl.compute_score(**self.called(), source=str(failing), on_failure=-2)
         assert (found["score"], found["reason"]) == (-2.0, "judge_unavailable")
         for wrong in ("none", "zero"):
-            with pytest.raises((RewardError, UsageError)):
+            with pytest.raises(source.TrainingStop):
                 await verl.compute_score(**self.called(), source=str(failing), on_failure=wrong)
 
-    def test_older_batch_form_is_accepted(self, good):
-        found = verl.compute_scores(["d"] * 2, [TEXT, ""], ["1", "1"], [{}, None], source=good, extra=1)
-        assert [one["score"] for one in found] == [0.8, 0.0]
+    def test_plain_function_gives_the_same(self, good):
+        found = verl.compute_score_sync(**self.called(), source=good, metrics=["score_clipped"], extra=1)
+        assert (found["score"], found["score_clipped"]) == (0.8, 0.8)
+        with pytest.raises(source.TrainingStop, match="metrics: 'other' is unknown; choose from"):
+            verl.compute_score_sync(**self.called(), source=good, metrics=["other"])
 
 
 @pytest.mark.vllm  # its environment has torch

@@ -1,7 +1,11 @@
 """Where an adapter's rewards come from: a server, or an engine in this process; opened once per process."""
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
+
+import msgspec
 
 from adjudge.engine.config.reward import Constant, OnFailure
 from adjudge.engine.errors import UsageError
@@ -10,11 +14,15 @@ from adjudge.engine.rewards.reward import Reward, RewardError, settled
 from adjudge.engine.rewards.source import RewardSource
 from adjudge.engine.serving.client import RewardClient
 
-__all__ = ["REWARDS", "Source", "number", "open_source"]
+__all__ = ["REWARDS", "Source", "TrainingStop", "number", "numbers_of", "open_source", "unswallowed"]
 
 REWARDS = "ADJUDGE_REWARDS"
 
 Source = str | RewardSource | None
+
+
+class TrainingStop(BaseException):
+    """A failed reward, in a trainer that would make 0 of an Exception, or nothing at all: it ends the step instead."""
 
 
 def open_source(source: Source) -> RewardSource:
@@ -41,6 +49,27 @@ def number(reward: Reward, on_failure: str | float | Constant = "raise") -> floa
     if value is None:
         raise RewardError(f"no reward: {reward.reason}, and this trainer does not support missing rewards")
     return value
+
+
+def numbers_of(reward: Reward, metrics: Sequence[str], on_failure: str | float = "raise") -> dict[str, float]:
+    """The values of `metrics`, all of them: a missing one is the number `on_failure`, or a RewardError."""
+    unknown = [name for name in metrics if reward.value is not None and name not in reward.scores]
+    if unknown:
+        known = ", ".join(reward.scores)
+        raise UsageError(f"metrics: {unknown[0]!r} is unknown; choose from {known}")
+    return {
+        name: number(msgspec.structs.replace(reward, value=reward.scores.get(name)), on_failure)
+        for name in metrics
+    }
+
+
+@contextmanager
+def unswallowed() -> Iterator[None]:
+    """Make every failure inside the block a `TrainingStop`, which no `except Exception` of a trainer catches."""
+    try:
+        yield
+    except Exception as error:
+        raise TrainingStop(str(error)) from error
 
 
 def _on_failure(given: str | float | Constant) -> OnFailure:

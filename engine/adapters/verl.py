@@ -1,21 +1,25 @@
-"""verl: `compute_score`, one call per sample, batched by the client.
+"""verl: a reward function for its managers, one call per sample; the client sends those of a batch together.
 
     reward.custom_reward_function.path=pkg://adjudge.engine.adapters.verl
     reward.custom_reward_function.name=compute_score
     +reward.custom_reward_function.reward_kwargs.source=http://127.0.0.1:8300
 
-verl expects the keys of the first sample in all of them, so every result has the same keys. It does not support missing
-rewards, so a failed one raises, or is the number `on_failure`.
+For the manager `remote`, which takes no coroutine functions, the name is compute_score_sync. verl expects the keys of
+the first sample in all of them, so every result has the same keys. It does not support missing rewards: a failed one
+ends the step, or is the number `on_failure`. Its manager `rate_limited` gives 0 to a sample that raises an Exception or
+that takes longer than `reward.timeout`. So TrainingStop, which ends the step, is a BaseException, and a call that is
+cancelled counts as a failure (deadline).
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.engine.adapters.source import Source, number, open_source
+from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, unswallowed
 from adjudge.engine.rewards.reward import Reward, RewardItem
 from adjudge.engine.serving.conversation import task_name
 
-__all__ = ["compute_score", "compute_scores"]
+__all__ = ["compute_score", "compute_score_sync"]
 
 Score = dict[str, float | int | str]
 
@@ -29,29 +33,39 @@ async def compute_score(
     source: Source = None,
     deadline: float | None = None,
     on_failure: str | float = "raise",
+    metrics: Sequence[str] = (),
     **kwargs: object,
 ) -> Score:
-    """The reward of one sample; its task is `task_id` or `prompt` in `extra_info`, else the ground truth as its id."""
-    item = _item(solution_str, ground_truth, extra_info)
-    (reward,) = await open_source(source).score([item], deadline=deadline)
-    return _score(reward, on_failure)
+    """The reward of one sample, and `metrics` by name: for verl's logs, and for the advantages of GDPO.
+
+    Its task is `task_id` or `prompt` in `extra_info`, else the ground truth as its id. Raises TrainingStop.
+    """
+    with unswallowed():
+        item = _item(solution_str, ground_truth, extra_info)
+        try:
+            (reward,) = await open_source(source).score([item], deadline=deadline)
+        except asyncio.CancelledError:  # by reward.timeout of rate_limited, which would go on with 0
+            reward = Reward(value=None, status="unscored", reason="deadline")
+        return _score(reward, on_failure, metrics)
 
 
-def compute_scores(
-    data_sources: Sequence[str],
-    solution_strs: Sequence[str],
-    ground_truths: Sequence[object],
-    extra_infos: Sequence[Mapping[str, Any] | None],
+def compute_score_sync(
+    data_source: str,
+    solution_str: str,
+    ground_truth: object,
+    extra_info: Mapping[str, Any] | None = None,
     *,
     source: Source = None,
     deadline: float | None = None,
     on_failure: str | float = "raise",
+    metrics: Sequence[str] = (),
     **kwargs: object,
-) -> list[Score]:
-    """The older form, for a whole batch."""
-    rows = zip(solution_strs, ground_truths, extra_infos, strict=True)
-    rewards = open_source(source).score_sync([_item(*row) for row in rows], deadline=deadline)
-    return [_score(reward, on_failure) for reward in rewards]
+) -> Score:
+    """`compute_score`, for a manager that calls plain functions."""
+    with unswallowed():
+        item = _item(solution_str, ground_truth, extra_info)
+        (reward,) = open_source(source).score_sync([item], deadline=deadline)
+        return _score(reward, on_failure, metrics)
 
 
 def _item(text: str, ground_truth: object, extra: Mapping[str, Any] | None) -> RewardItem:
@@ -64,11 +78,12 @@ def _item(text: str, ground_truth: object, extra: Mapping[str, Any] | None) -> R
     )
 
 
-def _score(reward: Reward, on_failure: str | float) -> Score:
+def _score(reward: Reward, on_failure: str | float, metrics: Sequence[str]) -> Score:
     return {
         "score": number(reward, on_failure),
         "failed": int(reward.value is None),
+        "reason": reward.reason or "",
         "n_asked": reward.n_asked,
         "n_answered": reward.n_answered,
-        "reason": reward.reason or "",
+        **numbers_of(reward, metrics, on_failure),
     }

@@ -1,0 +1,40 @@
+"""Reward servers as trainers meet them: one that scores, one whose judge is down, one whose judge is slow."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.reward_server import judge_server, reward_server
+from tests.trainers.rollouts import SLOW_S
+from tests.worlds import world
+
+NOBODY = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
+REWARD = {"metric": "score_clipped"}
+
+
+@pytest.fixture(scope="session")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server that scores TEXT 0.8."""
+    with reward_server(_world(tmp_path_factory, "good")) as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="session")
+def down(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server whose judge cannot be reached."""
+    with reward_server(_world(tmp_path_factory, "down", judge=NOBODY)) as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="session")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server whose judge takes longer than any deadline of these tests."""
+    with judge_server(latency=SLOW_S) as judge:
+        judged = {"backend": "openai", "url": judge, "model": "mock", "retries": 0}
+        with reward_server(_world(tmp_path_factory, "slow", judge=judged)) as (url, _):
+            yield url
+
+
+def _world(factory: pytest.TempPathFactory, name: str, **settings: object) -> Path:
+    return world(factory.mktemp(name), reward=REWARD, **settings)

@@ -1,0 +1,155 @@
+"""verl's own reward managers, by its own configuration, and its reward loop on Ray."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ray
+import torch
+import verl
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+from tensordict import TensorDict
+from transformers import AutoTokenizer
+from verl import DataProto
+from verl.experimental.reward_loop import RewardLoopManager, migrate_legacy_reward_impl
+from verl.trainer.ppo.reward import extract_reward, load_reward_manager
+
+from adjudge.engine.adapters.source import TrainingStop
+from tests.tiny_model import tiny_model
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, SLOW_S, TEXT
+
+MANAGERS = {
+    "naive": "verl.experimental.reward_loop.reward_manager.naive.NaiveRewardManager",
+    "dapo": "verl.experimental.reward_loop.reward_manager.dapo.DAPORewardManager",
+    "gdpo": "verl.experimental.reward_loop.reward_manager.gdpo.GDPORewardManager",
+    "rate_limited": "verl.experimental.reward_loop.reward_manager.limited.RateLimitedRewardManager",
+    "remote": "verl.experimental.reward_loop.reward_manager.remote.RemoteRewardManager",
+}
+KEYS = {"score", "failed", "reason", "n_asked", "n_answered", "score_clipped"}
+
+
+def configured(manager: str, source: str, *more: str, function: str = "compute_score") -> DictConfig:
+    """verl's configuration of its trainer, as its command line makes it."""
+    given = {
+        "reward.custom_reward_function.path": "pkg://adjudge.engine.adapters.verl",
+        "reward.custom_reward_function.name": function,
+        "+reward.custom_reward_function.reward_kwargs.source": source,
+        "+reward.custom_reward_function.reward_kwargs.deadline": DEADLINE_S,
+        "+reward.custom_reward_function.reward_kwargs.metrics": "[score_clipped]",
+        "reward.reward_manager.name": manager,
+        "reward.num_workers": 1,
+        "actor_rollout_ref.model.path": tiny_model(),
+    }
+    folder = Path(verl.__file__).parent / "trainer" / "config"
+    with initialize_config_dir(str(folder), version_base=None):
+        config = compose("ppo_trainer", [*(f"{key}={value}" for key, value in given.items()), *more])
+    return migrate_legacy_reward_impl(config)
+
+
+def rollouts(texts: list[str], tasks: list[str]) -> DataProto:
+    """A batch as verl's rollout makes it: token ids to the right of the prompt, and the data set's row."""
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model())
+    prompts = tokenizer([PROMPT] * len(texts), return_tensors="pt")["input_ids"]
+    encoded = [tokenizer(text)["input_ids"] for text in texts]
+    width = max(map(len, encoded))
+    responses = torch.tensor([ids + [0] * (width - len(ids)) for ids in encoded])
+    mask = torch.tensor([[1] * len(ids) + [0] * (width - len(ids)) for ids in encoded])
+    batch = TensorDict(
+        {
+            "prompts": prompts,
+            "responses": responses,
+            "attention_mask": torch.cat([torch.ones_like(prompts), mask], dim=1),
+        },
+        batch_size=len(texts),
+    )
+    rows = {
+        "data_source": ["reports"] * len(texts),
+        "reward_model": [{"style": "rule", "ground_truth": task} for task in tasks],
+        "extra_info": [{"index": n, "prompt": PROMPT} for n in range(len(texts))],
+    }
+    return DataProto(batch, {name: np.array(values, dtype=object) for name, values in rows.items()})
+
+
+def path_of(kind: type) -> str:
+    """Where a class is imported from."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+async def seen(manager: str, source: str, *more: str, text: str = TEXT, task: str = "1") -> dict:
+    """What the manager makes of one rollout."""
+    config = configured(manager, source, *more)
+    made = load_reward_manager(config, AutoTokenizer.from_pretrained(tiny_model()))
+    assert path_of(type(made)) == MANAGERS[manager]
+    return await made.run_single(rollouts([text], [task]))
+
+
+CONSTANT = "+reward.custom_reward_function.reward_kwargs.on_failure=-1.0"
+
+
+@pytest.mark.parametrize("manager", [name for name in MANAGERS if name != "remote"])  # which needs Ray
+class TestManagers:
+    async def test_manager_sees_the_reward_and_its_metrics(self, manager, good):
+        found = await seen(manager, good)
+        assert found["reward_score"] == 0.8
+        extra = found["reward_extra_info"]
+        assert set(extra) == KEYS and (extra["score_clipped"], extra["failed"]) == (0.8, 0)
+
+    async def test_judge_that_is_down_stops_the_step(self, manager, down):
+        with pytest.raises(TrainingStop, match="judge_unavailable"):
+            await seen(manager, down)
+
+    async def test_judge_that_is_slow_stops_the_step_in_time(self, manager, slow):
+        began = time.monotonic()
+        with pytest.raises(TrainingStop, match="deadline"):
+            await seen(manager, slow)
+        assert time.monotonic() - began < SLOW_S
+
+    async def test_failure_is_the_constant_where_one_is_set(self, manager, down, slow):
+        for source, reason in ((down, "judge_unavailable"), (slow, "deadline")):
+            found = await seen(manager, source, CONSTANT)
+            extra = found["reward_extra_info"]
+            assert (found["reward_score"], extra["failed"], extra["reason"]) == (-1.0, 1, reason)
+            assert set(extra) == KEYS and extra["score_clipped"] == -1.0
+
+    async def test_wrong_settings_stop_the_step(self, manager, good):
+        with pytest.raises(TrainingStop, match="no_such"):
+            await seen(manager, good, "reward.custom_reward_function.reward_kwargs.metrics=[no_such]")
+
+
+async def test_rate_limit_that_runs_out_first_is_no_zero(slow):
+    limits = ("+reward.timeout=0.5", "reward.custom_reward_function.reward_kwargs.deadline=15")
+    with pytest.raises(TrainingStop, match="deadline"):
+        await seen("rate_limited", slow, *limits)
+    found = await seen("rate_limited", slow, *limits, CONSTANT)
+    assert (found["reward_score"], found["reward_extra_info"]["reason"]) == (-1.0, "deadline")
+
+
+class TestRewardLoop:
+    @pytest.fixture(scope="class", autouse=True)
+    def cluster(self) -> Iterator[None]:
+        ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+        yield
+        ray.shutdown()
+
+    @pytest.mark.parametrize(
+        ("manager", "function"),
+        [("naive", "compute_score"), ("rate_limited", "compute_score"), ("remote", "compute_score_sync")],
+    )
+    def test_loop_on_ray_carries_rewards_and_failures(self, manager, function, good):
+        loop = RewardLoopManager(configured(manager, good, CONSTANT, function=function))
+        assert path_of(loop.reward_manager_cls) == MANAGERS[manager]
+        batch = rollouts([TEXT, "", TEXT, TEXT], ["1", "1", "1", "nobody"])
+        batch.non_tensor_batch["extra_info"][3] = {}
+        tensor, extra = extract_reward(batch.union(loop.compute_rm_score(batch)))
+        assert tensor.sum(dim=1).tolist() == pytest.approx([0.8, 0.0, 0.8, -1.0])
+        assert set(extra) == KEYS
+        assert extra["failed"].tolist() == [0, 0, 0, 1]
+        assert extra["score_clipped"].tolist() == [0.8, 0.0, 0.8, -1.0]
+
+    def test_loop_on_ray_is_stopped_by_a_failure(self, down):
+        loop = RewardLoopManager(configured("rate_limited", down))
+        with pytest.raises(ray.exceptions.RayTaskError, match="judge_unavailable"):
+            loop.compute_rm_score(rollouts([TEXT], ["1"]))
