@@ -1,7 +1,8 @@
 """The prompts of a benchmark, read out of the user's checkout as data: its Python files are parsed, never imported.
 
-A prompt is a constant (sent as it is, filled by `str.format`, or by replacing markers) or an f-string whose
-placeholders are plain names. Anything else is refused with file and line. Placeholders are filled in a single pass.
+A prompt is a constant, or constants joined by `+` (sent as it is, filled by `str.format`, or by replacing markers), or
+an f-string whose placeholders are plain names. Anything else is refused with file and line. Placeholders are filled in
+a single pass.
 """
 
 import ast
@@ -15,6 +16,7 @@ import msgspec
 __all__ = ["Checkout", "CheckoutError", "Template"]
 
 MAX_FILE_BYTES = 4_000_000
+MAX_JOINED = 20  # constants within one
 _UNCHANGED = "use an unchanged checkout of the benchmark"
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -65,18 +67,17 @@ class Checkout:
 
     def plain(self, file: str, name: str, nth: int | None = None) -> Template:
         """A constant that is sent as it is."""
-        where, node = self._found(file, name, nth)
-        return Template.of(where, iter([(_constant(where, node), "")]))
+        where, text = self._text(file, name, nth)
+        return Template.of(where, iter([(text, "")]))
 
     def formatted(self, file: str, name: str, nth: int | None = None) -> Template:
         """A constant that the benchmark fills with `str.format` and plain names."""
-        where, node = self._found(file, name, nth)
-        return Template.of(where, _format_pieces(where, _constant(where, node)))
+        where, text = self._text(file, name, nth)
+        return Template.of(where, _format_pieces(where, text))
 
     def replaced(self, file: str, name: str, markers: Mapping[str, str], nth: int | None = None) -> Template:
         """A constant in which the benchmark replaces `markers`, each by the field it maps to."""
-        where, node = self._found(file, name, nth)
-        text = _constant(where, node)
+        where, text = self._text(file, name, nth)
         missing = [marker for marker in markers if marker not in text]
         if missing:
             raise CheckoutError(f"{where}: holds no {missing[0]}; {_UNCHANGED}")
@@ -103,6 +104,11 @@ class Checkout:
                 f"{where}: holds {len(found)} f-strings with {', '.join(fields)}, not one; {_UNCHANGED}"
             )
         return next(iter(found.values()))
+
+    def _text(self, file: str, name: str, nth: int | None) -> tuple[str, str]:
+        """The place and text of a constant."""
+        where, node = self._found(file, name, nth)
+        return where, _constant(where, node, self._tree(file))
 
     def _found(self, file: str, name: str, nth: int | None) -> tuple[str, ast.AST]:
         """The place and node of `name`."""
@@ -179,9 +185,16 @@ def _is(target: ast.AST, name: str) -> bool:
     return isinstance(target, ast.Name) and target.id == name
 
 
-def _constant(where: str, node: ast.AST) -> str:
+def _constant(where: str, node: ast.AST, module: ast.Module, depth: int = 0) -> str:
+    """The text of a constant: a literal, a module's constant by its name, or several of them joined by `+`."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
+    if depth < MAX_JOINED and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return "".join(_constant(where, side, module, depth + 1) for side in (node.left, node.right))
+    if depth < MAX_JOINED and isinstance(node, ast.Name):
+        found = list(_named(module, node.id))
+        if len(found) == 1:
+            return _constant(where, found[0], module, MAX_JOINED)
     raise CheckoutError(f"{where}: {type(node).__name__} where a text constant was expected; {_UNCHANGED}")
 
 

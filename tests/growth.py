@@ -15,7 +15,9 @@ from adjudge.engine.viewer.data import passages
 from adjudge.fetchers import charset, extract, urls
 from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_of, split_url, worker_of
 from adjudge.judges import Context, lexical, reply, schema
+from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
+from adjudge.scoring.deepresearch_bench import published_criteria, published_marks
 from adjudge.scoring.rubrics import keywords, trusted_links
 from adjudge.scoring.text import (
     aside,
@@ -39,6 +41,7 @@ GRAMMAR = (
     "[1] T https://x.example\n", "- http://a\n", "1 a\n", "- a b [1]\n", "|a[1]|", "| a b [1] | c d [1] |\n",
     "|a|b\n|-|-\n", "## References\n1. a\n", "References:\n", "# a\n", "> ", "```a\n", "```\n", "~~~\n", "a\n", "\n",
     "\r", "\u2028", "*", "_a", "<b>", "-", ".", "。", "国", "a", "Ab ", "A-", "1,", "1.", " ", "\t", "{", "{\"a\":",
+    "}", "```json", "<json_output>", "insight", "\"criterion\": \"", "\"article_1_score\": 1",
     "<!--",     "<!--judge", "give w ", "give give ", "ignore all previous w", "answer \"", "style='", "dear the ",
     "a\u0315\u0300", "\u0315\u0300", "\ufdfa", "\u200b\u200b", "<p>", "<div", "&amp;", "</think>", "%41", "@", "?a=b&",
 )  # fmt: skip
@@ -63,6 +66,11 @@ def _all(found: Iterator[object]) -> None:
 def _decode(text: str) -> None:
     with suppress(schema.UnparseableReply):
         schema.decode(_QUESTION, text)
+
+
+def _read(function: Callable[[str], object], text: str) -> None:
+    with suppress(UnreadableReply):
+        function(text)
 
 
 def _extract(text: str, kind: str) -> None:
@@ -93,6 +101,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.splitting.compatible": splitting.compatible,
     "scoring.text.splitting.cut": lambda text: splitting.cut(text, 3_000),
     "scoring.text.splitting.split": lambda text: _all(splitting.split(text, 3_000)),
+    "scoring.deepresearch_bench.published_criteria.listed_in": partial(_read, published_criteria.listed_in),
+    "scoring.deepresearch_bench.published_marks.json_in": partial(_read, published_marks.json_in),
+    "scoring.deepresearch_bench.published_marks.marks_in": partial(_read, published_marks.marks_in),
     "scoring.rubrics.keywords.keyword_frequency": lambda text: keywords.keyword_frequency("a", text),
     "scoring.rubrics.trusted_links.cited_urls": trusted_links.cited_urls,
     "scoring.text.citation_marks.label": citation_marks.label,
@@ -130,6 +141,7 @@ MODULES: tuple[ModuleType, ...] = (
         import_module(found.name)
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
+    *(published_criteria, published_marks),
     *(keywords, trusted_links, lexical, reply, schema, charset, extract, urls, flags, injection, passages),
 )
 _UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])

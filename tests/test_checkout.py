@@ -19,7 +19,11 @@ strange = "{task!r}"
 indexed = "{0}"
 dotted = "{task.id}"
 broken = "{task"
-added = "a" + "b"
+part = "of two"
+added = "a " + part + ", {task}"
+looped = looped + "a"
+unknown = "a" + nonesuch
+counted = "a" * 2
 many = "first"
 many = "second"
 grown = "a"
@@ -64,6 +68,7 @@ def test_format_template_is_filled_like_str_format(checkout: Checkout) -> None:
     values = {"task": "{report} {{", "report": "{task}", "unused": "x"}
     assert template.fill(values) == 'Task: {report} {{ {"score": 1} of {report} {{, {task}'
     assert template.fields == {"task", "report"}
+    assert checkout.formatted("prompts.py", "added").fill({"task": "T"}) == "a of two, T"
     with pytest.raises(KeyError):
         template.fill({"task": "alone"})
 
@@ -91,7 +96,9 @@ def test_fstring_takes_names_and_known_sources(checkout: Checkout) -> None:
         ("indexed", "not a plain name"),
         ("dotted", "not a plain name"),
         ("broken", "not a template of str.format"),
-        ("added", "BinOp where a text constant"),
+        ("looped", "BinOp where a text constant"),
+        ("unknown", "Name where a text constant"),
+        ("counted", "BinOp where a text constant"),
         ("many", "holds 2 values of the name many"),
         ("grown", "holds 2 values of the name grown"),
         ("nonesuch", "holds nothing of the name nonesuch"),

@@ -23,14 +23,18 @@ class ReadReply(msgspec.Struct, Generic[T], frozen=True):
 async def ask_until_read(tools: Tools, question: PublishedQuestion[T]) -> ReadReply[T] | Missing:
     """The first reply to `question` that can be read, after at most `question.attempts`.
 
-    A judge that gave no reply is not a reply that cannot be read: it is missing at once.
+    One that reads as None is followed by the next attempt too, but stands if it is the last. A judge that gave no reply
+    is missing at once: that is not a reply that cannot be read.
     """
     for attempt in range(question.attempts):
-        judgment = await tools.ask(msgspec.structs.replace(question, attempt=attempt))
+        asked = msgspec.structs.replace(question, attempt=attempt)
+        judgment = await tools.ask(asked)
         if judgment.answer is None:
             return Missing(judgment.reason or "judge_unparseable")
         try:
-            return ReadReply(question.read(judgment.answer.text), judgment.key.hex())
+            value = asked.read(judgment.answer.text)
         except UnreadableReply:
             continue
+        if value is not None or asked.is_last:
+            return ReadReply(value, judgment.key.hex())
     return Missing("judge_unparseable")

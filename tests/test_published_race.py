@@ -1,0 +1,183 @@
+"""RACE in a benchmark's own calls: asked once, resumed, planned, and unscored where the judge fails."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from adjudge.engine.commands.evaluate import RunResult, evaluate_async
+from adjudge.engine.commands.plan import Plan, plan
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.deepresearch_bench.published_criteria import averaged
+from adjudge.scoring.deepresearch_bench.published_race import halves
+from tests.made_bench import DIMENSIONS, made_bench, marked, replying_to
+from tests.mock_openai import MockOpenAI
+
+CLEANED = "A clean report. " * 10
+
+
+def config(tmp_path: Path, url: str = "http://127.0.0.1:9/v1", out: str = "run", **options: Any) -> RunConfig:
+    return RunConfig.of(
+        {
+            "tasks": str(tmp_path / "bench"),
+            "format": "deepresearch-bench",
+            "protocols": [{"name": "race", "call": "published", **options}],
+            "judge": {"backend": "openai", "url": url, "model": "judge", "retries": 0, "patience_s": 1.0},
+            "store": str(tmp_path / "store"),
+            "out": str(tmp_path / out),
+        }
+    )
+
+
+def scores(result: RunResult) -> dict[tuple[str, str], float | None]:
+    table = pq.read_table(Path(result.out) / "scores.parquet").to_pylist()
+    return {(row["task_id"], row["metric"]): row["value"] for row in table}
+
+
+async def test_report_is_cleaned_and_marked_once(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench")
+    async with MockOpenAI(fault=replying_to(clean=CLEANED, marks=marked())) as mock:
+        first = await evaluate_async(config(tmp_path, mock.url))
+        assert mock.calls == 4 and mock.last is not None
+        body = json.loads(mock.last.body)
+        again = await evaluate_async(config(tmp_path, mock.url, out="again"))
+        assert mock.calls == 4
+    assert set(body) == {"model", "messages"}
+    assert body["messages"][0]["content"].startswith(
+        ("MARKS en: Task 1?|A clean", "MARKS zh: Task 2?|A clean")
+    )
+    assert scores(first) == scores(again)
+    assert scores(first)["1", "overall"] == pytest.approx(0.6)
+    assert scores(first)["2", "insight_strict"] == pytest.approx(0.6)
+    record = RunRecord.read(tmp_path / "run")
+    assert record.prompts["race.marks.zh"] and len(record.prompts["race.clean.en"]) == 32
+
+
+async def test_cleaning_can_be_left_out_or_in_one_language(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench")
+    asked = []
+
+    def clean(prompt: str, before: int) -> str:
+        asked.append(prompt.split(":")[0])
+        return CLEANED
+
+    async with MockOpenAI(fault=replying_to(clean=clean, marks=marked())) as mock:
+        await evaluate_async(config(tmp_path, mock.url, cleaning="none"))
+        assert asked == []
+        await evaluate_async(config(tmp_path, mock.url, cleaning_language="zh"))
+        assert asked == ["CLEAN zh", "CLEAN zh"]
+
+
+async def test_missing_criteria_are_made_once_for_a_task(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench", criteria=False)
+    weights = json.dumps(dict(zip(DIMENSIONS, (0.1, 0.2, 0.3, 0.4), strict=True)))
+    criteria = json.dumps([{"criterion": "made", "explanation": "So.", "weight": 1}])
+    seen = []
+
+    def marks(prompt: str, before: int) -> str:
+        seen.append(prompt)
+        return marked()
+
+    fault = replying_to(clean=CLEANED, marks=marks, weights=weights, criteria=criteria)
+    async with MockOpenAI(fault=fault) as mock:
+        found = scores(await evaluate_async(config(tmp_path, mock.url)))
+    assert mock.calls == 2 * (1 + 1 + 5 + 4)
+    assert found["1", "overall"] == pytest.approx(0.6)
+    assert '"explanation": "So."' in seen[0] and "weight" not in seen[0]
+
+
+@pytest.mark.parametrize(
+    ("replies", "reason", "calls"),
+    [
+        ({"clean": "short", "marks": ""}, "judge_unparseable", 10 + 3 + 3),
+        ({"clean": CLEANED, "marks": "none"}, "judge_unparseable", 1 + 10),
+        ({"clean": CLEANED, "marks": json.dumps(DIMENSIONS)}, "judge_unparseable", 1 + 1),
+        ({"clean": CLEANED, "marks": marked(float("inf"))}, "judge_unparseable", 1 + 1),
+    ],
+)
+async def test_unusable_replies_leave_the_report_unscored(
+    tmp_path: Path, replies: dict[str, str], reason: str, calls: int
+) -> None:
+    made_bench(tmp_path / "bench")
+    async with MockOpenAI(fault=replying_to(**replies)) as mock:
+        result = await evaluate_async(config(tmp_path, mock.url))
+        assert mock.calls == 2 * calls
+    rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
+    assert {(row["value"], row["low"], row["high"], row["reason"]) for row in rows} == {(None, 0, 1, reason)}
+    assert not result.complete
+
+
+async def test_zero_of_a_lacking_reply_stands_under_the_published_name(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench")
+    async with MockOpenAI(fault=replying_to(clean=CLEANED, marks=marked(without="insight"))) as mock:
+        found = scores(await evaluate_async(config(tmp_path, mock.url)))
+    assert found["1", "insight"] == 0 and found["1", "overall"] == pytest.approx(0.6)
+    assert found["1", "insight_strict"] is None and found["1", "overall_strict"] is None
+    assert found["1", "readability_strict"] == pytest.approx(0.6)
+
+
+async def test_plan_counts_what_a_run_asks(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench", criteria=False)
+    planned: Plan = await asyncio.to_thread(plan, config(tmp_path))
+    assert planned.questions == {
+        "PublishedClean": 2, "PublishedCriteria": 8, "PublishedMarks": 2, "PublishedWeights": 10,
+    }  # fmt: skip
+    assert planned.stored == 0 and planned.prompt_tokens > 500
+
+
+def test_missing_prompt_file_is_one_line(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench")
+    (tmp_path / "bench/prompt/score_prompt_zh.py").unlink()
+    with pytest.raises(ConfigError) as raised:
+        plan(config(tmp_path))
+    assert f"protocols: race: {tmp_path}/bench/prompt/score_prompt_zh.py: cannot be read" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"call": "publishd"}, "call: 'publishd' is unknown; use own or published"),
+        ({"variant": "vanilla"}, "unknown field `variant`"),
+        ({"name": "rubrics"}, "rubrics: has no published calls; leave call: out, or use one of"),
+    ],
+)
+def test_call_and_its_options_are_checked(tmp_path: Path, options: dict[str, str], said: str) -> None:
+    made_bench(tmp_path / "bench")
+    with pytest.raises(ConfigError, match=said):
+        config(tmp_path, **options)
+
+
+def test_checkout_path_starts_at_the_configurations_folder(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench")
+    file = tmp_path / "adjudge.yaml"
+    file.write_text("tasks: bench\nprotocols: [{name: race, call: published, checkout: bench}]\n")
+    assert RunConfig.load(file).published_prompts()
+
+
+@pytest.mark.parametrize(
+    ("article", "parts"),
+    [
+        ("One. Two. Six.", ("One.", "o. Six.")),
+        ("no end at all here", ("no end at", " all here")),
+        ("", ("", "")),
+        ("a.", ("a.", ".")),
+    ],
+)
+def test_halves_are_cut_as_the_code_cuts_them(article: str, parts: tuple[str, str]) -> None:
+    assert halves(article) == parts
+
+
+def test_weights_are_averaged_over_dimensions_all_draws_have() -> None:
+    draws = [
+        dict(zip(DIMENSIONS, (0.1, 0.2, 0.3, 0.4), strict=True)),
+        dict.fromkeys(DIMENSIONS, 0.25) | {"style": 0},
+    ]
+    assert averaged(draws) == {
+        "comprehensiveness": 0.17, "insight": 0.23, "instruction_following": 0.28, "readability": 0.32,
+    }  # fmt: skip
