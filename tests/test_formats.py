@@ -5,13 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.plan import plan
+from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.formats import Dataset, FormatError, load_dataset
 from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.records.choice import chosen_dataset
 from tests.shared_data import shared
 
 PROMPTS = {"1": "Compare the bridges of two towns.", "2": "Who built the mill?"}
@@ -374,6 +378,114 @@ def test_any_bytes_are_tasks_or_rejected_lines(layout: str, data: st.DataObject,
         assert "before with other content" in str(error)
         return
     assert {case.report.task_id for case in dataset.cases()} >= {first}
+
+
+# Folders as they are published, and files of one system
+
+
+def bench(folder: Path, *places: str) -> Path:
+    lines(folder / "data/prompt_data/query.jsonl", [{"id": 1, "prompt": "Why?"}, {"id": 2, "prompt": "Who?"}])
+    for place in places:
+        rows = [{"id": number, "article": place, "prompt": ("Why?", "Who?")[number - 1]} for number in (1, 2)]
+        lines(folder / "data" / place, rows)
+    return folder
+
+
+def texts(dataset: Dataset) -> set[str]:
+    return {case.report.text for case in dataset.cases()}
+
+
+def test_articles_are_raw_or_cleaned(tmp_path: Path) -> None:
+    raw, cleaned = "test_data/raw_data/a.jsonl", "test_data/cleaned_data/a.jsonl"
+    folder = str(bench(tmp_path / "both", raw, cleaned, "test_data/cleaned_data/reference.jsonl"))
+    assert texts(load_dataset("deepresearch-bench", folder, [])) == {raw}
+    assert texts(load_dataset("deepresearch-bench", folder, [], "raw")) == {raw}
+    assert texts(load_dataset("deepresearch-bench", folder, [], "cleaned")) == {cleaned}
+    alone = str(bench(tmp_path / "alone", cleaned))
+    assert texts(load_dataset("deepresearch-bench", alone, [])) == {cleaned}
+    with pytest.raises(FormatError, match=r"articles: .* has no raw articles"):
+        load_dataset("deepresearch-bench", alone, [], "raw")
+    with pytest.raises(FormatError, match="articles: the format 'adjudge' has one form"):
+        load_dataset("adjudge", str(own(tmp_path)), [], "raw")
+    with pytest.raises(FormatError, match="remove articles: or reports:"):
+        load_dataset("deepresearch-bench", folder, [str(Path(folder) / "data" / raw)], "raw")
+
+
+def test_reports_of_the_hub_set_are_read(tmp_path: Path) -> None:
+    """With the queries beside them, or from the prompts in the reports themselves."""
+    whole = bench(tmp_path / "whole", "generated_reports/a.jsonl", "generated_reports/b.jsonl")
+    assert load_dataset("deepresearch-bench", str(whole), []).systems == ["a", "b"]
+    lines(tmp_path / "hub/generated_reports/a.jsonl", [{"id": 1, "prompt": "为什么?", "article": "x"}])
+    lines(tmp_path / "hub/human_RACE_annotation.jsonl", [{"id": 1, "dimension_scores": {}}])
+    found = load_dataset("deepresearch-bench", str(tmp_path / "hub"), [])
+    assert (found.systems, found.tasks["1"].language, found.rejected) == (["a"], "zh", [])
+
+
+def test_missing_references_are_named_as_the_cause(tmp_path: Path) -> None:
+    folder = bench(tmp_path, "test_data/raw_data/a.jsonl")
+    config = RunConfig.of(
+        {
+            "tasks": str(folder),
+            "format": "deepresearch-bench",
+            "protocols": ["race"],
+            "store": str(tmp_path / "store"),
+            "out": str(tmp_path / "run"),
+        }
+    )
+    cause = "test_data/cleaned_data/reference.jsonl is missing"
+    assert cause in plan(config).lacking["race"]
+    assert any(cause in note for note in evaluate(config).leaderboard.notes)
+
+
+def test_system_is_named_beside_its_files(tmp_path: Path) -> None:
+    folder = bench(tmp_path, "x/one.jsonl", "x/two.jsonl")
+    one, two = (str(folder / "data/x" / name) for name in ("one.jsonl", "two.jsonl"))
+    found = load_dataset("deepresearch-bench", str(folder), [(one, "gpt-5"), two])
+    assert found.systems == ["gpt-5", "two"]
+    assert {case.report.identity for case in found.cases()} == {
+        ("gpt-5", "1", 0), ("gpt-5", "2", 0), ("two", "1", 0), ("two", "2", 0),
+    }  # fmt: skip
+
+
+def test_runs_of_one_system_are_its_samples(tmp_path: Path) -> None:
+    """In the order of the numbers in their names; files without a common task are one run."""
+    folder = bench(tmp_path, *(f"x/run_{number}.jsonl" for number in range(1, 12)))
+    found = load_dataset("deepresearch-bench", str(folder), [(str(folder / "data/x/run_*.jsonl"), "onyx")])
+    samples = {case.report.sample: case.report.text for case in found.cases()}
+    assert samples == {number: f"x/run_{number + 1}.jsonl" for number in range(11)}
+    parts = [tmp_path / "p/1.jsonl", tmp_path / "p/2.jsonl"]
+    for number, part in enumerate(parts, 1):
+        lines(part, [{"id": number, "article": "x"}])
+    found = load_dataset("deepresearch-bench", str(folder), [(str(part), "onyx") for part in parts])
+    assert [(report.task_id, report.sample) for report in found.reports] == [("1", 0), ("2", 0)]
+
+
+def test_file_of_several_systems_cannot_be_one_system(tmp_path: Path) -> None:
+    tasks = own(tmp_path)
+    rows = [{"task_id": "1", "system": name, "text": "x"} for name in "ab"]
+    lines(tmp_path / "reports.jsonl", rows)
+    with pytest.raises(FormatError, match=r"several systems \(a, b\), which cannot all be 'c'"):
+        load_dataset("adjudge", str(tasks), [(str(tmp_path / "reports.jsonl"), "c")])
+
+
+def test_configuration_names_systems_beside_files(tmp_path: Path) -> None:
+    own(tmp_path)
+    lines(tmp_path / "r/1.jsonl", [{"task_id": "1", "system": "a", "text": "x"}])
+    file = tmp_path / "adjudge.yaml"
+    file.write_text("tasks: tasks.jsonl\nreports: [{path: r/*.jsonl, system: b}]\nprotocols: [fact]\n")
+    config = RunConfig.load(file)
+    assert chosen_dataset(config).systems == ["b"]
+    assert RunConfig.of(msgspec.to_builtins(config)) == config
+    file.write_text("tasks: tasks.jsonl\nreports: [{path: r/*.jsonl}]\n")
+    with pytest.raises(ConfigError, match=r"reports\[0\]: .*`system`"):
+        RunConfig.load(file)
+
+
+def test_queries_of_rigorous_bench_have_two_names(tmp_path: Path) -> None:
+    rigorous(tmp_path)
+    (tmp_path / "DrBench.jsonl").rename(tmp_path / "RigorousBench.jsonl")
+    lines(tmp_path / "Log_s.jsonl", [{"uid": 1, "text": "x"}])
+    assert load_dataset("rigorous", str(tmp_path), []).systems == ["s"]
 
 
 # Published files

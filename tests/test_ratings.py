@@ -53,3 +53,34 @@ def test_invalid_rating_is_an_error_that_names_the_file(tmp_path, content):
     (tmp_path / "human.jsonl").write_bytes(content + b"\n")
     with pytest.raises(UsageError, match=r"human\.jsonl"):
         list(read_ratings(tmp_path / "human.jsonl"))
+
+
+MARKS = {"Comprehensiveness": 7.5, "Insight": 6, "Instruction-Following": 8, "Readability": 9.0}
+
+
+def test_race_annotations_are_ratings(tmp_path):
+    """DeepResearch Bench's own file: each line holds one person's marks of all systems."""
+    rows = [
+        {"id": 1, "annotation_id": "x", "dimension_scores": {"a": MARKS, "b": MARKS}},
+        {"id": 1, "annotation_id": "y", "dimension_scores": {"a": MARKS}, "overall_scores": {"a": 7}},
+    ]
+    found = list(read_ratings(lines(tmp_path / "human_RACE_annotation.jsonl", rows)))
+    assert {one.rater for one in found} == {"annotator 1", "annotator 2"}
+    assert [one.metric for one in found[:4]] == [
+        "race.comprehensiveness",
+        "race.insight",
+        "race.instruction_following",
+        "race.readability",
+    ]
+    assert found[-1] == HumanRating(
+        task_id="1", system="a", rater="annotator 2", metric="race.overall", value=7.0
+    )
+
+
+@pytest.mark.parametrize(
+    "scores", [{"a": {"Insight": "high"}}, {"a": 7}, [], {"a": {"Insight": 1e999}}], ids=str
+)
+def test_invalid_annotation_is_an_error_that_names_its_place(tmp_path, scores):
+    file = lines(tmp_path / "human.jsonl", [{"id": 1, "dimension_scores": scores}])
+    with pytest.raises(UsageError, match=r"human\.jsonl"):
+        list(read_ratings(file))

@@ -126,6 +126,8 @@ def plan(found: Plan) -> None:
         console.print("scorecards that no judge can score:")
         for reason, count in found.unscored.items():
             console.print(f"  {count:,} {explained(reason)}", markup=False)
+        for why in found.lacking.values():
+            console.print(f"  {why}", markup=False, soft_wrap=True)
     shared = found.shared_tokens / found.prompt_tokens if found.prompt_tokens else 0.0
     console.print(
         f"prompt tokens: about {found.prompt_tokens:,}, of them {found.shared_tokens:,} ({shared:.0%}) repeat a "

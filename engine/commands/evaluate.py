@@ -245,6 +245,9 @@ def _record(
         stopped=stopped,
         criteria=config.criteria_digests(),
         failures=failures.result(),
+        lacking={
+            name: why for name, why in dataset.lacking.items() if any(name == one.name for one in protocols)
+        },
         began_in=os.path.relpath(Path.cwd(), config.out),
     )
 

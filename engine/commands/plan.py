@@ -22,8 +22,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `completion_tokens` are estimates over the questions still to be asked, `shared_tokens` the prompt tokens that
     repeat a context already sent. `pages_unread` pages were assumed to hold ASSUMED_PAGE_CHARS characters.
     `seconds` and `cost` are None without a price for the judge. `unscored` counts by reason the scorecards that
-    no judge can score because their gold is missing or invalid, `rejected` are the lines that are not a valid task or
-    report. `oversized` questions by type do not fit into the judge's `window` (max_context, in tokens).
+    no judge can score because their gold is missing or invalid; `lacking` says by protocol which file would have held
+    it. `rejected` are the lines that are not a valid task or report. `oversized` questions by type do not fit into the
+    judge's `window` (max_context, in tokens).
     """
 
     cases: int
@@ -42,6 +43,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     rejected: tuple[Rejected, ...] = ()
     window: int | None = None
     oversized: dict[str, int] = {}
+    lacking: dict[str, str] = {}
 
 
 def plan(config: RunConfig) -> Plan:
@@ -71,6 +73,7 @@ async def _plan(config: RunConfig) -> Plan:
         seconds=_seconds(notes, price),
         cost=None if price is None else cost_of(spent, price),
         unscored=dict(sorted(found.unscored.items())),
+        lacking=dataset.lacking if found.unscored else {},
         rejected=tuple(dataset.rejected),
         window=window,
         oversized={} if window is None else notes.oversized(window),

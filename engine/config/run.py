@@ -30,7 +30,7 @@ from adjudge.scoring.contract.protocol import (
     published_protocols,
 )
 
-__all__ = ["ClusterConfig", "FetchConfig", "Price", "RunConfig", "StopConfig"]
+__all__ = ["ClusterConfig", "FetchConfig", "Price", "ReportFiles", "RunConfig", "StopConfig"]
 
 
 class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,6 +52,13 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def reachable(self) -> list[str]:
         """The addresses that citations may lead to although they are not public."""
         return self.allow if self.mode == "live" else []
+
+
+class ReportFiles(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The files that match `path`, as the reports of `system`; several with the same tasks are its samples."""
+
+    path: str
+    system: Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,6 +117,7 @@ class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder.
 
+    - `articles` of DeepResearch Bench are read as the system wrote them, or cleaned of citations.
     - `select` chooses tasks and systems; what it leaves out is not missing.
     - `min_answered` is the share of its parts that a metric of our own needs to have a value; a protocol's entry may
       have another.
@@ -118,8 +126,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """
 
     tasks: str
-    reports: list[str] = []
+    reports: list[str | ReportFiles] = []
     format: str = "adjudge"
+    articles: Literal["raw", "cleaned"] | None = None
     select: Select = Select()
     protocols: list[str | dict[str, Any]] = msgspec.field(default_factory=lambda: ["race", "fact"])
     judge: JudgeConfig | str = "lexical"
@@ -177,6 +186,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if config.reward is not None:
             config.check_reward()
         return config
+
+    def report_files(self) -> list[str | tuple[str, str]]:
+        """The patterns of `reports:`, with the system's name where one is given."""
+        return [one if isinstance(one, str) else (one.path, one.system) for one in self.reports]
 
     def rooted(self, folder: str) -> "RunConfig":
         """This configuration with its relative paths made relative to `folder`."""

@@ -80,7 +80,12 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     made = {"store": ".adjudge/store", "out": "runs/first", **raw}
     made |= {name: from_folder(made[name]) for name in _PATHS if name in made}
     if isinstance(made.get("reports"), list):
-        made["reports"] = [from_folder(pattern) for pattern in made["reports"]]
+        made["reports"] = [
+            {**one, "path": from_folder(one["path"])}
+            if isinstance(one, dict) and "path" in one
+            else from_folder(one)
+            for one in made["reports"]
+        ]
     if "protocols" in made:
         made["protocols"] = with_files(made["protocols"])
     if "judge" in made:

@@ -2,12 +2,14 @@
 
 import glob
 import hashlib
+import inspect
+import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
-from importlib.metadata import entry_points
+from functools import cache, cached_property, partial
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -105,6 +107,17 @@ class Located(msgspec.Struct, frozen=True):
     where: str
     load: Callable[[], Report]
 
+    @property
+    def file(self) -> str:
+        """The file that it stands in."""
+        return self.where.rpartition(":")[0]
+
+    def named(self, system: str, sample: int) -> "Located":
+        """The same report as one of `system`'s, with this number."""
+        return msgspec.structs.replace(
+            self, system=system, sample=sample, load=partial(_named, self.load, system, sample)
+        )
+
     @classmethod
     def of(cls, report: Report, where: str, load: Callable[[], Report] | None = None) -> "Located":
         """`report` with its place `where`, for messages; it is kept in memory unless `load` can read it again."""
@@ -112,12 +125,20 @@ class Located(msgspec.Struct, frozen=True):
         return cls(report.system, report.task_id, report.sample, digest, where, load or (lambda: report))
 
 
+def _named(load: Callable[[], Report], system: str, sample: int) -> Report:
+    return msgspec.structs.replace(load(), system=system, sample=sample)
+
+
 class Dataset(msgspec.Struct, dict=True):
-    """Tasks by id in file order, reports, and rejected lines."""
+    """Tasks by id in file order, reports, and rejected lines.
+
+    `lacking` says, by protocol, which file the tasks' gold would have been in.
+    """
 
     tasks: dict[str, Task]
     reports: list[Located]
     rejected: list[Rejected]
+    lacking: dict[str, str] = {}
 
     @cached_property
     def systems(self) -> list[str]:
@@ -133,9 +154,27 @@ class Dataset(msgspec.Struct, dict=True):
                 yield Case(task=self.tasks[located.task_id], report=report, repeat=repeat)
 
 
-def load_dataset(layout: str, tasks: str, reports: Sequence[str]) -> Dataset:
-    """The dataset of a configuration. Raises FormatError for missing files and for contradicting reports."""
-    dataset = _read(layout, tasks, _matched(reports))
+def load_dataset(
+    layout: str,
+    tasks: str,
+    reports: Sequence[str | tuple[str, str]],
+    articles: Literal["raw", "cleaned"] | None = None,
+) -> Dataset:
+    """The dataset of a configuration. Raises FormatError for missing files and for contradicting reports.
+
+    A pattern of `reports` with a system's name holds reports of this system, whatever its files say. Several such files
+    with the same tasks are the system's samples, numbered in order.
+    """
+    patterns = [(one, "") if isinstance(one, str) else one for one in reports]
+    matched = [(_matched(pattern), system) for pattern, system in patterns]
+    files = list(dict.fromkeys(file for found, _ in matched for file in found))
+    dataset = _read(layout, tasks, files, articles)
+    systems: dict[str, list[str]] = {}
+    for found, system in matched:
+        if system:
+            systems.setdefault(system, []).extend(map(str, found))
+    for system, names in systems.items():
+        dataset.reports = _renamed(dataset.reports, system, list(dict.fromkeys(names)))
     dataset.reports = _distinct(_with_task(dataset))
     if not dataset.reports:
         why = (
@@ -152,14 +191,25 @@ def load_tasks(layout: str, tasks: str) -> dict[str, Task]:
     return _read(layout, tasks, []).tasks
 
 
-def _read(layout: str, tasks: str, reports: list[Path]) -> Dataset:
-    readers = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+@cache
+def _readers() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+
+
+def _read(
+    layout: str, tasks: str, reports: list[Path], articles: Literal["raw", "cleaned"] | None = None
+) -> Dataset:
+    readers = _readers()
     if layout not in readers:
         raise FormatError(f"format: unknown format {layout!r}; use one of {', '.join(sorted(readers))}")
     if not Path(tasks).exists():
         raise FormatError(f"tasks: {tasks} does not exist; give a file or folder of tasks")
-    read: Callable[[Path, list[Path]], Dataset] = readers[layout].load()
-    return read(Path(tasks), reports)
+    read: Callable[..., Dataset] = readers[layout].load()
+    if articles is None:
+        return read(Path(tasks), reports)
+    if "articles" not in inspect.signature(read).parameters:
+        raise FormatError(f"articles: the format {layout!r} has one form of articles; remove articles:")
+    return read(Path(tasks), reports, articles=articles)
 
 
 def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[int, int, T]]:
@@ -208,18 +258,40 @@ def _again(file: Path, offset: int, kind: type[L], report: Callable[[Path, L], R
         return report(file, msgspec.json.decode(lines.readline(), type=kind))
 
 
-def _matched(patterns: Sequence[str]) -> list[Path]:
-    """The files of all patterns, in order, each once."""
-    found: dict[Path, None] = {}
-    for pattern in patterns:
-        files = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - patterns may be absolute
-        if not files:
-            raise FormatError(f"reports: {pattern} matches no file; correct the path or pattern")
-        found.update(dict.fromkeys(Path(file) for file in files))
-    for file in found:
-        if storable(str(file)) != str(file):
-            raise FormatError(f"reports: {str(file)!r} has a name that is not UTF-8; rename the file")
-    return list(found)
+def _matched(pattern: str) -> list[Path]:
+    """The files of a pattern, numbers in their names in order of size."""
+    files = glob.glob(pattern, recursive=True)  # noqa: PTH207 - patterns may be absolute
+    if not files:
+        raise FormatError(f"reports: {pattern} matches no file; correct the path or pattern")
+    for file in files:
+        if storable(file) != file:
+            raise FormatError(f"reports: {file!r} has a name that is not UTF-8; rename the file")
+    return [Path(file) for file in sorted(files, key=_by_number)]
+
+
+def _by_number(name: str) -> list[tuple[int, int, str]]:
+    parts = re.split(r"([0-9]{1,18})", name)
+    return [(1, int(part), part) if place % 2 else (0, 0, part) for place, part in enumerate(parts)]
+
+
+def _renamed(reports: Sequence[Located], system: str, files: Sequence[str]) -> list[Located]:
+    """`reports`, with those of `files` as `system`'s; where files have the same tasks, each is a sample."""
+    own = [one for one in reports if one.file in files]
+    for file in files:
+        said = sorted({one.system for one in own if one.file == file})
+        if len(said) > 1:
+            raise FormatError(
+                f"reports: {file} has the reports of several systems ({', '.join(said[:5])}), which cannot all be "
+                f"{system!r}; name the file without system:"
+            )
+    first = {file: place for place, file in enumerate(files)}
+    seen: dict[tuple[str, int], str] = {}
+    sampled = any(seen.setdefault((one.task_id, one.sample), one.file) != one.file for one in own)
+    width = 1 + max((one.sample for one in own), default=0)
+    return [
+        one.named(system, one.sample + width * first[one.file] * sampled) if one.file in first else one
+        for one in reports
+    ]
 
 
 def _with_task(dataset: Dataset) -> Iterator[Located]:

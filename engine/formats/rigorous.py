@@ -1,8 +1,8 @@
 """Rigorous Bench (Dr. Bench) as published: queries with their bundles, and one log of reports per system.
 
-Queries: `DrBench.jsonl` (or its folder), one per line: uid, query, qsr, tsl, fak, fdk, and optionally `language` and
-`domain`. Logs: `Log_SYSTEM.jsonl` or `SYSTEM.jsonl`, one report per line: uid, text, annotations (URLs), input_tokens
-and total_tokens, and optionally `retrieved` and `sample`.
+Queries: `DrBench.jsonl`, earlier `RigorousBench.jsonl` (or the folder of either), one per line: uid, query, qsr, tsl,
+fak, fdk, and optionally `language` and `domain`. Logs: `Log_SYSTEM.jsonl` or `SYSTEM.jsonl`, one report per line: uid,
+text, annotations (URLs), input_tokens and total_tokens, and optionally `retrieved` and `sample`.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from adjudge.scoring.contract.case import Citation, Count, Report, ReportUsage, 
 
 __all__ = ["read"]
 
-_QUERIES = "DrBench.jsonl"
+_QUERIES = ("DrBench.jsonl", "RigorousBench.jsonl")
 
 
 class Query(msgspec.Struct):
@@ -48,9 +48,10 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
 
     Raises FormatError if either is missing.
     """
-    file = tasks / _QUERIES if tasks.is_dir() else tasks
-    if not file.is_file():
-        raise FormatError(f"tasks: {file} does not exist; give {_QUERIES} or its folder")
+    files = [tasks / name for name in _QUERIES] if tasks.is_dir() else [tasks]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        raise FormatError(f"tasks: {tasks} holds no queries; give {_QUERIES[0]} or its folder")
     systems = reports or sorted(file.parent.glob("Log_*.jsonl"))
     rejected: list[Rejected] = []
     known = {str(query.uid): _task(query) for _, _, query in rows(file, Query, rejected)}

@@ -94,7 +94,15 @@ def _lacking(board: MetricBoard, records: Sequence[RunRecord]) -> Iterator[str]:
     if board.n_without_gold:
         yield f"{board.protocol}: tasks without gold are left out for all systems: {board.n_without_gold}"
         yield from said_of(board.protocol, _without_gold(records, board.protocol), board.protocol, records)
+        yield from _whole_lacking(board.protocol, records)
     yield from said_of(name, _unscored(board), board.protocol, records, board.not_submitted)
+
+
+def _whole_lacking(protocol: str, records: Sequence[RunRecord]) -> Iterator[str]:
+    """Which file would have held the gold of all tasks."""
+    for why in dict.fromkeys(record.lacking.get(protocol, "") for record in records):
+        if why:
+            yield f"{protocol}: {why}; add the file, or choose options of {protocol} that need no gold from it"
 
 
 def _without_gold(records: Sequence[RunRecord], protocol: str) -> Counter[str]:

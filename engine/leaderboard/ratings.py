@@ -1,7 +1,9 @@
 """People's scores of a run's reports, from a file."""
 
 import csv
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,7 @@ __all__ = ["HumanRating", "left_out", "matrix_named", "rating_array", "read_rati
 
 
 _NAMED = 5
+_NOT_LETTERS = re.compile(r"[^a-z]+")
 
 
 class HumanRating(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,8 +33,31 @@ class HumanRating(msgspec.Struct, frozen=True, kw_only=True):
     value: float
 
 
+class Annotation(msgspec.Struct, frozen=True):
+    """A line of DeepResearch Bench's `human_RACE_annotation.jsonl`: one person's marks of several systems' reports."""
+
+    id: str | int
+    dimension_scores: dict[str, dict[str, float]]
+    overall_scores: dict[str, float] = {}
+
+    def ratings(self, rater: str) -> Iterator[dict[str, str | float]]:
+        """The marks as ratings of RACE's metrics, in the units of the file."""
+        marks = {system: dict(scores) for system, scores in self.dimension_scores.items()}
+        for system, overall in self.overall_scores.items():
+            marks.setdefault(system, {})["overall"] = overall
+        for system, scores in marks.items():
+            for dimension, value in scores.items():
+                yield {
+                    "task_id": str(self.id),
+                    "system": system,
+                    "rater": rater,
+                    "metric": f"race.{_NOT_LETTERS.sub('_', dimension.strip().lower())}",
+                    "value": value,
+                }
+
+
 def read_ratings(file: Path) -> Iterator[HumanRating]:
-    """The ratings in `file`: CSV if its name ends in .csv, else JSON Lines.
+    """The ratings in `file`: CSV if its name ends in .csv, else JSON Lines, of ratings or of annotations.
 
     Raises UsageError for a file that cannot be read or holds no rating, an invalid rating, and two different ratings
     of one report by one rater.
@@ -42,7 +68,7 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
                 rows: list[object] = [{k: v for k, v in row.items() if k} for row in csv.DictReader(lines)]
         else:
             text = file.read_text(encoding="utf-8-sig")
-            rows = [msgspec.json.decode(line) for line in text.split("\n") if line.strip()]
+            rows = _flat([msgspec.json.decode(line) for line in text.split("\n") if line.strip()], file)
     except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"human: {file} cannot be read: {error}") from error
     if not rows:
@@ -65,6 +91,23 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
                 f"{rating.system!r}, task {rating.task_id!r} twice and differently; keep one"
             )
         yield rating
+
+
+def _flat(rows: Sequence[object], file: Path) -> list[object]:
+    """`rows`, every annotation among them as its ratings. Annotators of a task are numbered in the file's order."""
+    found: list[object] = []
+    seen: Counter[str | int] = Counter()
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict) or "dimension_scores" not in row:
+            found.append(row)
+            continue
+        try:
+            annotation = msgspec.convert(row, Annotation)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"human: {file}, annotation {number}: {error}") from error
+        seen[annotation.id] += 1
+        found += annotation.ratings(f"annotator {seen[annotation.id]}")
+    return found
 
 
 def matrix_named(matrices: list[ScoreMatrix], name: str) -> ScoreMatrix:

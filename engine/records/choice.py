@@ -31,7 +31,8 @@ class Attributes(Protocol):
 
 def chosen_dataset(config: RunConfig) -> Dataset:
     """The dataset of `config`, as far as `select:` chooses it. Raises UsageError."""
-    dataset, select = load_dataset(config.format, config.tasks, config.reports), config.select
+    dataset = load_dataset(config.format, config.tasks, config.report_files(), config.articles)
+    select = config.select
     if not select.words:
         return dataset
     tasks, systems = _tasks(select, dataset.tasks), _systems(select, dataset.systems)
@@ -40,7 +41,8 @@ def chosen_dataset(config: RunConfig) -> Dataset:
         raise UsageError(
             f"select: no reports are left ({select.words}); choose tasks that the systems have reports for"
         )
-    return Dataset({name: dataset.tasks[name] for name in tasks}, reports, dataset.rejected)
+    chosen = {name: dataset.tasks[name] for name in tasks}
+    return Dataset(chosen, reports, dataset.rejected, dataset.lacking)
 
 
 def chosen_runs(
