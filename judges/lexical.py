@@ -8,9 +8,13 @@ a `lexical()` built from the helpers here.
 
 import math
 import re
+from array import array
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterator
 from functools import lru_cache
+from heapq import merge
+from itertools import repeat
 from typing import Literal, TypeVar
 
 import msgspec
@@ -86,9 +90,10 @@ class LexicalJudge:
 def terms(text: str) -> list[str]:
     """Content words of `text` in order: lower case, stop words out, plurals folded; Chinese as character pairs."""
     found: list[str] = []
-    for word in _WORD.findall(text.lower()):
+    for match in _WORD.finditer(text.lower()):
+        word = match[0]
         if "一" <= word[0] <= "鿿":
-            found.extend(word[i : i + 2] for i in range(max(1, len(word) - 1)))
+            found.extend(_known_stem(word[i : i + 2]) for i in range(max(1, len(word) - 1)))
         elif word not in _STOP:
             found.append(_known_stem(word) if len(word) <= _MAX_KNOWN else _stem(word))
     return found
@@ -101,7 +106,7 @@ def _stem(word: str) -> str:
     return word
 
 
-_known_stem = lru_cache(maxsize=50_000)(_stem)
+_known_stem = lru_cache(maxsize=50_000)(_stem)  # equal ones are one object: a text holds millions
 
 
 def figures(text: str) -> frozenset[float]:
@@ -118,9 +123,15 @@ def names(text: str) -> frozenset[str]:
     )
 
 
-def sentences(text: str) -> list[str]:
+def sentences(text: str) -> Iterator[str]:
     """`text` cut at sentence ends (English and Chinese) and line ends, empty ones left out."""
-    return [piece.strip() for piece in _SENTENCE_END.split(text) if piece.strip()]
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        if piece := text[start : end.start()].strip():
+            yield piece
+        start = end.end()
+    if piece := text[start:].strip():
+        yield piece
 
 
 def coverage(wanted: list[str], available: frozenset[str] | set[str]) -> float:
@@ -175,13 +186,17 @@ class Passages:
         sequence = terms(text)
         self._lower = text.lower()
         self._figures = figures(text)
-        blocks = [sequence[start : start + _BLOCK] for start in range(0, len(sequence), _BLOCK)]
-        frequency = Counter(term for block in blocks for term in set(block))
-        self._idf = {term: math.log(1 + len(blocks) / count) for term, count in frequency.items()}
-        self._unseen = math.log(1 + 2 * len(blocks)) if blocks else 1.0
-        self._places: dict[str, list[int]] = {}
+        self._places: dict[str, array[int]] = {}
         for place, term in enumerate(sequence):
-            self._places.setdefault(term, []).append(place)
+            if (places := self._places.get(term)) is None:
+                places = self._places[term] = array("I")
+            places.append(place)
+        blocks = math.ceil(len(sequence) / _BLOCK)
+        self._unseen = math.log(1 + 2 * blocks) if blocks else 1.0
+        self._idf = {
+            term: math.log(1 + blocks / len({place // _BLOCK for place in places}))
+            for term, places in self._places.items()
+        }
 
     def support(self, statement: str) -> Support:
         """How well the best window backs `statement`."""
@@ -200,18 +215,18 @@ class Passages:
     def _best(self, wanted: dict[str, float]) -> float:
         """The most weight that any window holds."""
         span = max(_SPAN, len(wanted) * 3 // 2)
-        hits = sorted((place, term) for term in wanted for place in self._places.get(term, ()))
+        hits = merge(*(zip(self._places[term], repeat(term)) for term in wanted if term in self._places))
+        window: deque[tuple[int, str]] = deque()
         held: Counter[str] = Counter()
         best = weight = 0.0
-        first = 0
         for place, term in hits:
             weight += 0.0 if held[term] else wanted[term]
             held[term] += 1
-            while hits[first][0] <= place - span:
-                leaving = hits[first][1]
+            window.append((place, term))
+            while window[0][0] <= place - span:
+                _, leaving = window.popleft()
                 held[leaving] -= 1
                 weight -= 0.0 if held[leaving] else wanted[leaving]
-                first += 1
             best = max(best, weight)
         return round(best, 9)
 

@@ -107,9 +107,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.rubrics.keywords.keyword_frequency": lambda text: keywords.keyword_frequency("a", text),
     "scoring.rubrics.trusted_links.cited_urls": trusted_links.cited_urls,
     "scoring.text.citation_marks.label": citation_marks.label,
-    "scoring.text.sentences.marked": lambda text: sentences.marked(
-        text, frozenset(map(str, range(60)))
-    ).sentences(),
+    "scoring.text.sentences.marked": lambda text: _all(
+        sentences.marked(piece, frozenset(map(str, range(60)))).sentences()
+        for piece in splitting.split(text, citation_marks.MAX_PIECE)
+    ),
     "judges.reply.read_reply": lambda text: reply.read_reply(_QUESTION, text, finish_reason="stop"),
     "judges.reply.without_reasoning": reply.without_reasoning,
     "judges.schema.decode": _decode,
@@ -124,7 +125,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "judges.lexical.has_content": lexical.has_content,
     "judges.lexical.names": lexical.names,
     "judges.lexical.passages": lambda text: lexical.passages(text).support(text[:1_000]),
-    "judges.lexical.sentences": lexical.sentences,
+    "judges.lexical.sentences": lambda text: _all(lexical.sentences(text)),
     "judges.lexical.terms": lexical.terms,
     "engine.rewards.flags.citation_stuffing": lambda text: flags.citation_stuffing(text, (), _LENGTH),
     "engine.rewards.flags.duplicate_citations": lambda text: flags.duplicate_citations(text, (), _LENGTH),

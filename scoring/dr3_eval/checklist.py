@@ -1,6 +1,7 @@
 """What a task asks for, item by item, and which items a report satisfies (DR3-Eval, instruction following)."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Annotated
 
 import msgspec
@@ -37,7 +38,7 @@ class ChecklistOf(Question[Checklist], frozen=True, kw_only=True):
         """The task's own sentences."""
         task = self.context["task"]
         return Checklist(
-            requirements=tuple(sentence[:300] for sentence in sentences(task)[:_MOST]) or (task[:300],)
+            requirements=tuple(found[:300] for found in islice(sentences(task), _MOST)) or (task[:300],)
         )
 
 

@@ -43,9 +43,9 @@ class InsightsOf(Question[Insights], frozen=True, kw_only=True):
         if self.context.media:
             return None
         wanted = set(terms(self.task))
-        found = [
-            sentence for sentence in dict.fromkeys(sentences(self.context["source"])) if len(sentence) > 20
-        ]
+        found = list(
+            dict.fromkeys(sentence for sentence in sentences(self.context["source"]) if len(sentence) > 20)
+        )
         found.sort(key=lambda s: -(len(wanted & set(terms(s))) + len(figures(s)) + 0.5 * len(names(s))))
         return Insights(insights=tuple(sentence[:300] for sentence in found[:_MOST])) if found else None
 

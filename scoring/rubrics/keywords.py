@@ -22,6 +22,7 @@ Matching = Literal["auto", "words", "substrings"]
 
 _IDEOGRAPHS = "㐀-䶿一-鿿豈-﫿぀-ヿ가-힯"
 _HAS_IDEOGRAPHS = re.compile(f"[{_IDEOGRAPHS}]")
+_SPACES = re.compile(r"\s{2,}|[^\S ]")  # what is more than one space, or another kind
 _WORD_START = rf"(?<![^\W{_IDEOGRAPHS}])"
 _WORD_END = rf"(?![^\W{_IDEOGRAPHS}])"
 
@@ -37,12 +38,12 @@ def keyword_frequency(keyword: str, text: str, matching: Matching = "auto") -> i
         return 0
     if matching == "substrings" or (matching == "auto" and _HAS_IDEOGRAPHS.search(wanted)):
         return _folded(text).count(wanted)
-    return len(re.findall(_WORD_START + re.escape(wanted) + _WORD_END, _folded(text)))
+    return sum(1 for _ in re.finditer(_WORD_START + re.escape(wanted) + _WORD_END, _folded(text)))
 
 
 @remembered(_KEPT_CHARS)
 def _folded(text: str) -> str:
-    return " ".join(compatible(text).casefold().split())
+    return _SPACES.sub(" ", compatible(text).casefold()).strip()
 
 
 class Keyword(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ _ABBREVIATION = re.compile(
 )
 _EMPHASIS = re.compile(r"\*{1,3}|_{2,3}|(?<!\w)_|_(?!\w)|~~|`|</?(?:sup|sub|b|i|em|strong|br) ?/?>")
 _BEFORE_POINT = re.compile(r"[ \t]{1,20}(?=[.,;!?，。；：！？、)）\]】])")
-_SPACES = re.compile(r"\s+")
+_SPACES = re.compile(r"\s{2,}|[^\S ]")  # what is more than one space, or another kind
 _NAMES = (
     r"(?:sources?|refs?|references?|see(?: also)?|via|from|cited in|according to|(?:数据|资料|信息)?来源"
     r"|参考(?:资料|文献)?|参见|详见|见|引自|出处)"

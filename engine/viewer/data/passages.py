@@ -5,7 +5,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from io import StringIO
+from itertools import repeat
 
 import msgspec
 
@@ -59,13 +59,13 @@ class _Letters:
 
     def __init__(self, text: str) -> None:
         self._at = array("I")
-        letters = StringIO()
+        letters = bytearray()
         for place, character in enumerate(text):
             if character.isalnum():
                 folded = character.casefold()
-                letters.write(folded)
-                self._at.extend([place] * len(folded))
-        self._letters = letters.getvalue()
+                letters += folded.encode("utf-8", "surrogatepass")
+                self._at.extend(repeat(place, len(folded)))
+        self._letters = letters.decode("utf-8", "surrogatepass")
 
     def find(self, said: str) -> Span | None:
         """Where `said` first occurs."""
@@ -96,25 +96,31 @@ def nearest(page: str, statement: str) -> Span | None:
     Ranked by shared words, rare ones weighing more, and figures; of equals the shorter, then the earlier. None if the
     page has no word or figure of it.
     """
-    wanted, stated = frozenset(terms(statement)), figures(statement)
-    pieces = [match.span() for match in _SENTENCE.finditer(page[:MAX_CHARS]) if match[0].strip()]
-    held = [frozenset(terms(page[start:end])) & wanted for start, end in pieces]
-    shown = [figures(page[start:end]) & stated for start, end in pieces]
-    count = Counter(term for one in held for term in one)
-    weight = {term: math.log(1 + len(pieces) / number) for term, number in count.items()}
-    figure_weight = _FIGURE * math.log(1 + len(pieces))
+    wanted: frozenset[str | float] = figures(statement).union(terms(statement))
+    starts, ends = array("I"), array("I")
+    held: list[frozenset[str | float]] = []
+    known: dict[frozenset[str | float], frozenset[str | float]] = {}
+    for match in _SENTENCE.finditer(page[:MAX_CHARS]):
+        if match[0].strip():
+            starts.append(match.start())
+            ends.append(match.end())
+            shared = wanted & figures(match[0]).union(terms(match[0]))
+            held.append(known.setdefault(shared, shared))
+    count = Counter(one for shared in held for one in shared)
+    weight = {
+        one: math.log(1 + len(held) / number) if isinstance(one, str) else _FIGURE * math.log(1 + len(held))
+        for one, number in count.items()
+    }
     best, window = 0.0, None
-    for first in range(len(pieces)):
-        words: frozenset[str] = frozenset()
-        numbers: frozenset[float] = frozenset()
-        if not held[first] and not shown[first]:
+    for first, begun in enumerate(held):
+        if not begun:
             continue
-        for last in range(first, min(first + _AT_MOST, len(pieces))):
-            words, numbers = words | held[last], numbers | shown[last]
-            value = math.fsum(weight[term] for term in words) + figure_weight * len(numbers)
-            value *= 0.95 ** (last - first)
+        said: frozenset[str | float] = frozenset()
+        for last in range(first, min(first + _AT_MOST, len(held))):
+            said |= held[last]
+            value = math.fsum(weight[one] for one in said) * 0.95 ** (last - first)
             if value > best + 1e-9:
-                best, window = value, Span(pieces[first][0], pieces[last][1])
+                best, window = value, Span(starts[first], ends[last])
     return None if window is None else _stripped(page, window)
 
 
