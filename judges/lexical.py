@@ -6,12 +6,14 @@ a model, and so that every other judge has a baseline to be compared with. Each 
 a `lexical()` built from the helpers here.
 """
 
+import asyncio
 import math
 import re
 from array import array
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from heapq import merge
 from itertools import repeat
@@ -52,6 +54,7 @@ _NOTICE = re.compile(
     r"|安全验证|完成验证|访问受限|页面不存在|页面未找到|登录后",
     re.IGNORECASE,
 )
+IN_PLACE = 20_000  # characters of a question that hold the event loop for a few milliseconds at most
 _MAX_NOTICE = 600
 _BLOCK = 20
 _SPAN = 30
@@ -72,19 +75,30 @@ _STOP = frozenset(
 
 
 class LexicalJudge:
-    """Answers a question through its own `lexical()`; a question without one is judge_unsupported."""
+    """Answers a question through its own `lexical()`; a question without one is judge_unsupported.
+
+    Long questions are answered in one thread, so that the event loop stays free.
+    """
 
     identity = JudgeIdentity("lexical", fingerprint="lexical:1", sampling="none", analysis=False)
 
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lexical")
+
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The question's model-free answer; the same for the same question, always."""
-        answer = question.lexical()
+        length = len(question.identity()) + sum(len(section.text) for section in question.context.sections)
+        if length <= IN_PLACE:
+            answer = question.lexical()
+        else:
+            answer = await asyncio.get_running_loop().run_in_executor(self._thread, question.lexical)
         if answer is None:
             return Reply(reason="judge_unsupported")
         return Reply(answer=answer, text=msgspec.json.encode(answer).decode(), finish_reason="stop")
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Answer nothing more. Questions that wait for the thread are cancelled."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def terms(text: str) -> list[str]:

@@ -7,7 +7,6 @@ import os
 import resource
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,23 +114,6 @@ def test_half_open_requests_shut_nobody_out(tmp_path, head):
     finally:
         for each in sockets:
             each.close()
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(300)
-def test_siege_of_a_minute_shuts_nobody_out(tmp_path):
-    """Half heads, slow bodies and silence by turns, a thousand connections each time."""
-    sockets: list[socket.socket] = []
-    with crowded(tmp_path, 1024) as (url, process):
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            for head in (HALF, SLOW, b""):
-                besiege(url, 1000, head, sockets)
-            for each in sockets:
-                each.close()
-            sockets.clear()
-        process.terminate()
-        assert process.wait(60) == 0
 
 
 async def test_waiting_connections_are_bounded_by_number_and_time(monkeypatch):

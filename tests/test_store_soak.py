@@ -81,46 +81,49 @@ def rows(place: Place) -> Counter[str]:
     return Counter(task for table in tables for task in table["task_id"].to_pylist())
 
 
-def siege(uri: str, folder: Path, kills: int) -> None:
+def siege(uri: str, folder: Path, seconds: float) -> None:
     """Run three writers, two housekeepers and a reader; kill one process after another, and start it anew."""
     drawn, place = random.Random(0), Place.of(uri)
     acknowledged: set[str] = set()
+    kills, until = 0, time.monotonic() + seconds
 
     def start(number: int, upkeep: bool) -> Worker:
         return Worker(uri, folder / str(number), "upkeep" if upkeep else str(number))
 
     workers = [start(number, upkeep=number >= 3) for number in range(5)]
-    for kill in range(kills):
+    while not kills or time.monotonic() < until:
         while not all(worker.is_at_work() for worker in workers):
             time.sleep(0.02)
         time.sleep(drawn.uniform(0, 0.5))
         assert set(rows(place).values()) == {1}
         at = drawn.randrange(5)
         acknowledged |= workers[at].killed()
-        workers[at] = start(5 + kill, upkeep=at >= 3)
+        workers[at] = start(5 + kills, upkeep=at >= 3)
+        kills += 1
     for worker in workers:
         acknowledged |= worker.killed()
     found = rows(place)
     assert not acknowledged - set(found) and set(found.values()) == {1}
     take_in_leftovers(place / SCORECARDS.name, SCORECARDS)
     assert rows(place) == found and len(acknowledged) > 20 * kills
+    print(f"\n{len(acknowledged)} rows acknowledged, {sum(found.values())} found, {kills} kills")
 
 
 def test_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
-    siege(str(tmp_path / "store"), tmp_path, kills=3)
+    siege(str(tmp_path / "store"), tmp_path, seconds=5)
 
 
 @pytest.mark.soak
 def test_long_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
-    siege(str(tmp_path / "store"), tmp_path, kills=60)
+    siege(str(tmp_path / "store"), tmp_path, seconds=120)
 
 
 def test_siege_of_a_bucket_loses_and_doubles_nothing(tmp_path, bucket, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    siege(bucket("siege"), tmp_path, kills=1)
+    siege(bucket("siege"), tmp_path, seconds=0)
 
 
 @pytest.mark.soak
 def test_long_siege_of_a_bucket_loses_and_doubles_nothing(tmp_path, bucket, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    siege(bucket("long-siege"), tmp_path, kills=60)
+    siege(bucket("long-siege"), tmp_path, seconds=120)

@@ -217,7 +217,8 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if isinstance(measure, Missing):
             return self._unscored(case, measure)
         measure = self._weighed(measure)
-        marks = await self._marks(case, article, clean_report(gold.reference), measure, tools)
+        reference = await aside(clean_report, storable(gold.reference))
+        marks = await self._marks(case, article, reference, measure, tools)
         items = [_Item(*item, marks) for item, marks in zip(measure.items, marks, strict=True)]
         return self._scorecard(case, items, measure)
 
