@@ -87,8 +87,9 @@ class LexicalJudge:
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The question's model-free answer; the same for the same question, always."""
-        length = len(question.identity()) + sum(len(section.text) for section in question.context.sections)
-        if length <= IN_PLACE:
+        texts = [section.text for section in question.context.sections]
+        fields = [value for value in msgspec.structs.astuple(question) if isinstance(value, str)]
+        if sum(map(len, texts + fields)) <= IN_PLACE:
             answer = question.lexical()
         else:
             answer = await asyncio.get_running_loop().run_in_executor(self._thread, question.lexical)

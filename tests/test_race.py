@@ -583,3 +583,16 @@ def test_scoring_runs_under_a_plain_event_loop() -> None:
     judge: Callable[[Question[Any]], Any] = opinion
     card = asyncio.run(Race().score(case(), DirectTools(ScriptedJudge(judge))))
     assert card.scores["overall"] == 9 / 14
+
+
+async def test_long_reference_is_read_beside_the_loop(monkeypatch: Any) -> None:
+    read: list[str] = []
+
+    async def aside(function: Any, text: str) -> Any:
+        read.append(text)
+        return function(text)
+
+    monkeypatch.setattr("adjudge.scoring.deepresearch_bench.race.aside", aside)
+    monkeypatch.setattr("adjudge.scoring.deepresearch_bench.race.clean_report", str.strip)
+    await score_case(Race(), case(), DirectTools(ScriptedJudge(opinion)))
+    assert set(read) == {TARGET, REFERENCE}
