@@ -15,6 +15,7 @@ REPEATED = {
     "engine/rendering/markup:_safe": "so are those of a page",
     "engine/store/pages:PageStore._key": "a page is looked up, and stored once it is read",
     "engine/store/place:Place.open": "a part is opened to see what it replaces, then to be read",
+    "scoring/deepresearch_bench/race:Race._named": "a metric is named where it is described, and where it is scored",
     "scoring/text/aside:storable": "a text is made fit to send for each reader of it in another process",
     "engine/store/place:StoredFile.__init__": "so is its file",
     "engine/store/catalog:writer_of": "a journal is listed, then taken in",
