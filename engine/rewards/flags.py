@@ -14,7 +14,8 @@ from adjudge.engine.config.reward import Length
 from adjudge.engine.rewards.injection import injections
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
-from adjudge.scoring.text.citations import Triplet, parse, url_key
+from adjudge.scoring.text.citations import Triplet, parse
+from adjudge.scoring.text.references import url_key
 
 __all__ = ["FLAGS", "Flag", "citation_stuffing", "duplicate_citations", "flags_of", "injection", "length"]
 

@@ -19,7 +19,8 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.text.aside import aside, storable
-from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse, url_key
+from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse
+from adjudge.scoring.text.references import url_key
 from adjudge.scoring.text.sentences import tidy
 from adjudge.scoring.text.splitting import cut
 

@@ -18,7 +18,8 @@ import msgspec
 from adjudge.judges import Context, Media
 from adjudge.judges.lexical import terms
 from adjudge.scoring.contract.case import Citation, Report
-from adjudge.scoring.text.citations import Passage, parse, url_key
+from adjudge.scoring.text.citations import Passage, parse
+from adjudge.scoring.text.references import url_key
 
 __all__ = ["Cited", "Role", "Sandbox", "Source", "leniently_equal"]
 

@@ -15,7 +15,7 @@ from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.citation_marks import Mark, pieces
-from adjudge.scoring.text.citations import MAX_REFERENCES, references_in
+from adjudge.scoring.text.references import MAX_REFERENCES, references_in
 from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER
 from adjudge.scoring.text.splitting import cut
 

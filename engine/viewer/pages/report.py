@@ -24,7 +24,7 @@ from adjudge.fetchers.page import Page
 from adjudge.scoring.contract.case import Report, Unread
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 from adjudge.scoring.text.aside import aside, storable
-from adjudge.scoring.text.citations import url_key
+from adjudge.scoring.text.references import url_key
 
 __all__ = ["evidence_page", "page_text", "report_crumbs", "report_page"]
 
