@@ -1,14 +1,15 @@
 """FACT's first question: what a report's sentences state, and which of its sources they cite.
 
-The judge is shown a report (a long one in sections cut at line ends, each with the reference list), its sources
-under numbers, and at most eight of its sentences; it says for each what it states and the numbers of the sources it
-cites. So it cannot invent a URL, and no sentence is passed over. Sentences without a digit, bracket or URL are
-left out: they cannot carry a citation in any form.
+The judge is shown a report (a long one in sections cut at line ends, each with the references that it names), its
+sources under numbers, and at most eight of its sentences; it says for each what it states and the numbers of the
+sources it cites. So it cannot invent a URL, and no sentence is passed over. Left out are sentences that cannot cite in
+any form: those without a digit, bracket or URL that do not stand below a title with a source. The entries of reference
+lists are never asked about. Of more than 300 sources a section is shown those that its marks name, all of them.
 """
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -19,6 +20,8 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.text.aside import aside, storable
+from adjudge.scoring.text.blocks import lines
+from adjudge.scoring.text.citation_marks import Mark, pieces
 from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse
 from adjudge.scoring.text.references import url_key
 from adjudge.scoring.text.sentences import tidy
@@ -30,8 +33,8 @@ SECTION_CHARS = 60_000
 SENTENCES = 8
 MAX_SENTENCE = 1_200
 MAX_FACT = 400
-MAX_CITED = 16
-MAX_SOURCES = 300
+MAX_CITED = 32
+SHOWN_WHOLE = 300  # sources up to which every section is shown all of them
 MAX_TITLE = 100
 MAX_URL = 300
 
@@ -43,7 +46,7 @@ class Citing(Answer, frozen=True, kw_only=True):
 
     fact: Annotated[str, msgspec.Meta(max_length=MAX_FACT)]
     sources: Annotated[
-        list[Annotated[str, msgspec.Meta(max_length=3, pattern="^[1-9][0-9]{0,2}$")]],
+        list[Annotated[str, msgspec.Meta(max_length=4, pattern="^[1-9][0-9]{0,3}$")]],
         msgspec.Meta(max_length=MAX_CITED),
     ]
 
@@ -89,6 +92,40 @@ class CitedBy(Question[Citings], frozen=True, kw_only=True):
         return citings
 
 
+class _Source(msgspec.Struct, frozen=True):
+    """What a report refers to: its number and label there (0 and "" for a link in no list), URL, title, `url_key`."""
+
+    index: int
+    label: str
+    url: str
+    title: str
+    key: str
+
+    @property
+    def entry(self) -> str:
+        """A line of a reference list."""
+        return f"[{self.label}] {self.title[:MAX_TITLE]} {self.url}"
+
+
+class _Section(msgspec.Struct, frozen=True):
+    """A part of a report with the references it needs below, and the sources it may cite."""
+
+    text: str
+    sources: Sequence[_Source]
+
+    def questions(self, language: str, parsed: Citations) -> Iterator[CitedBy]:
+        """The questions about all its sentences, which `parsed` has."""
+        listed = "\n".join(
+            f"{number}: {one.url[:MAX_URL]} {one.title[:MAX_TITLE]}".rstrip()
+            for number, one in enumerate(self.sources, 1)
+        )
+        context = Context.of(report=self.text, sources=listed)
+        shown = [_shown(one) for one in parsed.passages if one.sources or _MAY_CITE.search(one.raw)]
+        for start in range(0, len(shown), SENTENCES):
+            sentences = tuple(shown[start : start + SENTENCES])
+            yield CitedBy(context=context, language=language, sentences=sentences)
+
+
 async def extract(case: Case, whole: Citations, tools: Tools) -> tuple[Triplet, ...] | Missing:
     """The triplets that the judge finds in the case's report, in its order; none for a report without a source.
 
@@ -97,62 +134,64 @@ async def extract(case: Case, whole: Citations, tools: Tools) -> tuple[Triplet, 
     sources = _sources(whole, case)
     if not sources:
         return ()
-    listed = "\n".join(
-        f"{number}: {url[:MAX_URL]} {title[:MAX_TITLE]}".rstrip()
-        for number, (_, url, title) in enumerate(sources, 1)
-    )
-    sections = list(_sections(case, whole))
-    parsed = await asyncio.gather(*(aside(parse, storable(section)) for section in sections))
+    sections = [section for section in _sections(case, sources) if section.sources]
+    parsed = await asyncio.gather(*(aside(parse, storable(section.text)) for section in sections))
     asked = [
-        question
+        (question, section)
         for section, found in zip(sections, parsed, strict=True)
-        for question in _questions(case, section, found, listed)
+        for question in section.questions(case.task.language, found)
     ]
-    judgments = await tools.ask_all(asked)
+    judgments = await tools.ask_all([question for question, _ in asked])
     missing = first_missing(judgments)
     if missing:
         return missing
-    answers = [judgment.answer for judgment in judgments if judgment.answer is not None]
-    return tuple(triplet for answer in answers for triplet in _triplets(answer, sources))
+    return tuple(
+        triplet
+        for (_, section), judgment in zip(asked, judgments, strict=True)
+        if judgment.answer is not None
+        for triplet in _triplets(judgment.answer, section.sources)
+    )
 
 
-def _sources(whole: Citations, case: Case) -> list[tuple[int, str, str]]:
-    """(ref_idx, url, title) of all that the report refers to, each URL once: its lists, then its links."""
-    found: dict[str, tuple[int, str, str]] = {}
+def _sources(whole: Citations, case: Case) -> list[_Source]:
+    """All that the report refers to, each URL once: its lists, what was handed over, then its links."""
+    listed = [(one.index, one.label, one.url, one.title) for one in whole.references]
     handed = [
-        (place, citation.url, citation.title) for place, citation in enumerate(case.report.citations, 1)
+        (place, tidy(one.marker.strip("[]")) or str(place), one.url, one.title)
+        for place, one in enumerate(case.report.citations, 1)
     ]
-    listed = [
-        (reference.index, reference.url, reference.title) for reference in whole.references if reference.url
-    ]
-    linked = [(index, url, "") for passage in whole.passages for index, url in passage.sources]
-    for index, url, title in [*listed, *handed, *linked]:
-        if url.strip():
-            found.setdefault(url_key(url), (index, _in_line(url), tidy(title)))
-    return list(found.values())[:MAX_SOURCES]
+    linked = [(index, "", url, "") for passage in whole.passages for index, url in passage.sources]
+    found: dict[str, _Source] = {}
+    for index, label, url, title in (*listed, *handed, *linked):
+        key = url_key(url)
+        if url.strip() and key not in found:
+            found[key] = _Source(index, label, _in_line(url), tidy(title), key)
+    return list(found.values())
 
 
-def _questions(case: Case, section: str, parsed: Citations, listed: str) -> Iterator[CitedBy]:
-    context = Context.of(report=section, sources=listed)
-    shown = [_shown(passage) for passage in parsed.passages if _MAY_CITE.search(passage.raw)]
-    for start in range(0, len(shown), SENTENCES):
-        sentences = tuple(shown[start : start + SENTENCES])
-        yield CitedBy(context=context, language=case.task.language, sentences=sentences)
-
-
-def _sections(case: Case, whole: Citations) -> Iterator[str]:
+def _sections(case: Case, sources: Sequence[_Source]) -> Iterator[_Section]:
     """The report, or its parts if it is long, with the references they need below."""
     text = case.report.text
-    handed = [
-        f"[{tidy(c.marker.strip('[]')) or i}] {tidy(c.title)} {_in_line(c.url)}"
-        for i, c in enumerate(case.report.citations, 1)
-    ]
-    if len(text) <= SECTION_CHARS:
-        yield "\n".join([text, "", "## References", *handed]) if handed else text
-        return
-    entries = [f"[{one.label}] {one.title[:MAX_TITLE]} {one.url}" for one in whole.references if one.url]
-    for part in cut(text, SECTION_CHARS):
-        yield "\n".join([part, "", "## References", *entries[:MAX_SOURCES], *handed])
+    whole = len(text) <= SECTION_CHARS
+    handed = {url_key(one.url) for one in case.report.citations}
+    known = frozenset(one.label for one in sources)
+    for part in [text] if whole else cut(text, SECTION_CHARS):
+        named = sources if len(sources) <= SHOWN_WHOLE else list(_named(part, sources, known))
+        entries = [one.entry for one in named if (one.key in handed if whole else one.label)]
+        yield _Section("\n".join([part, "", "## References", *entries]) if entries else part, named)
+
+
+def _named(part: str, sources: Iterable[_Source], known: frozenset[str]) -> Iterator[_Source]:
+    """The sources that the marks in `part` of a report name, by their labels or their URLs."""
+    labels, keys = set[str](), set[str]()
+    for line in lines(part):
+        for piece in pieces(line.raw, known) if line.kind != "reference" else ():
+            if isinstance(piece, Mark):
+                labels.update(piece.labels)
+                keys.update([url_key(piece.url)] if piece.url else ())
+    for one in sources:
+        if one.label in labels or one.key in keys:
+            yield one
 
 
 def _in_line(url: str) -> str:
@@ -170,9 +209,9 @@ def _listed(sources: str) -> Iterator[tuple[str, str]]:
         yield number, rest.split(" ", 1)[0]
 
 
-def _triplets(answer: Citings, sources: Sequence[tuple[int, str, str]]) -> Iterator[Triplet]:
+def _triplets(answer: Citings, sources: Sequence[_Source]) -> Iterator[Triplet]:
     for item in answer.items.values():
         fact = tidy(item.fact)
         for number in dict.fromkeys(item.sources) if fact else ():
-            index, url, _ = sources[int(number) - 1]
-            yield Triplet(fact, index, url)
+            source = sources[int(number) - 1]
+            yield Triplet(fact, source.index, source.url)

@@ -195,9 +195,9 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Overall first, then the dimensions, then the report's own total."""
         dimensions = () if self.variant == "vanilla" else DIMENSIONS
         return (
-            Metric(name=self._named("overall"), scale=100, headline=True),
-            *(Metric(name=self._named(name), scale=100) for name in dimensions),
-            Metric(name=self._named("total"), best=10),
+            Metric(name=f"{self._prefix}overall", scale=100, headline=True),
+            *(Metric(name=f"{self._prefix}{name}", scale=100) for name in dimensions),
+            Metric(name=f"{self._prefix}total", best=10),
         )
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
@@ -226,8 +226,9 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def _reference_first(self) -> bool:
         return self.order == "reference_first" or self.variant == "reversed_positions"
 
-    def _named(self, metric: str) -> str:
-        return f"{REFERENCE_FIRST}{metric}" if self._reference_first else metric
+    @property
+    def _prefix(self) -> str:
+        return REFERENCE_FIRST if self._reference_first else ""
 
     def _gold(self, case: Case) -> RaceGold:
         gold = RaceGold.of(case)
@@ -290,7 +291,7 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             needed = [item.marks.reason for item in items if name in ("overall", "total", item.dimension)]
             reasons = [reason for reason in needed if reason]
             value = Missing(reasons[0]) if reasons else figure
-            values[self._named(name)] = bounded(
+            values[f"{self._prefix}{name}"] = bounded(
                 value, (low[name], high[name]), len(needed) - len(reasons), len(needed)
             )
         evidence = [_evidence(item, self.variant == "pointwise") for item in items]

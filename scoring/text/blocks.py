@@ -17,6 +17,7 @@ __all__ = ["Entry", "Line", "entry", "lines", "unquoted"]
 Kind = Literal["blank", "heading", "item", "row", "ruler", "prose", "code", "reference"]
 
 MAX_TITLE = 120
+SURE, LIKELY, PERHAPS = 3, 2, 1  # how surely a title names a reference list
 _LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which opens a list without being a heading
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|(?=[^#\s]))(.*)")
@@ -51,12 +52,16 @@ _WORDS = frozenset(
     )
 )
 _STRONG = frozenset(["references", "bibliography", "citations", "footnotes", "endnotes"])
-_WEAK = frozenset(["reference", "source", "sources", "cited", "notes", "citation"])
-_CHINESE = re.compile(
-    r"[主要关键核心部分全附录注脚尾参考引用考资料信息数据文献来源出处链接网址列表目录与和及说明、：:\s]{2,14}"
+_WEAK = frozenset(
+    ["reference", "source", "sources", "cited", "notes", "citation", "literature", "reading", "links"]
 )
-_CHINESE_STRONG = re.compile(r"参考|引用|文献|脚注|尾注")
-_CHINESE_WEAK = re.compile(r"来源|出处|注释|附注")
+_MAX_WORDS = 6  # of a title that names a list among other words: "Appendix A: Data sources"
+_CHINESE = re.compile(
+    r"[主要关關键鍵核心部分全附录錄注註脚腳尾参參考引用资資料信息訊数數据據文献獻来來源出处處链鏈连連接結网網址列表目录"
+    r"与與和及说說明释釋的著作书書籍相延伸阅閱读讀、：:\s]{2,14}"
+)
+_CHINESE_STRONG = re.compile("参考|參考|引用|引文|文献|文獻|脚注|腳註|尾注|尾註")
+_CHINESE_WEAK = re.compile("来源|來源|出处|出處|注释|註釋|附注|附註|链接|鏈接|連結")
 
 _ENTRY = re.compile(
     r"\s{0,12}(?:[-*+•][ \t]{1,8})?"
@@ -181,7 +186,7 @@ class _ReferenceLists:
         if self._level and title[1] > self._level:
             return True
         strength = _strength(title[0])
-        opens = strength == 2 or (strength == 1 and _opens_list(following))
+        opens = strength == SURE or (strength > 0 and _opens_list(following, strength))
         self._level, self._entries, self._gap = title[1] if opens else 0, False, False
         return opens
 
@@ -205,18 +210,20 @@ class _ReferenceLists:
             return None
         bold = _BOLD_LINE.fullmatch(line.text)
         text = bold[1] if bold else line.text.strip()
-        if (bold or text.endswith((":", "：")) or len(text) < 30) and _strength(text):
+        if (bold or text.endswith((":", "：")) or len(text) < 40) and _strength(text):
             return text, _LABEL_LEVEL
         return None
 
 
-def _opens_list(lines: Iterable[str]) -> bool:
+def _opens_list(lines: Iterable[str], strength: int) -> bool:
     """Whether the first of `lines` that is not blank shows that the title above it names a reference list."""
     following = next(filter(str.strip, map(unquoted, lines)), "")
     heading = _HEADING.fullmatch(following)
     if heading:
-        return _strength(heading[2]) > 0
+        return _strength(heading[2]) >= LIKELY
     found = entry(following)
+    if strength < LIKELY:
+        return found is not None and _leads_to_address(found.rest)
     return bool(found and found.label and found.rest) or bool(_ADDRESS.search(following))
 
 
@@ -248,16 +255,20 @@ def _leads_to_address(rest: str) -> bool:
 
 @lru_cache(maxsize=1_000)
 def _strength(title: str) -> int:
-    """2 if `title` names a reference list, 1 if it may, 0 if it does not."""
+    """SURE or LIKELY if `title` names a reference list, PERHAPS if it also says other things, 0 if it does not."""
     if len(title) > MAX_TITLE:
         return 0
     title = _ASIDE.sub("", title).strip(" \t*_#:：.。")
-    title = _NUMBERING.sub("", title, count=1).strip(" *_:：")
+    numbering = _NUMBERING.match(title)
+    title = title[numbering.end() if numbering else 0 :].strip(" *_:：")
     words = re.findall(r"[a-z]+", title.lower())
     if words:
-        if not _WORDS.issuperset(words) or re.search(r"[一-鿿]", title):
+        if _STRONG.isdisjoint(words) and _WEAK.isdisjoint(words):
             return 0
-        return 2 if not _STRONG.isdisjoint(words) else int(not _WEAK.isdisjoint(words))
+        if not _WORDS.issuperset(words) or re.search(r"[一-鿿]", title):
+            return PERHAPS if len(words) <= _MAX_WORDS else 0
+        return LIKELY if _STRONG.isdisjoint(words) else SURE
+    strong, weak = _CHINESE_STRONG.search(title), _CHINESE_WEAK.search(title)
     if not _CHINESE.fullmatch(title):
-        return 0
-    return 2 if _CHINESE_STRONG.search(title) else int(bool(_CHINESE_WEAK.search(title)))
+        return PERHAPS if strong or weak else 0
+    return SURE if strong else LIKELY if weak else 0

@@ -25,7 +25,7 @@ _TARGET = re.compile(
 )
 
 # Atomic: what follows a dagger may itself look like numbers, and each of them would double the ways to read the rest.
-_ONE = r"(?>\^?\d{1,4}(?:†[^\[\]【】［］〔〕\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6}(?![\dL†]))?)?)"
+_ONE = r"(?>\^?\d{1,4}(?:†[^\[\]【】［］〔〕\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6}(?![\dL†]))?|summary)?)"
 _NUMBERS = rf"(?>{_ONE}(?> {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}})"
 _WORD = r"(?:(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
 _SIGNS = r"\\\[【［〔<¹²³⁴-⁹"
@@ -50,6 +50,9 @@ _PLAIN = re.compile(
     r"(?P<number>\d{1,3})(?=\s*$|[.!?](?:\s|$)|[。！？；])"
     # after the full stop, with the next sentence behind it
     r"|(?<=[a-z\d%)）\"”][.!?])(?P<space> )(?P<after>\d{1,3})(?=\s*$|\s+[A-Z“\"*])"
+    # close behind the full stop, but neither a decimal nor the number of a figure
+    r"|(?:(?<=[a-zA-Z]{3}[.!?])(?<!fig[.])(?<!vol[.])(?<!sec[.])(?<!art[.])|(?<=[%)）\"”\]][.!?])"
+    r"|(?<=[ (][12]\d{3}[.!?]))(?P<tight>\d{1,3})(?=\s*$|\s+[A-Z“\"*\[])"
     r"|(?<=[。！？])(?P<wide>\d{1,3})(?=[一-鿿A-Z“])(?![年月日号个种项次倍位名家条类款点级层岁])"
 )
 # Words after which a number is the word's own: quantities, dates, and things that are numbered.
@@ -250,7 +253,7 @@ def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
     found: list[int] = []
     span = False
     for part in re.split(
-        r" {0,2}([,，、;；–—~-]) {0,2}(?=\^?\d)", re.sub(r"†[^,，;；]*|L\d+(?:-L?\d+)?", "", numbers)
+        r" {0,2}([,，、;；–—~-]) {0,2}(?=\^?\d)", re.sub(r"†[^,，;；]*|L\d+(?:-L?\d+)?|summary", "", numbers)
     ):
         if part in tuple("-–—~"):
             span = True
@@ -277,7 +280,7 @@ def _plain_numbers(text: str, start: int, end: int, known: Collection[str]) -> I
     if not known or start >= end:
         return
     for match in _PLAIN.finditer(text, start, end):
-        label = match["number"] or match["after"] or match["wide"]
+        label = match["number"] or match["after"] or match["tight"] or match["wide"]
         number = str(int(label))
         space = _SPACES.match(text, match.end(), end)
         value = end < len(text) and space is not None and space.end() == end

@@ -1,10 +1,12 @@
 """What a Markdown report cites: (fact, ref_idx, url) triplets, read from its marks (FACT's extraction step).
 
-Forms: `text 15`, `text[15]`, `text[15†L10][5L23]`, `[title](url)`; beside the published ones bare URLs, `【15】`,
-superscripts, footnotes and ranges. A fact is the sentence that carries the mark, without its marks, links shown as
-`[title]`; a table cell brings the names of its row and column along, and a short list item its heading. A mark that
-stands alone ("(Source: [3])") belongs to the sentence before it. A sentence with two sources is two triplets; a
-reference list has none, and neither has a mark without a URL: there is nothing that could be read.
+Forms: `text 15`, `text[15]`, `text[15†L10][5L23]`, `[title](url)`, `text.46`, raised numbers, and a `**title** (link)`
+with bullets below, which are the facts; beside the published ones bare URLs, `【15】`, footnotes and ranges.
+
+A fact is the sentence that carries the mark, without its marks, links shown as `[title]`; a table cell brings the names
+of its row and column along, and a short list item its heading. A mark that stands alone ("(Source: [3])") belongs to
+the sentence before it. A sentence with two sources is two triplets; a reference list has none, and neither has a mark
+without a URL: there is nothing that could be read.
 
 Deterministic. Time and memory are linear in the text: what is kept of a report is bounded in number and length, and a
 paragraph of more than `MAX_PIECE` characters is read in pieces.
@@ -18,7 +20,7 @@ import msgspec
 
 from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.blocks import Line, lines
+from adjudge.scoring.text.blocks import Line, lines, unquoted
 from adjudge.scoring.text.citation_marks import MAX_PIECE
 from adjudge.scoring.text.references import MAX_REFERENCES, Reference, Sources, references_in
 from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked
@@ -40,6 +42,9 @@ _KEPT_CHARS = 2_000_000  # of the texts whose citations are kept
 _MAX_HEADING = 2 * MAX_FACT
 _SHORT = 60  # columns below which a list item is not a sentence by itself; a Chinese character takes two
 
+_OUTSIDE = -1  # what no list item is as little deep as
+_BOLD_START = re.compile(r"\s{0,3}\[?(?:\*\*|__)")
+_BOLD = re.compile(r"\*\*[^*\n]{1,300}\*\*|__[^_\n]{1,300}__")
 _SOURCE_COLUMN = re.compile(
     r"\b(?:sources?|refs?|references?|citations?)\b|来源|出处|参考|引用|文献", re.IGNORECASE
 )
@@ -104,6 +109,14 @@ class _Open:
         return Passage(" ".join(self.raws), self.fact, tuple(self.sources.values()))
 
 
+class _Titled(msgspec.Struct, frozen=True):
+    """A title with a source, which is what the items below it cite: those that are deeper than `depth`."""
+
+    title: str
+    sources: dict[str, tuple[int, str]]
+    depth: int
+
+
 class _Body:
     """Reads the body of a report, line by line, into `passages`."""
 
@@ -119,6 +132,9 @@ class _Body:
         self._length = 0  # of the paragraph
         self._began = 0
         self._item = False
+        self._depth = _OUTSIDE  # of the item that is being read
+        self._gap = False  # whether the paragraph is a title behind which a blank line has come
+        self._titled: list[_Titled] = []
         self._header: list[str] = []
 
     def read(self, found: Iterable[Line]) -> None:
@@ -144,21 +160,55 @@ class _Body:
             return
         if line.kind != "ruler":
             self._header = []
+        if line.kind == "blank" and len(self._paragraph) == 1 and _BOLD_START.match(self._paragraph[0]):
+            self._gap = True
+            return
         if line.kind in ("prose", "row"):
+            if self._gap:
+                self._flush()
+            if not self._paragraph and not line.raw[:1].isspace():
+                self._titled.clear()
             self._began = self._began if self._paragraph else number
             self._paragraph.append(line.text)
             self._length += len(line.text)
             if self._length > MAX_PIECE:
                 self._flush()
             return
+        if line.kind == "item":
+            self._begin_item(line, number)
+            return
         self._flush()
         if line.kind == "heading":
             self._close()
+            self._titled.clear()
             heading = marked(line.text[:_MAX_HEADING], self._sources.known)
             self._lead = heading.fact.lstrip("0123456789.、 ")
-        elif line.kind == "item":
-            self._paragraph, self._began, self._item = [line.text], number, True
-            self._length = len(line.text)
+            self._entitle(heading, number, _OUTSIDE)
+
+    def _begin_item(self, line: Line, number: int) -> None:
+        depth = _depth(line.raw)
+        title = self._title(self._paragraph[0]) if len(self._paragraph) == 1 and depth > self._depth else None
+        if title is None or not self._entitle(title, self._began, self._depth):
+            self._flush()
+        while self._titled and self._titled[-1].depth >= depth:
+            self._titled.pop()
+        self._paragraph, self._began, self._item = [line.text], number, True
+        self._length, self._depth, self._gap = len(line.text), depth, False
+
+    def _title(self, text: str) -> Marked | None:
+        """A line that is nothing but a bold title and its source."""
+        if not _BOLD_START.match(text) or len(text) > _MAX_HEADING:
+            return None
+        rest = marked(_BOLD.sub("", text), self._sources.known)
+        return None if rest.states_something else marked(text, self._sources.known)
+
+    def _entitle(self, title: Marked, number: int, depth: int) -> bool:
+        """Take `title` as that of the items below, if it has a source."""
+        sources = self._sources.of(title.marks, number)
+        if sources:
+            self._close()
+            self._titled.append(_Titled(title.title, sources, depth))
+        return bool(sources)
 
     def _flush(self) -> None:
         if self._paragraph:
@@ -167,13 +217,16 @@ class _Body:
                 for sentence in sentences:
                     self._sentence(sentence, len(sentences) == 1)
         self._paragraph, self._length, self._item = [], 0, False
+        self._depth, self._gap = _OUTSIDE, False
 
     def _sentence(self, sentence: Marked, alone: bool) -> None:
         sources = self._sources.of(sentence.marks, self._began)
         if sentence.states_something:
-            fact = sentence.fact
-            if self._item and alone and self._lead and _columns(fact) < _SHORT:
-                fact = f"{self._lead}: {fact}"
+            fact, lead = sentence.fact, self._lead
+            if self._item and self._titled:
+                sources, lead = sources or self._titled[-1].sources, self._titled[-1].title
+            if self._item and alone and lead and _columns(fact) < _SHORT:
+                fact = f"{lead}: {fact}"
             self._add(sentence.raw, fact, sources)
         elif sources and self._open is not None and not (self._item and sentence.links):
             new = {key: source for key, source in sources.items() if key not in self._open.sources}
@@ -246,6 +299,13 @@ def _joined(paragraph: Sequence[str]) -> str:
             parts.append("\n" if hard else "" if wide else " ")
         parts.append(line)
     return "".join(parts)
+
+
+def _depth(raw: str) -> int:
+    """How deep a list item stands: by its indentation, a bullet below a number."""
+    indented = unquoted(raw[:200]).expandtabs(4)
+    item = indented.lstrip()
+    return 2 * (len(indented) - len(item)) + (item[:1] in "-*+•·▪–")
 
 
 def _columns(text: str) -> int:

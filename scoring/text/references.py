@@ -69,13 +69,12 @@ def references_in(found: Iterable[Line]) -> Iterator[Reference]:
 
 
 def _address(text: str) -> tuple[str, str]:
-    """Title and URL of a reference."""
-    url = ""
-    title = []
-    for piece in pieces(text, ()):
-        if isinstance(piece, Mark):
-            url = url or piece.url
-        title.append(piece.title if isinstance(piece, Mark) else piece)
+    """Title and URL of a reference; a link rather than the work's name in a register (arXiv, DOI)."""
+    found = list(pieces(text, ()))
+    named = [piece for piece in found if isinstance(piece, Mark) and piece.url]
+    linked = [mark for mark in named if not mark.raw.lower().startswith(("arx", "doi"))]
+    url = next((mark.url for mark in (*linked, *named)), "")
+    title = [piece.title if isinstance(piece, Mark) else piece for piece in found]
     www = None if url else _WWW.search(text)
     if www:
         url = f"https://{clean_url(www[0])}"

@@ -60,6 +60,12 @@ class Marked:
         return tidy(self._filled([f"[{mark.title}]" if mark.title else "" for mark in self.marks]))[:MAX_FACT]
 
     @property
+    def title(self) -> str:
+        """The fact without the titles of links, or those if there is nothing else."""
+        own = tidy(_TITLE.sub("", self.fact))
+        return own if _WORD.search(own) else self.fact.strip("[] ")
+
+    @property
     def links(self) -> bool:
         """Whether any mark is a link with a title."""
         return any(mark.title for mark in self.marks)
