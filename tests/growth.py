@@ -17,14 +17,16 @@ from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_o
 from adjudge.judges import Context, lexical, reply, schema
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
+from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.deepresearch_bench import published_criteria, published_marks
-from adjudge.scoring.rubrics import keywords, trusted_links
+from adjudge.scoring.rubrics import annotations, keywords, trusted_links
 from adjudge.scoring.text import (
     aside,
     blocks,
     citation_marks,
     citations,
     cleaning,
+    references,
     relevance,
     sentences,
     splitting,
@@ -49,6 +51,7 @@ GRAMMAR = (
 _LISTED = "".join(f"[{i}] T https://r.example/{i}\n" for i in range(1, 60))
 _QUESTION = Clean(context=Context.of(piece="A piece."), language="en")
 _LENGTH = Length(max=1_000_000_000)
+_HANDED = (Citation(url="https://a.example"), Citation(url="https://b.example", position=9))
 
 
 def hostile(fragments: tuple[str, ...], length: int, listed: bool = False) -> str:
@@ -93,7 +96,7 @@ READERS: dict[str, Callable[[str], object]] = {
         citation_marks.pieces(text, frozenset(map(str, range(60))))
     ),
     "scoring.text.citations.parse": citations.parse.__wrapped__,
-    "scoring.text.citations.url_key": citations.url_key,
+    "scoring.text.references.url_key": references.url_key,
     "scoring.text.cleaning.clean_report": cleaning.clean_report.__wrapped__,
     "scoring.text.cleaning.without_lists": cleaning.without_lists,
     "scoring.text.relevance.relevant_chunks": lambda text: relevance.relevant_chunks(text, text[:1_000]),
@@ -105,6 +108,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.deepresearch_bench.published_marks.json_in": partial(_read, published_marks.json_in),
     "scoring.deepresearch_bench.published_marks.marks_in": partial(_read, published_marks.marks_in),
     "scoring.rubrics.keywords.keyword_frequency": lambda text: keywords.keyword_frequency("a", text),
+    "scoring.rubrics.annotations.annotated": lambda text: annotations.annotated(text, _HANDED),
     "scoring.rubrics.trusted_links.cited_urls": trusted_links.cited_urls,
     "scoring.text.citation_marks.label": citation_marks.label,
     "scoring.text.sentences.marked": lambda text: _all(
@@ -142,7 +146,7 @@ MODULES: tuple[ModuleType, ...] = (
         import_module(found.name)
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
-    *(published_criteria, published_marks),
+    *(annotations, published_criteria, published_marks),
     *(keywords, trusted_links, lexical, reply, schema, charset, extract, urls, flags, injection, passages),
 )
 _UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])

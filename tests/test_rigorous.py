@@ -14,11 +14,14 @@ from adjudge.scoring.contract.case import Case, Citation, Report, ReportUsage, T
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.rubrics import rigorous
+from adjudge.scoring.rubrics.annotations import annotated
 from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
 from adjudge.scoring.rubrics.keywords import KeywordRelevance, Relevances, keyword_frequency
 from adjudge.scoring.rubrics.rigorous import DIMENSIONS, Rigorous, general_rubrics
-from adjudge.scoring.rubrics.rubrics import PointsGiven
-from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links
+from adjudge.scoring.rubrics.rubrics import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links, match_substrings
+from adjudge.scoring.text.citations import parse
+from adjudge.scoring.text.cleaning import clean_report
 from tests.tools import DirectTools
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "rigorous"
@@ -200,6 +203,9 @@ class TestScore:
         drift = 0.7 * (1 - (4 / 5 + 0) / 2) + 0.3 * (4 / 5)
         boost = 1 + 0.2 * (0.7 * 1 / 2 + 0.3 * 2 / 3)
         boost_alg1 = 1 + 0.2 * (0.7 * 1 / 2 + 0.3 * 1 / 3)
+        boost_code = 1 + 0.2 * (
+            0.7 * 0 / 2 + 0.3 * 2 / 3
+        )  # "www." stands between, so nothing is cited in full
         expected = {
             "quality": good,
             "qsr": 3 / 4,
@@ -209,17 +215,78 @@ class TestScore:
             "fdk_drift": 0.8,
             "boost": boost,
             "boost_alg1": boost_alg1,
+            "boost_code": boost_code,
             "integrated": good * (1 - drift) * boost * 100,
             "integrated_alg1": good * (1 - drift) * boost_alg1 * 100,
+            "integrated_code": good * (1 - drift) * boost_code * 100,
             "contribution_per_token": good * (1 - drift) * boost * 100 / 2000,
             "contribution_per_token_alg1": good * (1 - drift) * boost_alg1 * 100 / 2000,
+            "contribution_per_token_code": good * (1 - drift) * boost_code * 100 / 2000,
             "retrieval_index": 2 / 10,
             **{f"dimension:{name}": 1 for name in DIMENSIONS},
         }
         assert card.scores == {name: pytest.approx(value) for name, value in expected.items()}
         assert len(tools.questions) == 2 + 48 + 1
-        assert len({question.context.digest for question in tools.questions}) == 1
+        [rated] = [question for question in tools.questions if isinstance(question, KeywordRelevance)]
+        assert rated.context["report"] == clean_report(TEXT)
+        assert {one.context["report"] for one in tools.questions if one is not rated} == {TEXT}
         assert set(card.scores) == {metric.name for metric in Rigorous().metrics}
+
+    async def test_annotations_handed_over_are_judged_but_not_rated(self):
+        """Rubrics see them, keywords and their relevance do not; T counts them alone unless the option says so."""
+        handed = (
+            Citation(url="https://energy.gov/other", title="heat pumps everywhere", position=len(TEXT) // 2),
+            Citation(url="https://elsewhere.example/x"),
+            Citation(url="https://www.iea.org/heat-pumps/"),
+        )
+        report = msgspec.structs.replace(case().report, citations=handed)
+        given = msgspec.structs.replace(case(), report=report)
+        tools, plain = DirectTools(judge()), DirectTools(judge())
+        card = await score_case(Rigorous(), given, tools)
+        bare = await score_case(Rigorous(), case(), plain)
+        shown = {one.context["report"] for one in tools.questions if isinstance(one, RubricPoints)}
+        assert shown == {annotated(TEXT, handed)}
+        rated = [one for one in tools.questions if isinstance(one, KeywordRelevance)]
+        assert [one.context["report"] for one in rated] == [clean_report(TEXT)]
+        assert (card.scores["drift"], card.scores["quality"]) == (
+            bare.scores["drift"],
+            bare.scores["quality"],
+        )
+        assert card.scores["boost"] == pytest.approx(1 + 0.2 * (0.7 * 2 / 2 + 0.3 * 2 / 4))
+        card = await score_case(Rigorous(cited="annotations_and_text"), given, DirectTools(judge()))
+        assert card.scores["boost"] == pytest.approx(1 + 0.2 * (0.7 * 2 / 2 + 0.3 * 3 / 5))
+
+    def test_annotations_stand_at_their_places_or_at_the_end(self):
+        text = "Alpha has grown. Beta has fallen."
+        handed = (
+            Citation(url="https://b.example/y\nz", title="Second [two]", marker="[7]"),
+            Citation(url="https://a.example/x", title="First", position=16),
+            Citation(url="https://b.example/yz"),
+            Citation(url="https://c.example", position=10**9),
+            Citation(url=" "),
+        )
+        whole = annotated(text, handed)
+        assert whole == (
+            "Alpha has grown. [First](https://a.example/x) Beta has fallen. [source](https://c.example)"
+            "\n\n## References\n\n[7] https://b.example/yz Second two"
+        )
+        assert annotated(whole, handed) == whole
+        assert annotated(text, ()) == text
+
+    @pytest.mark.parametrize(
+        "title", ["](https://x.example)", "\n## Sources\n", "<<end", "x" * 900, "\ud800"]
+    )
+    def test_annotation_title_cannot_change_the_text(self, title):
+        for position in (None, 3):
+            whole = annotated("Alpha.", (Citation(url="https://a.example", title=title, position=position),))
+            assert [one.url for one in parse("It is. " + whole).references] in ([], ["https://a.example"])
+            assert len(whole) < 500
+
+    def test_code_form_matches_lower_case_substrings(self):
+        trusted = ["https://Energy.gov/Report", "https://iea.org/a"]
+        cited = ["HTTPS://ENERGY.GOV/report/2020?x=1", "https://not-iea.org/b", "nothing"]
+        assert match_substrings(cited, trusted) == LinkMatch(trusted=2, cited=3, full=1, host=2)
+        assert match_substrings(["", "x"], ["", "//"]) == LinkMatch(1, 1, 0, 0)
 
     async def test_only_used_keywords_are_asked_about(self):
         tools = DirectTools(judge())
@@ -293,10 +360,8 @@ class TestMissing:
         card = await score_case(Rigorous(), case(), DirectTools(judge(keywords=reply)))
         unscored = {name for name, value in card.scores.items() if value is None}
         assert unscored == {
-            "integrated",
-            "integrated_alg1",
-            "contribution_per_token",
-            "contribution_per_token_alg1",
+            *(f"integrated{form}" for form in ("", "_alg1", "_code")),
+            *(f"contribution_per_token{form}" for form in ("", "_alg1", "_code")),
             "drift",
             "fak_drift",
             "fdk_drift",

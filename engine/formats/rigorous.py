@@ -2,7 +2,8 @@
 
 Queries: `DrBench.jsonl`, earlier `RigorousBench.jsonl` (or the folder of either), one per line: uid, query, qsr, tsl,
 fak, fdk, and optionally `language` and `domain`. Logs: `Log_SYSTEM.jsonl` or `SYSTEM.jsonl`, one report per line: uid,
-text, annotations (URLs), input_tokens and total_tokens, and optionally `retrieved` and `sample`.
+text, annotations (URLs, or objects of url, title and end_index, the place in the text after which they stand),
+input_tokens and total_tokens, and optionally `retrieved` and `sample`.
 """
 
 from pathlib import Path
@@ -30,12 +31,20 @@ class Query(msgspec.Struct):
     domain: str = ""
 
 
+class Annotation(msgspec.Struct):
+    """An annotation that says where it stands: after `end_index` characters of the text."""
+
+    url: str
+    title: str = ""
+    end_index: Count | None = None
+
+
 class Row(msgspec.Struct):
     """A line of a system's log."""
 
     uid: Key
     text: str
-    annotations: list[str] = []
+    annotations: list[str | Annotation] = []
     input_tokens: Count | None = None
     total_tokens: Count | None = None
     retrieved: Count | None = None
@@ -80,6 +89,12 @@ def _report(file: Path, line: Row) -> Report:
         system=file.stem.removeprefix("Log_"),
         sample=line.sample,
         text=line.text,
-        citations=tuple(Citation(url=url) for url in line.annotations),
+        citations=tuple(map(_citation, line.annotations)),
         usage=usage,
     )
+
+
+def _citation(annotation: str | Annotation) -> Citation:
+    if isinstance(annotation, str):
+        return Citation(url=annotation)
+    return Citation(url=annotation.url, title=annotation.title, position=annotation.end_index)

@@ -59,11 +59,15 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Citation(msgspec.Struct, frozen=True, kw_only=True):
-    """A source that a system says it cited, where it hands its citations over apart from the text."""
+    """A source that a system says it cited, where it hands its citations over apart from the text.
+
+    `position` is how many characters of the text stand before the citation, where that is known.
+    """
 
     url: str
     title: str = ""
     marker: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    position: Count | None = None
 
 
 class ReportUsage(msgspec.Struct, frozen=True, kw_only=True):

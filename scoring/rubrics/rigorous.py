@@ -23,10 +23,11 @@ from adjudge.scoring.answers.parts import EVERY, Measure, MinAnswered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
+from adjudge.scoring.rubrics.annotations import annotated
 from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
 from adjudge.scoring.rubrics.keywords import Keyword, Matching, keyword_frequency, rate_keywords
 from adjudge.scoring.rubrics.rubrics import give_points
-from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links
+from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links, match_substrings
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.cleaning import clean_report
 
@@ -144,8 +145,13 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Score a report by Rigorous Bench.
 
     `integrated` is the headline; `quality` has the parts `qsr`, `grr` and one `dimension:NAME` per dimension, `drift`
-    the parts `fak_drift` and `fdk_drift`. What ends in `_alg1` follows Algorithm 1 where it differs from formula 4.3.
+    the parts `fak_drift` and `fdk_drift`. What ends in `_alg1` follows Algorithm 1 where it differs from formula 4.3;
+    what ends in `_code` does so too, and matches URLs as the code does (`match_substrings`).
     `contribution_per_token` and `retrieval_index` are there for reports that say what they took.
+
+    Rubrics judge the report with its annotations: those handed over apart from the text are put into it
+    (`annotations.annotated`). Keywords are counted and rated in the text without any. `cited` says what T counts: the
+    annotations that were handed over (of a report without any, those of its text), or those and the text's.
 
     The paper leaves open what its code sets: `eps_plus` and `eps_minus` are the code's; it takes keywords as
     `matching="substrings"`, and keeps "www." (`keep_www`). `file` holds other general rubrics.
@@ -159,6 +165,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     matching: Matching = "auto"
     keep_www: bool = False
     keep_slash: bool = False
+    cited: Literal["annotations", "annotations_and_text"] = "annotations"
     min_answered: MinAnswered = 0.8
 
     def __post_init__(self) -> None:
@@ -171,16 +178,14 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         dimensions = dict.fromkeys(tag for criterion in self._general("en") for tag in criterion.tags)
         judged = [
             Metric(name="integrated", best=120.0, headline=True),
-            Metric(name="integrated_alg1", best=120.0),
+            *(Metric(name=f"integrated{form}", best=120.0) for form in _FORMS[1:]),
             *(Metric(name=name) for name in ("quality", "qsr", "grr")),
             *(Metric(name=f"dimension:{name}") for name in dimensions),
             *(Metric(name=name, worst=1.0, best=0.0, lower_is_better=True) for name in _DRIFTS),
-            Metric(name="contribution_per_token", best=None),
-            Metric(name="contribution_per_token_alg1", best=None),
+            *(Metric(name=f"contribution_per_token{form}", best=None) for form in _FORMS),
         ]
         counted = [
-            Metric(name="boost", worst=1.0, best=1.2),
-            Metric(name="boost_alg1", worst=1.0, best=1.2),
+            *(Metric(name=f"boost{form}", worst=1.0, best=1.2) for form in _FORMS),
             Metric(name="retrieval_index", best=None),
         ]
         return (*judged, *counted)
@@ -193,22 +198,29 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return tuple(metric for metric in self.metrics if not metric.name.startswith(unknown))
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Rubrics and keywords over the one context of the report; the formulas over what was answered."""
+        """Rubrics over the annotated report, keywords over the bare one; the formulas over what was answered."""
         gold, specific = self._gold(case)
-        text = storable(case.report.text)
-        keywords = self._keywords(gold, await aside(clean_report, text))
-        cited = await aside(cited_urls, text, case.report.citations)
+        text, handed = storable(case.report.text), case.report.citations
+        clean = await aside(clean_report, text)
+        cited = await aside(cited_urls, text, handed)
+        whole = _with_text(case, await aside(annotated, text, handed)) if handed else case
         (qsr, asked), (grr, asked_generally), (found, rated) = await asyncio.gather(
-            give_points(specific, case, tools),
-            give_points(self._general(case.task.language), case, tools),
-            rate_keywords(keywords, case, tools),
+            give_points(specific, whole, tools),
+            give_points(self._general(case.task.language), whole, tools),
+            rate_keywords(self._keywords(gold, clean), _with_text(case, clean), tools),
         )
         answers = [_rubric("qsr", answer) for answer in qsr]
         answers += [_rubric("grr", answer) for answer in grr]
         answers += [_keyword(answer) for answer in found]
+        if handed and self.cited == "annotations":
+            cited = [one.url for one in handed]
         links = match_links(cited, gold.tsl, self.keep_www, self.keep_slash)
+        loose = match_substrings(cited, gold.tsl)
+        boosts = (
+            trustworthy_boost(links), trustworthy_boost(links, "algorithm"), trustworthy_boost(loose, "algorithm")
+        )  # fmt: skip
 
-        scores = self._scores(answers, links, case)
+        scores = self._scores(answers, boosts, links.cited, case)
         evidence = [*asked, *asked_generally, *rated, _link_evidence(links)]
         return Scorecard.of(self.name, case, scores, evidence)
 
@@ -233,10 +245,12 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         words = [(word, True) for word in gold.fak] + [(word, False) for word in gold.fdk]
         return [Keyword(word, wanted, keyword_frequency(word, text, self.matching)) for word, wanted in words]
 
-    def _scores(self, answers: Sequence[Answered[Item]], links: LinkMatch, case: Case) -> dict[str, Value]:
-        boost, boost_alg1 = trustworthy_boost(links), trustworthy_boost(links, "algorithm")
+    def _scores(
+        self, answers: Sequence[Answered[Item]], boosts: Sequence[float], cited: int, case: Case
+    ) -> dict[str, Value]:
+        """Every metric; `boosts` are those of `_FORMS`, `cited` is T."""
         scores: dict[str, Value] = {}
-        for name, parts, measure in self._measures(boost, boost_alg1, case):
+        for name, parts, measure in self._measures(boosts, case):
             needed = [answer for answer in answers if answer.item.part in parts]
             scores[name] = measured(needed, measure, EVERY)
         for dimension in dict.fromkeys(
@@ -244,19 +258,19 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ):
             tagged = [a for a in answers if a.item.part == "grr" and dimension in a.item.tags]
             scores[f"dimension:{dimension}"] = measured(tagged, _points_share, self.min_answered)
-        scores |= {"boost": boost, "boost_alg1": boost_alg1}
+        scores |= {f"boost{form}": boost for form, boost in zip(_FORMS, boosts, strict=True)}
         retrieved = _retrieved(case)
         if retrieved is not None:
-            scores["retrieval_index"] = retrieval_index(links.cited, retrieved)
+            scores["retrieval_index"] = retrieval_index(cited, retrieved)
         return scores
 
     def _measures(
-        self, boost: float, boost_alg1: float, case: Case
+        self, boosts: Sequence[float], case: Case
     ) -> Iterator[tuple[str, tuple[str, ...], Measure[Item]]]:
         """Every metric that needs answers: its name, the parts whose answers it needs, its arithmetic."""
         everything = ("qsr", "grr", "fak", "fdk")
         written = _written(case)
-        for form, factor in (("", boost), ("_alg1", boost_alg1)):
+        for form, factor in zip(_FORMS, boosts, strict=True):
             yield f"integrated{form}", everything, partial(self._integrated, factor)
             if written is not None:
                 yield f"contribution_per_token{form}", everything, partial(self._per_token, factor, written)
@@ -287,6 +301,12 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return fdk_drift(_uses("fdk", pairs), self.eps_minus)
 
 
+def _with_text(case: Case, text: str) -> Case:
+    """`case` with `text` in the place of its report's."""
+    return msgspec.structs.replace(case, report=msgspec.structs.replace(case.report, text=text))
+
+
+_FORMS = ("", "_alg1", "_code")  # of the boost, and of what is made of it
 _DRIFTS = ("drift", "fak_drift", "fdk_drift")
 
 

@@ -9,7 +9,7 @@ from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citation_marks import clean_url
 from adjudge.scoring.text.citations import parse
 
-__all__ = ["LinkMatch", "cited_urls", "match_links"]
+__all__ = ["LinkMatch", "cited_urls", "match_links", "match_substrings"]
 
 
 class LinkMatch(msgspec.Struct, frozen=True):
@@ -41,6 +41,29 @@ def match_links(
         full=len(found & wanted),
         host=sum(host in hosts for host, _ in found),
     )
+
+
+def match_substrings(cited: Iterable[str], trusted: Iterable[str]) -> LinkMatch:
+    """Compare as the code of Rigorous Bench does: whole URLs in lower case, without query and fragment, by substring.
+
+    A trusted URL is cited if it stands in a cited one, and a cited one is on a trusted host if that stands in it.
+    """
+    wanted, found = ({_lower(url) for url in urls} - {""} for urls in (trusted, cited))
+    hosts = {_host(url) for url in wanted} - {""}
+    return LinkMatch(
+        trusted=len(wanted),
+        cited=len(found),
+        full=sum(any(url in other for other in found) for url in wanted),
+        host=sum(any(host in url for host in hosts) for url in found),
+    )
+
+
+def _lower(url: str) -> str:
+    return url.strip().lower().partition("#")[0].partition("?")[0]
+
+
+def _host(url: str) -> str:
+    return url.partition("//")[2].partition("/")[0]
 
 
 def cited_urls(text: str, handed: tuple[Citation, ...] = ()) -> list[str]:
