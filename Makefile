@@ -74,10 +74,10 @@ test-vllm: $(VLLM_VENV)/ready
 	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps -e .
 	$(VLLM_VENV)/bin/python -m pytest -m vllm -W ignore --timeout 600
 
-# Trainers, in the versions that pyproject.toml pins, in an environment of their own too. OLDER holds older releases.
+# Trainers, in the versions that pyproject.toml pins, in an environment of their own too. Older releases lie beside it.
 TRAINERS_VENV ?= $(HOME)/.cache/adjudge/trainers
 TRAINERS_PIP = $(BIN)/uv pip install --quiet --python $(TRAINERS_VENV)/bin/python
-export OLDER := $(TRAINERS_VENV)/older
+OLDER := $(TRAINERS_VENV)/older
 
 # torch comes by pip, which knows where a build without CUDA lies.
 $(TRAINERS_VENV)/ready: pyproject.toml .venv/bin/uv

@@ -7,18 +7,16 @@ import asyncio
 import functools
 import importlib.util
 import inspect
-import multiprocessing
 import pickle
 import re
 import urllib.request
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from adjudge.engine import RewardError, RewardModel, UsageError
-from adjudge.engine.adapters import areal, nemo_gym, openrlhf, slime, source, trl, verl
+from adjudge.engine.adapters import openrlhf, slime, source, trl, verifiers, verl
 from adjudge.engine.serving.client import RewardClient
 from tests.mock_openai import MockOpenAI
 from tests.reward_server import reward_server
@@ -27,10 +25,6 @@ from tests.worlds import world
 TEXT = "It states fact number 0. The measured value was 42 units."
 PROMPT = "What is fact 1?"
 FAILING = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
-GYM = {
-    "responses_create_params": {"input": PROMPT},
-    "response": {"output": [{"type": "message", "role": "assistant", "content": TEXT}]},
-}
 
 
 @pytest.fixture(scope="module")
@@ -151,16 +145,25 @@ class TestOpenRLHF:
 
     def test_failure_raises_or_gives_the_constant(self, failing, monkeypatch, reward_func):
         monkeypatch.setenv(source.REWARDS, str(failing))
-        with pytest.raises(RewardError, match="judge_unavailable"):
+        with pytest.raises(source.TrainingStop, match="judge_unavailable"):
             reward_func([f"{PROMPT}{TEXT}"], [PROMPT], [None])
-        monkeypatch.setenv(openrlhf.ON_FAILURE, "-1")
+        monkeypatch.setenv(source.ON_FAILURE, "-1")
         found = reward_func([f"{PROMPT}{TEXT}"], [PROMPT], [None])
         assert (found["rewards"].tolist(), found["extra_logs"]["failed"].tolist()) == ([-1.0], [1.0])
 
 
 class TestSlime:
     def sample(self, text: str = TEXT, **more: object) -> SimpleNamespace:
-        return SimpleNamespace(**{"prompt": PROMPT, "response": text, "label": None, "metadata": {}, **more})
+        return SimpleNamespace(
+            **{
+                "prompt": PROMPT,
+                "response": text,
+                "label": None,
+                "metadata": {},
+                "remove_sample": False,
+                **more,
+            }
+        )
 
     async def test_one_sample_or_a_batch_is_scored(self, good, monkeypatch):
         monkeypatch.setenv(source.REWARDS, good)
@@ -174,48 +177,15 @@ class TestSlime:
             await slime.reward(None, self.sample())
 
 
-class TestNeMoGym:
-    async def test_request_is_returned_with_its_reward(self, good):
-        assert await nemo_gym.verify({**GYM, "row": 1}, source=good) == {**GYM, "row": 1, "reward": 0.8}
-
-    async def test_failure_raises_or_is_masked(self, failing):
-        with pytest.raises(RewardError, match="judge_unavailable"):
-            await nemo_gym.verify(GYM, source=str(failing))
-        found = await nemo_gym.verify(GYM, source=str(failing), on_failure=-1.0)
-        assert (found["reward"], found["mask_sample"], found["failure_reason"]) == (
-            -1.0,
-            True,
-            "judge_unavailable",
-        )
-
-
-class TestAReaL:
-    def test_reward_runs_in_a_process_pool(self, url):
-        # api/reward_api.py: a partial, in a ProcessPoolExecutor
-        called = functools.partial(areal.reward_fn, PROMPT, TEXT, [1], [2], source=url, answer="x")
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            assert pool.submit(called).result(60) == 0.8
-
-    def test_failure_raises_before_the_trainer_makes_it_zero(self, failing):
-        with pytest.raises(RewardError, match="judge_unavailable"):
-            areal.reward_fn(PROMPT, TEXT, [], [], source=str(failing))
-        assert areal.reward_fn(PROMPT, TEXT, [], [], source=str(failing), on_failure=-1) == -1.0
-        assert areal.DEADLINE_S * 1.1 < 15
-
-
 class TestVerifiers:
-    async def test_judge_scores_a_trace(self, good, failing):
-        vf = pytest.importorskip("verifiers.v1")
-        from adjudge.engine.adapters.verifiers import AdjudgeConfig, AdjudgeJudge
-
-        task = vf.TaskData(id="1", prompt=PROMPT)
-        judge = AdjudgeJudge(AdjudgeConfig(source=good))
-        assert isinstance(judge, vf.Judge)
-        assert await judge.score(task, SimpleNamespace(last_reply=TEXT)) == 0.8
+    async def test_last_reply_is_scored_and_metrics_recorded(self, good, failing):
+        task = SimpleNamespace(id="1", prompt_text=PROMPT)
+        recorded: dict[str, float] = {}
+        trace = SimpleNamespace(last_reply=TEXT, record_metrics=recorded.update)
+        assert await verifiers.reward(task, trace, source=good) == 0.8
+        assert recorded["score_clipped"] == 0.8
         with pytest.raises(RewardError, match="judge_unavailable"):
-            await AdjudgeJudge(AdjudgeConfig(source=str(failing))).score(
-                task, SimpleNamespace(last_reply=TEXT)
-            )
+            await verifiers.reward(task, trace, source=str(failing))
 
 
 class TestClient:

@@ -1,33 +1,55 @@
-"""AReaL: a `reward_fn` for its rollout workflows.
+"""AReaL: a rollout workflow whose rewards come from adjudge.
 
-AReaL gives a reward function 15 seconds and three retries, then assigns the reward 0. So the deadline here is 12 s, and
-a failed reward raises, which AReaL does not turn into a number. Increase both limits for slower judges.
+    workflow="adjudge.engine.adapters.areal.ReportWorkflow"
+    workflow_kwargs=dict(gconfig=..., tokenizer=..., source="http://127.0.0.1:8300")
+
+AReaL calls a plain reward function in a pool of processes and gives 0 to one that has no answer after 15 seconds, which
+include waiting for a free process: a busy judge would make zeros. So this workflow awaits its rewards, and a failed one
+raises: AReaL rejects that rollout.
 """
 
-from collections.abc import Sequence
+from typing import Any
 
-from adjudge.engine.adapters.source import Source, number, open_source
+from areal import workflow_context  # type: ignore[import-not-found]
+from areal.utils import stats_tracker  # type: ignore[import-not-found]
+from areal.workflow.rlvr import RLVRWorkflow  # type: ignore[import-not-found]
+
+from adjudge.engine.adapters.source import Source, number, open_source, seconds
+from adjudge.engine.adapters.turns import text_in
 from adjudge.engine.rewards.reward import RewardItem
 from adjudge.engine.serving.conversation import task_name
 
-__all__ = ["reward_fn"]
-
-DEADLINE_S = 12.0
+__all__ = ["ReportWorkflow"]
 
 
-def reward_fn(
-    prompt: str,
-    completions: str,
-    prompt_ids: Sequence[int],
-    completion_ids: Sequence[int],
-    *,
-    source: Source = None,
-    deadline: float = DEADLINE_S,
-    on_failure: str | float = "raise",
-    task_id: object = None,
-    **columns: object,
-) -> float:
-    """The reward of one completion. Its task is `task_id`, a column of the data set, or else found by the prompt."""
-    item = RewardItem(text=completions, prompt=prompt, task_id=task_name(task_id))
-    (reward,) = open_source(source).score_sync([item], deadline=deadline)
-    return number(reward, on_failure)
+class ReportWorkflow(RLVRWorkflow):  # type: ignore[misc]
+    """AReaL's single-turn workflow; its arguments but `reward_fn`, and where rewards come from and in how many seconds.
+
+    The task of a row is in its `task_id`, else found by the last user message. Metrics go to AReaL's statistics.
+    """
+
+    def __init__(
+        self,
+        gconfig: Any,
+        tokenizer: Any,
+        *,
+        source: Source = None,
+        deadline: float | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__("", gconfig, tokenizer, **options)  # a name, for which no pool is started
+        self.reward_fn = None
+        self._source = source
+        self._deadline = deadline
+
+    async def _compute_rewards(self, resp: Any, prompt_str: str, task_data: dict[str, Any]) -> float:
+        """The reward of one response. Raises RewardError for a failed one."""
+        item = RewardItem(
+            text=self.tokenizer.decode(resp.output_tokens, skip_special_tokens=True),
+            prompt=text_in(self.data_extract_prompt_fn(task_data), "user"),
+            task_id=task_name(task_data.get("task_id")),
+        )
+        (reward,) = await open_source(self._source).score([item], deadline=seconds(self._deadline))
+        known = {name: value for name, value in reward.scores.items() if value is not None}
+        stats_tracker.get(workflow_context.stat_scope()).scalar(**known, failed=float(reward.value is None))
+        return number(reward, "raise")

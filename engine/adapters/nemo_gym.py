@@ -1,32 +1,66 @@
-"""NeMo-Gym: what a resources server's `verify` does; the remote form is `/verify` of `adjudge serve`.
+"""NeMo-Gym: a resources server; the remote form is `/verify` of `adjudge serve`.
 
-    class Reports(SimpleResourcesServer):
-        async def verify(self, body: BaseVerifyRequest) -> BaseVerifyResponse:
-            return BaseVerifyResponse(**await verify(body.model_dump(mode="json")))
+    entrypoint: adjudge/engine/adapters/nemo_gym.py      in a resources server's configuration, beside `source:`
 
-A failed reward raises; with a number as `on_failure`, that is the reward and the sample is masked (`mask_sample`).
+A failed reward is a JudgeError: NeMo-Gym sets the row aside among the failures, out of its metrics, to be tried again.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from nemo_gym.base_resources_server import (  # type: ignore[import-not-found]
+    BaseResourcesServerConfig,
+    BaseVerifyRequest,
+    BaseVerifyResponse,
+    SimpleResourcesServer,
+)
+from nemo_gym.judge import JudgeError  # type: ignore[import-not-found]
+from pydantic import ConfigDict
 
-from adjudge.engine.adapters.source import Source, number, open_source
-from adjudge.engine.config.reward import Constant
-from adjudge.engine.serving.dialects import Verification, verification_item, verified
+from adjudge.engine.adapters.source import number, open_source, seconds
+from adjudge.engine.rewards.reward import RewardError
+from adjudge.engine.serving.dialects import Verification, verification_item
 
-__all__ = ["verify"]
+__all__ = ["ReportRequest", "ReportResponse", "ReportServer", "ReportServerConfig"]
 
 
-async def verify(
-    body: Mapping[str, Any],
-    *,
-    source: Source = None,
-    deadline: float | None = None,
-    on_failure: str | float = "raise",
-) -> dict[str, Any]:
-    """The request with its `reward`. Raises RewardError for a failed one, unless `on_failure` is a number."""
-    item = verification_item(msgspec.convert(dict(body), Verification))
-    (reward,) = await open_source(source).score([item], deadline=deadline)
-    return {**body, **verified(reward, Constant(number(reward, on_failure)))}
+class ReportServerConfig(BaseResourcesServerConfig):  # type: ignore[misc]
+    """Where rewards come from (ADJUDGE_REWARDS if it is not set here), and in how many seconds."""
+
+    source: str | None = None
+    deadline: float | None = None
+
+
+class ReportRequest(BaseVerifyRequest):  # type: ignore[misc]
+    """A row with all its fields: `task_id` or `verifier_metadata.task_id` names its task, else its prompt does."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ReportResponse(BaseVerifyResponse):  # type: ignore[misc]
+    """The row, its reward, and every metric as a number of its own, which NeMo-Gym's aggregates take up."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ReportServer(SimpleResourcesServer):  # type: ignore[misc]
+    """Scores the reports of policies."""
+
+    config: ReportServerConfig
+
+    async def verify(self, body: ReportRequest) -> Any:
+        """The row with its reward, a ReportResponse. Raises JudgeError for a failed one."""
+        row: dict[str, Any] = body.model_dump(mode="json")
+        item = verification_item(msgspec.convert(row, Verification))
+        try:
+            (reward,) = await open_source(self.config.source).score(
+                [item], deadline=seconds(self.config.deadline)
+            )
+            value = number(reward, "raise")
+        except RewardError as error:
+            raise JudgeError(str(error)) from error
+        return ReportResponse.model_validate({**row, **reward.scores, "reward": value})
+
+
+if __name__ == "__main__":
+    ReportServer.run_webserver()

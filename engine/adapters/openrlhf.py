@@ -3,20 +3,21 @@
     --reward.remote_url .../adjudge/engine/adapters/openrlhf.py      with ADJUDGE_REWARDS set
     --reward.remote_url http://127.0.0.1:8300/get_reward
 
-Tensors cannot hold None: a failed reward raises, unless ADJUDGE_ON_FAILURE is a number.
+Tensors cannot hold None, and OpenRLHF goes on without a reward where an Exception was raised: a failed reward ends the
+step, unless ADJUDGE_ON_FAILURE is a number. ADJUDGE_METRICS names the metrics for its logs, separated by commas.
 """
 
 import os
 from collections.abc import Sequence
 from typing import Any
 
-from adjudge.engine.adapters.source import Source, number, open_source
+from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, seconds, unswallowed
 from adjudge.engine.rewards.reward import RewardItem
 from adjudge.engine.serving.conversation import response_in, task_name
 
 __all__ = ["reward_func"]
 
-ON_FAILURE = "ADJUDGE_ON_FAILURE"
+METRICS = "ADJUDGE_METRICS"
 
 
 def reward_func(
@@ -30,16 +31,19 @@ def reward_func(
 ) -> dict[str, Any]:
     """Rewards of `queries`, each a prompt and its response; a label that is a text or whole number is the task's id.
 
-    `rewards` and `scores` are float32 tensors of [len(queries)]; so is `extra_logs["failed"]`, 1 for a failed reward.
+    `rewards` and `scores` are float32 tensors of [len(queries)]; so is each of `extra_logs`: `failed`, 1 for a failed
+    reward, and the metrics that are named. Raises TrainingStop.
     """
     import torch  # type: ignore[import-not-found]
 
-    items = [
-        RewardItem(text=response_in(query, prompt), prompt=prompt, task_id=task_name(label))
-        for query, prompt, label in zip(queries, prompts, labels, strict=True)
-    ]
-    rewards = open_source(source).score_sync(items, deadline=deadline) if items else []
-    on_failure = os.environ.get(ON_FAILURE, "raise")
-    values = torch.tensor([number(reward, on_failure) for reward in rewards], dtype=torch.float32)
-    failed = torch.tensor([float(reward.value is None) for reward in rewards])
-    return {"rewards": values, "scores": values, "extra_logs": {"failed": failed}}
+    with unswallowed():
+        items = [
+            RewardItem(text=response_in(query, prompt), prompt=prompt, task_id=task_name(label))
+            for query, prompt, label in zip(queries, prompts, labels, strict=True)
+        ]
+        rewards = open_source(source).score_sync(items, deadline=seconds(deadline)) if items else []
+        metrics = [name for name in os.environ.get(METRICS, "").split(",") if name]
+        logs = [{"failed": float(reward.value is None), **numbers_of(reward, metrics)} for reward in rewards]
+        values = torch.tensor([number(reward) for reward in rewards], dtype=torch.float32)
+        extra = {name: torch.tensor([log[name] for log in logs]) for name in ("failed", *metrics)}
+        return {"rewards": values, "scores": values, "extra_logs": extra}

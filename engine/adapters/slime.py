@@ -3,27 +3,30 @@
     --custom-rm-path adjudge.engine.adapters.slime.reward            with ADJUDGE_REWARDS set
     --rm-type remote_rm --rm-url http://127.0.0.1:8300/reward
 
-slime does not support missing rewards: a failed one raises.
+slime does not support missing rewards: a failed one raises at once. With a number as ADJUDGE_ON_FAILURE that is the
+reward, and the sample is left out of the loss (`remove_sample`). Metrics and reasons are in `metadata["adjudge"]` of
+the sample, which slime's rollout dumps and log functions see.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from adjudge.engine.adapters.source import number, open_source
+from adjudge.engine.adapters.source import number, open_source, seconds
 from adjudge.engine.adapters.turns import Turns, text_in
-from adjudge.engine.rewards.reward import RewardItem
+from adjudge.engine.rewards.reward import Reward, RewardItem
 from adjudge.engine.serving.conversation import task_name
 
 __all__ = ["Sample", "reward"]
 
 
 class Sample(Protocol):
-    """The fields of slime's samples that are read."""
+    """The fields of slime's samples that are read, and those that are written: `metadata` and `remove_sample`."""
 
     prompt: Turns
     response: str
     label: str | None
-    metadata: Mapping[str, Any] | None
+    metadata: dict[str, Any] | None
+    remove_sample: bool
 
 
 async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: object) -> float | list[float]:
@@ -32,10 +35,19 @@ async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: obje
     The task's id is `task_id` in a sample's metadata, else its label; else the prompt finds it. Raises RewardError.
     """
     samples = list(sample) if isinstance(sample, Sequence) else [sample]
-    values = [number(found) for found in await open_source(None).score([_item(each) for each in samples])]
+    rewards = await open_source(None).score([_item(each) for each in samples], deadline=seconds(None))
+    values = [_settled(each, found) for each, found in zip(samples, rewards, strict=True)]
     return values if isinstance(sample, Sequence) else values[0]
 
 
 def _item(sample: Sample) -> RewardItem:
     named = (sample.metadata or {}).get("task_id", sample.label)
     return RewardItem(text=sample.response, prompt=text_in(sample.prompt, "user"), task_id=task_name(named))
+
+
+def _settled(sample: Sample, found: Reward) -> float:
+    """The reward's number; `sample` gets its metrics, and is left out of the loss if it has none of its own."""
+    value = number(found)
+    sample.metadata = {**(sample.metadata or {}), "adjudge": {"reason": found.reason, **found.scores}}
+    sample.remove_sample = sample.remove_sample or found.value is None
+    return value

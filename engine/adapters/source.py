@@ -1,4 +1,8 @@
-"""Where an adapter's rewards come from: a server, or an engine in this process; opened once per process."""
+"""Where an adapter's rewards come from: a server, or an engine in this process; opened once per process.
+
+The environment says what a trainer that is given a function's name alone cannot pass: ADJUDGE_REWARDS, the source;
+ADJUDGE_DEADLINE_S, in seconds; ADJUDGE_ON_FAILURE, `raise` or a number.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,9 +18,22 @@ from adjudge.engine.rewards.reward import Reward, RewardError, settled
 from adjudge.engine.rewards.source import RewardSource
 from adjudge.engine.serving.client import RewardClient
 
-__all__ = ["REWARDS", "Source", "TrainingStop", "number", "numbers_of", "open_source", "unswallowed"]
+__all__ = [
+    "DEADLINE",
+    "ON_FAILURE",
+    "REWARDS",
+    "Source",
+    "TrainingStop",
+    "number",
+    "numbers_of",
+    "open_source",
+    "seconds",
+    "unswallowed",
+]
 
 REWARDS = "ADJUDGE_REWARDS"
+DEADLINE = "ADJUDGE_DEADLINE_S"
+ON_FAILURE = "ADJUDGE_ON_FAILURE"
 
 Source = str | RewardSource | None
 
@@ -43,15 +60,29 @@ def _opened(named: str) -> RewardSource:
     return RewardClient(named) if named.startswith(("http://", "https://")) else RewardModel(named)
 
 
-def number(reward: Reward, on_failure: str | float | Constant = "raise") -> float:
-    """The value of `reward`; for a failed one the number `on_failure`, or RewardError if that is "raise"."""
+def seconds(deadline: float | None) -> float | None:
+    """`deadline`, else the environment's; None for the one that is configured. Raises UsageError."""
+    given = os.environ.get(DEADLINE, "") if deadline is None else ""
+    try:
+        return float(given) if given else deadline
+    except ValueError as error:
+        raise UsageError(f"{DEADLINE}: {given!r} must be a number of seconds") from error
+
+
+def number(reward: Reward, on_failure: str | float | Constant | None = None) -> float:
+    """The value of `reward`; for a failed one the number `on_failure`, or RewardError if that is "raise".
+
+    Without `on_failure` the environment says it; "raise" if it does not.
+    """
     value = settled(reward, _on_failure(on_failure))
     if value is None:
         raise RewardError(f"no reward: {reward.reason}, and this trainer does not support missing rewards")
     return value
 
 
-def numbers_of(reward: Reward, metrics: Sequence[str], on_failure: str | float = "raise") -> dict[str, float]:
+def numbers_of(
+    reward: Reward, metrics: Sequence[str], on_failure: str | float | None = None
+) -> dict[str, float]:
     """The values of `metrics`, all of them: a missing one is the number `on_failure`, or a RewardError."""
     unknown = [name for name in metrics if reward.value is not None and name not in reward.scores]
     if unknown:
@@ -72,9 +103,10 @@ def unswallowed() -> Iterator[None]:
         raise TrainingStop(str(error)) from error
 
 
-def _on_failure(given: str | float | Constant) -> OnFailure:
-    if isinstance(given, Constant):
-        return given
+def _on_failure(stated: str | float | Constant | None) -> OnFailure:
+    if isinstance(stated, Constant):
+        return stated
+    given = os.environ.get(ON_FAILURE, "raise") if stated is None else stated
     if given == "raise":
         return "raise"
     try:

@@ -1,36 +1,30 @@
-"""verifiers: a judge for a taskset, or to be called from a task's `@vf.reward`.
+"""verifiers: a reward to plug into a taskset, or to await in a task's own `@vf.reward`.
 
-    [[taskset.task.judges]]
-    id = "adjudge.engine.adapters.verifiers"
-    source = "http://127.0.0.1:8300"
+    [env.taskset.task.rewards.adjudge]
+    fn = "adjudge.engine.adapters.verifiers:reward"
 
-A failed reward raises, as verifiers' own judges do, so that the sample can be tried again.
+with ADJUDGE_REWARDS set. verifiers looks the ids of judges up inside its own package, so a judge cannot be plugged from
+here. A failed reward raises: the trace then has the error, and None as its reward.
 """
 
 from typing import Any
 
-import verifiers.v1 as vf  # type: ignore[import-not-found]
-
-from adjudge.engine.adapters.source import number, open_source
+from adjudge.engine.adapters.source import Source, number, open_source, seconds
 from adjudge.engine.rewards.reward import RewardItem
 from adjudge.engine.serving.conversation import task_name
 
-__all__ = ["AdjudgeConfig", "AdjudgeJudge"]
+__all__ = ["reward"]
 
 
-class AdjudgeConfig(vf.JudgeConfig):  # type: ignore[misc]
-    """Where rewards come from. A task is found by its `id`, else by its prompt."""
+async def reward(task: Any, trace: Any, *, source: Source = None, deadline: float | None = None) -> float:
+    """The reward of the last reply in `trace` for the data `task`; its metrics are recorded on the trace.
 
-    id: str = "adjudge.engine.adapters.verifiers"
-    source: str | None = None
-    deadline: float | None = None
-
-
-class AdjudgeJudge(vf.Judge[float, AdjudgeConfig]):  # type: ignore[misc]
-    """Scores a trace's last reply."""
-
-    async def score(self, task: Any, trace: Any) -> float:
-        """The reward of `trace` for `task`. Raises RewardError for a failed one."""
-        item = RewardItem(text=trace.last_reply, task_id=task_name(task.id), prompt=task.prompt_text)
-        (reward,) = await open_source(self.config.source).score([item], deadline=self.config.deadline)
-        return number(reward)
+    The task is the known one with its `id`, which verifiers before 0.4 do not have, else the one with its prompt.
+    Raises RewardError for a failed one.
+    """
+    item = RewardItem(
+        text=trace.last_reply, task_id=task_name(getattr(task, "id", None)), prompt=task.prompt_text
+    )
+    (found,) = await open_source(source).score([item], deadline=seconds(deadline))
+    trace.record_metrics({name: value for name, value in found.scores.items() if value is not None})
+    return number(found)

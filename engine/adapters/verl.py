@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, unswallowed
+from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, seconds, unswallowed
 from adjudge.engine.rewards.reward import Reward, RewardItem
 from adjudge.engine.serving.conversation import task_name
 
@@ -32,7 +32,7 @@ async def compute_score(
     *,
     source: Source = None,
     deadline: float | None = None,
-    on_failure: str | float = "raise",
+    on_failure: str | float | None = None,
     metrics: Sequence[str] = (),
     **kwargs: object,
 ) -> Score:
@@ -43,7 +43,7 @@ async def compute_score(
     with unswallowed():
         item = _item(solution_str, ground_truth, extra_info)
         try:
-            (reward,) = await open_source(source).score([item], deadline=deadline)
+            (reward,) = await open_source(source).score([item], deadline=seconds(deadline))
         except asyncio.CancelledError:  # by reward.timeout of rate_limited, which would go on with 0
             reward = Reward(value=None, status="unscored", reason="deadline")
         return _score(reward, on_failure, metrics)
@@ -57,14 +57,14 @@ def compute_score_sync(
     *,
     source: Source = None,
     deadline: float | None = None,
-    on_failure: str | float = "raise",
+    on_failure: str | float | None = None,
     metrics: Sequence[str] = (),
     **kwargs: object,
 ) -> Score:
     """`compute_score`, for a manager that calls plain functions."""
     with unswallowed():
         item = _item(solution_str, ground_truth, extra_info)
-        (reward,) = open_source(source).score_sync([item], deadline=deadline)
+        (reward,) = open_source(source).score_sync([item], deadline=seconds(deadline))
         return _score(reward, on_failure, metrics)
 
 
@@ -78,7 +78,7 @@ def _item(text: str, ground_truth: object, extra: Mapping[str, Any] | None) -> R
     )
 
 
-def _score(reward: Reward, on_failure: str | float, metrics: Sequence[str]) -> Score:
+def _score(reward: Reward, on_failure: str | float | None, metrics: Sequence[str]) -> Score:
     return {
         "score": number(reward, on_failure),
         "failed": int(reward.value is None),

@@ -19,7 +19,7 @@ from verl.trainer.ppo.reward import extract_reward, load_reward_manager
 
 from adjudge.engine.adapters.source import TrainingStop
 from tests.tiny_model import tiny_model
-from tests.trainers.rollouts import DEADLINE_S, PROMPT, SLOW_S, TEXT
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
 
 MANAGERS = {
     "naive": "verl.experimental.reward_loop.reward_manager.naive.NaiveRewardManager",
@@ -105,7 +105,7 @@ class TestManagers:
         began = time.monotonic()
         with pytest.raises(TrainingStop, match="deadline"):
             await seen(manager, slow)
-        assert time.monotonic() - began < SLOW_S
+        assert time.monotonic() - began < 30
 
     async def test_failure_is_the_constant_where_one_is_set(self, manager, down, slow):
         for source, reason in ((down, "judge_unavailable"), (slow, "deadline")):

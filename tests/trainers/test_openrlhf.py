@@ -1,0 +1,95 @@
+"""OpenRLHF's own executor of single-turn rollouts, in both forms of reward, and what becomes of them in its samples.
+
+Stubbed: vllm and openrlhf.trainer.ray.vllm_engine (which starts it); a model that writes a fixed text is in its place.
+"""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from openrlhf.utils.agent import SingleTurnAgentExecutor
+from transformers import AutoTokenizer
+
+from adjudge.engine.adapters import openrlhf as adapter
+from adjudge.engine.adapters.source import DEADLINE, ON_FAILURE, REWARDS, TrainingStop
+from tests.reward_server import reward_server
+from tests.tiny_model import tiny_model
+from tests.trainers.conftest import NOBODY, REWARD
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
+from tests.trainers.stubs import stub
+from tests.worlds import world
+
+assert SingleTurnAgentExecutor.__module__ == "openrlhf.utils.agent"
+
+
+class Engine:
+    """vLLM, of which the executor calls `generate` alone."""
+
+    def __init__(self, text: str, finish_reason: str) -> None:
+        ids = AutoTokenizer.from_pretrained(tiny_model())(text)["input_ids"]
+        self.output = SimpleNamespace(token_ids=ids, finish_reason=finish_reason, logprobs=None)
+
+    async def generate(self, *args: object, **more: object) -> SimpleNamespace:
+        return SimpleNamespace(outputs=[self.output])
+
+
+async def sampled(monkeypatch, where: str, text: str = TEXT, finish_reason: str = "stop"):
+    """One rollout as OpenRLHF's trainer gets it."""
+    stub(monkeypatch, "vllm", SamplingParams=object)
+    stub(monkeypatch, "openrlhf.trainer.ray.vllm_engine", batch_vllm_engine_call=None)
+    monkeypatch.delitem(sys.modules, "openrlhf.trainer.ppo_utils.samples_generator", raising=False)
+    from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
+
+    response = await SingleTurnAgentExecutor(where).execute(
+        PROMPT,
+        "1",
+        SimpleNamespace(max_tokens=64, logprobs=None),
+        512,
+        AutoTokenizer.from_pretrained(tiny_model()),
+        Engine(text, finish_reason),
+    )
+    return SamplesGenerator._process_response_into_experience(None, response)
+
+
+class TestPythonForm:
+    @pytest.fixture(autouse=True)
+    def environment(self, monkeypatch) -> None:
+        monkeypatch.setenv(DEADLINE, str(DEADLINE_S))
+        monkeypatch.setenv(adapter.METRICS, "score_clipped")
+
+    async def test_trainer_sees_the_reward_and_its_metrics(self, monkeypatch, good):
+        monkeypatch.setenv(REWARDS, good)
+        found = await sampled(monkeypatch, adapter.__file__)
+        assert found.rewards.tolist() == pytest.approx([0.8])
+        assert {name: found.info[name].item() for name in ("failed", "score_clipped")} == pytest.approx(
+            {"failed": 0.0, "score_clipped": 0.8}
+        )
+
+    @pytest.mark.parametrize("failing", ["down", "slow"])
+    async def test_failed_judge_ends_the_step(self, monkeypatch, failing, request):
+        monkeypatch.setenv(REWARDS, request.getfixturevalue(failing))
+        with pytest.raises(TrainingStop, match="judge_unavailable" if failing == "down" else "deadline"):
+            await sampled(monkeypatch, adapter.__file__)
+
+    @pytest.mark.parametrize("failing", ["down", "slow"])
+    async def test_failure_is_the_constant_where_one_is_set(self, monkeypatch, failing, request):
+        monkeypatch.setenv(REWARDS, request.getfixturevalue(failing))
+        monkeypatch.setenv(ON_FAILURE, "-1")
+        found = await sampled(monkeypatch, adapter.__file__)
+        assert (found.rewards.tolist(), found.info["failed"].item()) == ([-1.0], 1.0)
+
+
+class TestRemoteForm:
+    async def test_trainer_sees_the_reward(self, monkeypatch, good):
+        found = await sampled(monkeypatch, f"{good}/get_reward")
+        assert found.rewards.flatten().tolist() == pytest.approx([0.8])
+
+    async def test_failed_judge_ends_the_step_or_is_the_constant(self, monkeypatch, down, tmp_path):
+        with pytest.raises((RuntimeError, TypeError, ValueError)):  # a tensor of None
+            await sampled(monkeypatch, f"{down}/get_reward")
+        settings = {**REWARD, "on_failure": {"constant": -1.0}}
+        with reward_server(world(tmp_path, judge=NOBODY, reward=settings)) as (url, _):
+            found = await sampled(monkeypatch, f"{url}/get_reward")
+        assert found.rewards.flatten().tolist() == [-1.0]
+        assert torch.is_tensor(found.info["failed"]) and found.info["failed"].item() == 1.0

@@ -1,0 +1,75 @@
+"""slime's own dispatch of rewards, by its custom function and by its remote model, from its pinned files.
+
+Stubbed: slime.utils.misc (two helpers), since the rest of slime needs a GPU.
+"""
+
+import importlib
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from adjudge.engine import RewardError
+from adjudge.engine.adapters.source import DEADLINE, ON_FAILURE, REWARDS
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
+from tests.trainers.stubs import from_reference, stub
+
+CUSTOM = "adjudge.engine.adapters.slime.reward"
+
+
+def load_function(path: str) -> object:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    from_reference(monkeypatch, "slime", "slime")
+    stub(monkeypatch, "slime.utils.misc", load_function=load_function, decode_int32_meta_array=None)
+    found = importlib.import_module("slime.rollout.rm_hub")
+    assert found.batched_async_rm.__module__ == "slime.rollout.rm_hub"
+    monkeypatch.setenv(DEADLINE, str(DEADLINE_S))
+    return found
+
+
+def sample(text: str = TEXT, status: str = "COMPLETED", **more: object):
+    from slime.utils.types import Sample
+
+    return Sample(prompt=PROMPT, response=text, status=Sample.Status[status], **more)
+
+
+def arguments(**more: object) -> SimpleNamespace:
+    return SimpleNamespace(**{"custom_rm_path": None, "rm_type": None, "rm_url": None, **more})
+
+
+async def test_trainer_sees_rewards_and_metrics(hub, good, monkeypatch):
+    monkeypatch.setenv(REWARDS, good)
+    samples = [sample(), sample("", metadata={"task_id": 1}), sample(label="1")]
+    found = await hub.batched_async_rm(arguments(custom_rm_path=CUSTOM), samples)
+    assert found == [0.8, 0.0, 0.8]
+    assert [each.metadata["adjudge"]["score_clipped"] for each in samples] == [0.8, 0.0, 0.8]
+    assert samples[1].metadata["task_id"] == 1
+    assert await hub.async_rm(arguments(custom_rm_path=CUSTOM), sample()) == 0.8
+    assert await hub.async_rm(arguments(rm_type="remote_rm", rm_url=f"{good}/reward"), sample()) == 0.8
+
+
+@pytest.mark.parametrize("failing", ["down", "slow"])
+async def test_failed_judge_raises_or_is_masked(hub, failing, request, monkeypatch):
+    monkeypatch.setenv(REWARDS, request.getfixturevalue(failing))
+    reason = "judge_unavailable" if failing == "down" else "deadline"
+    began = time.monotonic()
+    with pytest.raises(RewardError, match=reason):
+        await hub.batched_async_rm(arguments(custom_rm_path=CUSTOM), [sample(), sample()])
+    monkeypatch.setenv(ON_FAILURE, "-1")
+    masked = sample()
+    assert await hub.async_rm(arguments(custom_rm_path=CUSTOM), masked) == -1.0
+    assert masked.remove_sample and masked.metadata["adjudge"]["reason"] == reason
+    assert time.monotonic() - began < 30
+
+
+async def test_permanent_failure_is_not_tried_again(hub, good, monkeypatch):
+    monkeypatch.setenv(REWARDS, good)
+    with pytest.raises(RewardError, match="gold_missing"):
+        unknown = sample(metadata={"task_id": "nobody"})
+        unknown.prompt = "?"
+        await hub.async_rm(arguments(custom_rm_path=CUSTOM), unknown)

@@ -1,0 +1,107 @@
+"""verifiers' own environment: rollouts of a model behind HTTP, with the reward that its configuration plugs in."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import verifiers.v1 as vf
+from aiohttp import web
+
+from adjudge.engine.adapters.source import DEADLINE, REWARDS
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
+
+PLUGINS = Path(__file__).parent / "plugins"
+
+
+@pytest.fixture(autouse=True)
+def plugins(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(PLUGINS)
+
+
+@asynccontextmanager
+async def model(text: str, finish: str) -> AsyncIterator[str]:
+    """The URL of a model that always writes `text`."""
+
+    async def complete(request: web.Request) -> web.Response:
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": finish}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        told = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+        return web.json_response({**told, "choices": [choice], "usage": usage})
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", complete)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    await runner.cleanup()
+
+
+async def rolled_out(text: str = TEXT, finish: str = "stop") -> vf.Trace:
+    """The trace of one episode, from the configuration as verifiers' command line makes it."""
+    config = vf.SingleAgentEnvConfig.model_validate(
+        {
+            "taskset": {
+                "id": "written_reports",
+                "task": {"rewards": {"adjudge": {"fn": "adjudge.engine.adapters.verifiers:reward"}}},
+            },
+            "agent": {"runtime": {"type": "subprocess"}},
+        }
+    )
+    env = vf.load_environment(config)
+    assert type(env) is vf.SingleAgentEnv and type(env).__module__ == "verifiers.v1.envs.single_agent.env"
+    async with model(text, finish) as url, env.serving():
+        client = vf.EvalClientConfig(base_url=url, api_key_var="NO_SUCH_KEY")
+        (slot,) = env.slots(next(iter(env.taskset)))
+        episode = await env.run_slot(slot, vf.ModelContext("m", client, vf.SamplingConfig()))
+    (trace,) = episode.traces
+    return trace
+
+
+async def test_rollout_gets_its_reward_and_metrics(good, monkeypatch):
+    monkeypatch.setenv(REWARDS, good)
+    trace = await rolled_out()
+    assert trace.ok and trace.last_reply == TEXT
+    assert trace.rewards["adjudge"].value == 0.8
+    assert trace.metrics["score_clipped"] == 0.8
+
+
+async def test_failed_judge_leaves_no_reward_and_an_error(down, monkeypatch):
+    monkeypatch.setenv(REWARDS, down)
+    trace = await rolled_out()
+    assert trace.rewards == {"adjudge": None} and not trace.ok
+    assert trace.last_error.type == "TaskError" and "judge_unavailable" in trace.last_error.message
+
+
+async def test_slow_judge_leaves_no_reward_in_time(slow, monkeypatch):
+    monkeypatch.setenv(REWARDS, slow)
+    monkeypatch.setenv(DEADLINE, str(DEADLINE_S))
+    began = time.monotonic()
+    trace = await rolled_out()
+    assert trace.rewards == {"adjudge": None} and "deadline" in trace.last_error.message
+    assert time.monotonic() - began < 30
+
+
+OLDER = """
+import asyncio, sys
+import verifiers, verifiers.v1 as vf
+from types import SimpleNamespace
+from adjudge.engine.adapters.verifiers import reward
+assert "id" not in vf.TaskData.model_fields and verifiers.__file__.startswith(sys.argv[1])
+trace = SimpleNamespace(last_reply=sys.argv[3], is_truncated=False, record_metrics=lambda metrics: None)
+print(asyncio.run(reward(vf.TaskData(prompt=sys.argv[2]), trace)))
+"""
+
+
+def test_older_release_finds_the_task_by_its_prompt(good):
+    older = str(Path(sys.prefix) / "older")
+    environment = {**os.environ, "PYTHONPATH": older, REWARDS: good}
+    command = [sys.executable, "-c", OLDER, older, PROMPT, TEXT]
+    assert subprocess.check_output(command, env=environment, text=True).strip() == "0.8"
