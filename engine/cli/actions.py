@@ -18,6 +18,7 @@ from adjudge.engine.commands.compare import compare
 from adjudge.engine.commands.doctor import examine
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.fetch import FetchRow, fetch_command, fetch_config
+from adjudge.engine.commands.gold import draft_gold
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.preferences import with_preferences
@@ -52,6 +53,7 @@ __all__ = [
     "on_doctor",
     "on_evaluate",
     "on_fetch",
+    "on_gold",
     "on_leaderboard",
     "on_plan",
     "on_serve",
@@ -85,6 +87,22 @@ def on_plan(options: argparse.Namespace) -> int:
     show.rejected(found.rejected)
     _print(options, found, show.plan)
     return INCOMPLETE if found.rejected or found.unscored else DONE
+
+
+def on_gold(options: argparse.Namespace) -> int:
+    """Have the judge draft gold, and write it for review."""
+    config = RunConfig.load(
+        options.config,
+        store=options.store,
+        judge=options.judge,
+        prompts=options.prompts,
+        format=options.format,
+        select=select_section(options),
+        protocols=[options.protocol],
+    )
+    found = draft_gold(config, options.out)
+    _print(options, found, show.gold)
+    return INCOMPLETE if found.unscored else DONE
 
 
 def on_leaderboard(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.doctor import Finding
 from adjudge.engine.commands.evaluate import RunResult
 from adjudge.engine.commands.fetch import FetchSummary
+from adjudge.engine.commands.gold import DraftedGold
 from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan
 from adjudge.engine.commands.show import CardEvidence
 from adjudge.engine.formats import Rejected
@@ -82,6 +83,19 @@ def fetched(summary: FetchSummary) -> None:
         f"{summary.read} read, {summary.failed} failed; {summary.from_store} from the store, "
         f"{summary.from_network} from the network"
     )
+
+
+def gold(found: DraftedGold) -> None:
+    """Print what the judge drafted, and how to use it."""
+    console = _out()
+    said = [
+        f"{found.tasks:,} tasks in {found.out}: gold for {found.protocol} drafted by {found.judge} for "
+        f"{found.drafted:,}, complete before for {found.complete:,}"
+    ]
+    said += [f"  {count:,} without: {explained(reason)}" for reason, count in found.unscored.items()]
+    said.append(f"Review and edit it, then measure by it: tasks: {found.out}, format: adjudge")
+    for line in said:
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def leaderboard(board: Leaderboard, page: Path) -> None:

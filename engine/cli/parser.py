@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _evaluate(commands)
     _plan(commands)
+    _gold(commands)
     _leaderboard(commands)
     _show(commands)
     _view(commands)
@@ -56,6 +57,21 @@ def _evaluate(commands: Commands) -> None:
 def _plan(commands: Commands) -> None:
     summary = "show what a run would ask, read and cost, without doing it"
     _add_run_options(_add(commands, "plan", actions.on_plan, summary))
+
+
+def _gold(commands: Commands) -> None:
+    summary = "have the judge draft what tasks lack, for review, as a file of tasks"
+    command = _add(commands, "gold", actions.on_gold, summary)
+    command.add_argument("config", metavar="CONFIG", help="configuration file (YAML)")
+    command.add_argument("--protocol", required=True, metavar="NAME", help="whose gold, such as race")
+    command.add_argument(
+        "--out", required=True, metavar="FILE", help="a new file; name it in tasks: to use it"
+    )
+    command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
+    command.add_argument("--judge", metavar="SPEC", help=JUDGES)
+    command.add_argument("--prompts", metavar="DIR", help="prompt files that override the shipped ones")
+    command.add_argument("--format", metavar="NAME", help="layout of tasks")
+    add_select(command)
 
 
 def _leaderboard(commands: Commands) -> None:

@@ -13,9 +13,11 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.select import Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Dataset, load_dataset
+from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.contract.case import Task
 
-__all__ = ["chosen_dataset", "chosen_runs"]
+__all__ = ["chosen_dataset", "chosen_runs", "chosen_tasks"]
 
 _NEAREST = 5
 
@@ -43,6 +45,12 @@ def chosen_dataset(config: RunConfig) -> Dataset:
         )
     chosen = {name: dataset.tasks[name] for name in tasks}
     return Dataset(chosen, reports, dataset.rejected, dataset.lacking)
+
+
+def chosen_tasks(config: RunConfig) -> list[Task]:
+    """The tasks of `config`, as far as `select:` chooses them, whatever its reports. Raises UsageError."""
+    tasks = load_tasks(config.format, config.tasks)
+    return [tasks[name] for name in (_tasks(config.select, tasks) if config.select.words else tasks)]
 
 
 def chosen_runs(

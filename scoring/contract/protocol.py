@@ -16,6 +16,7 @@ from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing
 __all__ = [
     "MAX_REPORT_CHARS",
     "CaseMetrics",
+    "Drafting",
     "PublishedCalls",
     "ScoringProtocol",
     "Tools",
@@ -89,6 +90,15 @@ class PublishedCalls(Protocol):
 
     def prompts(self) -> dict[str, str]:
         """The digest (hex) of every prompt it may send, by a name. Raises CheckoutError."""
+        ...
+
+
+@runtime_checkable
+class Drafting(ScoringProtocol, Protocol):
+    """A protocol whose gold, or a part of it, the judge makes where a task lacks it."""
+
+    async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
+        """The gold of the case's task, whole, with what it lacked; the report is not looked at. Raises GoldError."""
         ...
 
 

@@ -28,7 +28,7 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
 from adjudge.scoring.deepresearch_bench.published_marks import RaceShares, marks_in, shares
-from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, Criterion, RaceGold
+from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, Criterion, RaceGold, frozen
 
 __all__ = ["PublishedClean", "PublishedMarks", "PublishedPartClean", "PublishedRace", "halves"]
 
@@ -179,6 +179,12 @@ class PublishedRace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         except UnreadableReply:
             return self._unscored(case, Missing("judge_unparseable"))
         return Scorecard.of(self.name, case, _values(found), _evidence(found, reply))
+
+    async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
+        """The task's gold with weights and criteria, made by the published calls if missing. Raises GoldError."""
+        wordings = _wordings(self.checkout).criteria[_language(case)]
+        measure = await published_yardstick(case, RaceGold.of(case), wordings, tools)
+        return measure if isinstance(measure, Missing) else frozen(case, measure)
 
     async def _cleaned(self, case: Case, wordings: RaceWordings, tools: Tools) -> str | Missing:
         article = case.report.text

@@ -51,6 +51,7 @@ from adjudge.scoring.deepresearch_bench.yardstick import (
     RaceGold,
     Yardstick,
     average_weights,
+    frozen,
     yardstick,
 )
 from adjudge.scoring.text.aside import aside, storable
@@ -221,6 +222,11 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         marks = await self._marks(case, article, reference, measure, tools)
         items = [_Item(*item, marks) for item, marks in zip(measure.items, marks, strict=True)]
         return self._scorecard(case, items, measure)
+
+    async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
+        """The task's gold with weights and criteria, made by the judge where it has none. Raises GoldError."""
+        measure = await yardstick(case, RaceGold.of(case), tools)
+        return measure if isinstance(measure, Missing) else frozen(case, measure)
 
     @property
     def _reference_first(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 
 from adjudge.judges import Answer, Context, Question
-from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.case import NULL, Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
@@ -24,6 +24,7 @@ __all__ = [
     "RaceGold",
     "Yardstick",
     "average_weights",
+    "frozen",
     "static_criteria",
     "yardstick",
 ]
@@ -175,6 +176,16 @@ def average_weights(draws: Iterable[Mapping[str, float]]) -> dict[str, float]:
     rounded = {name: round(value / len(taken) / (total / len(taken)), 2) for name, value in sums.items()}
     rounded["readability"] = round(rounded["readability"] + 1 - sum(rounded.values()), 2)
     return rounded
+
+
+def frozen(case: Case, measure: Yardstick) -> msgspec.Raw:
+    """The gold of the case's task with `measure` in it; whatever else it holds stays."""
+    raw = case.task.gold.get("race")
+    gold = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]) if raw is not None else {}
+    for name, made in (("dimension_weight", measure.weights), ("criterions", measure.criteria)):
+        if bytes(gold.get(name, NULL)) == bytes(NULL):
+            gold[name] = msgspec.Raw(msgspec.json.encode(made))
+    return msgspec.Raw(msgspec.json.encode(gold))
 
 
 async def yardstick(case: Case, gold: RaceGold, tools: Tools, *, static: bool = False) -> Yardstick | Missing:
