@@ -37,8 +37,8 @@ class Template(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, where: str, pieces: Iterator[tuple[str, str]]) -> "Template":
-        """The template of `pieces`."""
-        kept = tuple(pieces)
+        """The template of `pieces`, texts that follow each other joined."""
+        kept = tuple(_joined(pieces))
         encoded = msgspec.msgpack.encode(
             [(text.encode("utf-8", "surrogatepass"), field) for text, field in kept]
         )
@@ -236,6 +236,17 @@ def _fstring_pieces(where: str, node: ast.AST, fields: Mapping[str, str]) -> Ite
             yield "", fields.get(source, source)
         else:
             raise CheckoutError(f"{where}: a placeholder with a conversion or a format; {_UNCHANGED}")
+
+
+def _joined(pieces: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    texts: list[str] = []
+    for text, field in pieces:
+        texts.append(text)
+        if field:
+            yield "".join(texts), field
+            texts.clear()
+    if any(texts):
+        yield "".join(texts), ""
 
 
 def _sources(node: ast.JoinedStr) -> Collection[str]:

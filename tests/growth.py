@@ -18,7 +18,7 @@ from adjudge.judges import Context, lexical, reply, schema
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.deepresearch_bench import published_criteria, published_marks
+from adjudge.scoring.deepresearch_bench import published_citations, published_criteria, published_marks
 from adjudge.scoring.rubrics import annotations, keywords, trusted_links
 from adjudge.scoring.text import (
     aside,
@@ -104,6 +104,15 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.splitting.compatible": splitting.compatible,
     "scoring.text.splitting.cut": lambda text: splitting.cut(text, 3_000),
     "scoring.text.splitting.split": lambda text: _all(splitting.split(text, 3_000)),
+    "scoring.deepresearch_bench.published_citations.cited_in": partial(_read, published_citations.cited_in),
+    "scoring.deepresearch_bench.published_citations.kept_in": lambda text: published_citations.kept_in(
+        text, 9
+    ),
+    "scoring.deepresearch_bench.published_citations.verdicts_in": partial(
+        _read, lambda text: published_citations.verdicts_in(text, 9)
+    ),
+    "scoring.deepresearch_bench.published_citations.without_fragments": published_citations.without_fragments,
+    "scoring.deepresearch_bench.published_citations.without_links": published_citations.without_links,
     "scoring.deepresearch_bench.published_criteria.listed_in": partial(_read, published_criteria.listed_in),
     "scoring.deepresearch_bench.published_marks.json_in": partial(_read, published_marks.json_in),
     "scoring.deepresearch_bench.published_marks.marks_in": partial(_read, published_marks.marks_in),
@@ -146,7 +155,7 @@ MODULES: tuple[ModuleType, ...] = (
         import_module(found.name)
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
-    *(annotations, published_criteria, published_marks),
+    *(annotations, published_citations, published_criteria, published_marks),
     *(keywords, trusted_links, lexical, reply, schema, charset, extract, urls, flags, injection, passages),
 )
 _UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])

@@ -12,6 +12,7 @@ DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readabil
 SYSTEM = "agent"
 TASKS = {"1": "en", "2": "zh"}
 _NAMES = ("comp", "insight", "Inst", "readability")
+_FACT = {"extract": "{report_text}", "deduplicate": "{statements}", "validate": "{reference}|{statements}"}
 
 
 def made_bench(folder: Path, *, criteria: bool = True) -> Path:
@@ -27,6 +28,12 @@ def made_bench(folder: Path, *, criteria: bool = True) -> Path:
         f"clean_article_prompt_{language}": f"CLEAN {language}: {{article}}" for language in ("en", "zh")
     }
     _module(folder / "prompt/clean_prompt.py", cleans)
+    for file, fields in _FACT.items():
+        names = {"prompt_template": "zh", "prompt_template_en": "en"}
+        _module(
+            folder / f"utils/{file}.py",
+            {name: f"{file.upper()} {lang}: {fields}" for name, lang in names.items()},
+        )
     tasks = [{"id": int(name), "prompt": f"Task {name}?", "language": TASKS[name]} for name in TASKS]
     _rows(folder / "data/prompt_data/query.jsonl", tasks)
     if criteria:

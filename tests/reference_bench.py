@@ -16,12 +16,21 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from aiohttp import web
 
+from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.shared_data import shared
 
-__all__ = ["DrawnJudge", "bench_folder", "rows", "run_python", "run_reference"]
+__all__ = [
+    "DIMENSIONS", "SYSTEMS", "DrawnJudge", "bench_folder", "ours", "rows", "run_python", "run_reference", "told",
+]  # fmt: skip
+
+DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
+SYSTEMS = ("claude-opus-tickr-0929", "gpt5-tickr-0917")
+
 
 Drawn = Callable[[str, random.Random], str]
 
@@ -129,3 +138,29 @@ async def run_python(bench: Path, *command: str, **environment: str) -> str:
 def rows(file: Path) -> list[dict]:
     """The rows of a JSON Lines file."""
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+async def ours(bench: Path, out: Path, url: str, **options: object) -> tuple[dict, float]:
+    """Our scores by (system, task, metric), and the seconds they took."""
+    config = RunConfig.of(
+        {
+            "tasks": str(bench),
+            "format": "deepresearch-bench",
+            "judge": {"backend": "openai", "url": url, "model": "judge"},
+            "store": str(out / "store"),
+            "out": str(out / "run"),
+            **options,
+        }
+    )
+    started = time.perf_counter()
+    await evaluate_async(config)
+    seconds = time.perf_counter() - started
+    table = pq.read_table(out / "run" / "scores.parquet").to_pylist()
+    return {(row["system"], row["task_id"], row["metric"]): row["value"] for row in table}, seconds
+
+
+def told(capsys, what: str, theirs: tuple[DrawnJudge, float], ours: tuple[DrawnJudge, float]) -> None:
+    """Print how many calls and seconds both sides took."""
+    took = [f"{judge.requests.total()} calls in {seconds:.1f} s" for judge, seconds in (theirs, ours)]
+    with capsys.disabled():
+        print(f"\n{what}: reference {took[0]}, ours {took[1]}")

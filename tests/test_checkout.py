@@ -162,6 +162,7 @@ def test_digest_follows_the_wording_alone(tmp_path: Path) -> None:
 
     one = read("p = 'Say {x}.'")
     assert read("# moved\n\np = ('Say ' '{x}.')").digest == one.digest
+    assert one.pieces == (("Say ", "x"), (".", ""))
     assert read("p = 'Say {y}.'").digest != one.digest
     assert read("p = 'Say {x}!'").digest != one.digest
     assert read("p = 'Say {{x}}.'").digest != one.digest

@@ -7,14 +7,17 @@ import json
 import math
 import random
 import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
-import pyarrow.parquet as pq
 import pytest
+from aiohttp import web
 
-from adjudge.engine.commands.evaluate import evaluate_async
-from adjudge.engine.config.run import RunConfig
+from adjudge.fetchers.http import HttpFetcher
+from adjudge.fetchers.page import Page, address_of
 from adjudge.judges.checkout import Checkout
 from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
 from adjudge.judges.published import UnreadableReply
@@ -23,131 +26,54 @@ from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
 from adjudge.scoring.deepresearch_bench.published_marks import marks_in, shares
 from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold, Yardstick
-from tests.reference_bench import DrawnJudge, bench_folder, rows, run_python, run_reference
+from tests.drawn_replies import FAILED, drafted, fact_judge, marks, odd, race_judge
+from tests.reference_bench import (
+    DIMENSIONS,
+    SYSTEMS,
+    DrawnJudge,
+    bench_folder,
+    ours,
+    rows,
+    run_python,
+    run_reference,
+    told,
+)  # fmt: skip
 from tests.shared_data import shared
 from tests.tools import DirectTools
 
-DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
-SYSTEMS = ("claude-opus-tickr-0929", "gpt5-tickr-0917")
-MARKS = ("article_1_score", "article_2_score")
+_SCORED = """
+import json, logging, sys
+logging.disable(logging.CRITICAL)
+from utils.json_extractor import extract_json_from_markdown
+from utils.score_calculator import calculate_weighted_scores
+dims = json.loads(sys.argv[3])
+criteria = json.load(open(sys.argv[2]))
+for line in open(sys.argv[1]):
+    try:
+        said = json.loads(extract_json_from_markdown(json.loads(line)))
+        if not all(dim in said for dim in dims):
+            raise ValueError("missing")
+        found = calculate_weighted_scores(said, criteria)
+        sides = [[found[side]["dims"].get(dim + "_weighted_avg") for dim in dims] for side in ("target", "reference")]
+        print(json.dumps([found["target"]["total"], found["reference"]["total"], *sides]))
+    except Exception as error:
+        print("null")
+"""
+STEPS = (
+    ("extract", "raw"),
+    ("deduplicate", "extracted"),
+    ("scrape", "deduplicated"),
+    ("validate", "scraped"),
+)
+WRITTEN = {
+    "extract": "extracted",
+    "deduplicate": "deduplicated",
+    "scrape": "scraped",
+    "validate": "validated",
+}
 
 
-def told(capsys, what: str, theirs: tuple[DrawnJudge, float], ours: tuple[DrawnJudge, float]) -> None:
-    """Print how many calls and seconds both sides took."""
-    took = [f"{judge.requests.total()} calls in {seconds:.1f} s" for judge, seconds in (theirs, ours)]
-    with capsys.disabled():
-        print(f"\n{what}: reference {took[0]}, ours {took[1]}")
-
-
-def between(text: str, start: str, end: str) -> str:
-    return text.split(start, 1)[1].split(end, 1)[0]
-
-
-def marks(prompt: str, draw: random.Random) -> str:
-    """A reply to a scoring prompt, of any quality."""
-    criteria = json.loads(between(prompt, "<criteria_list>\n", "\n</criteria_list>"))
-    said = {
-        name: [
-            {
-                "criterion": one["criterion"],
-                "analysis": "So, {so}.",
-                **{m: draw.randint(0, 40) / 4 for m in MARKS},
-            }
-            for one in criteria[name]
-        ]
-        for name in draw.sample(DIMENSIONS, 4)
-    }
-    kind = draw.choice(
-        "plain fenced prose tail open broken garbage empty lacking list flat texts numbers less more".split()
-    )
-    some = draw.choice(DIMENSIONS)
-    items = said[some]
-    match kind:
-        case "garbage":
-            return draw.choice(["Both are fine.", "{comprehensiveness}", "[1, 2", "null", "7", '"so"'])
-        case "empty":
-            return ""
-        case "lacking":
-            del said[some]
-        case "list":
-            said[some] = {"marks": items}
-        case "flat":
-            said[some] = []
-        case "texts":
-            for one in items:
-                text = one["criterion"]
-                one["criterion"] = draw.choice(
-                    [text.upper(), f" {text} ", text[: len(text) // 2], f"{text}!", "none of them", "", 7]
-                )
-        case "numbers":
-            for one in items:
-                one["article_1_score"] = draw.choice(["7.5", " 8 ", None, "high", True, [1], 11, -1])
-                one["article_2_score"] = draw.choice(["6", None, "low", 5])
-        case "less":
-            del items[:: draw.choice([1, 2])]
-            items[1:] = [draw.choice([one, None, "so", {"target_score": 4}]) for one in items[1:]]
-        case "more":
-            items += [
-                dict(items[0], article_1_score=draw.choice([0, 10])),
-                {"criterion": "extra", MARKS[0]: 3},
-            ]
-            said["style"] = items
-    text = json.dumps(said, ensure_ascii=draw.random() < 0.5, indent=draw.choice([None, 2]))
-    match kind:
-        case "fenced":
-            return f"Here:\n```json\n{text}\n```\nDone."
-        case "prose":
-            return f"The marks are {text}, I think."
-        case "tail":
-            return f"Note {{this}}: {text}"
-        case "open":
-            return f"```json\n{text}"
-        case "broken":
-            return text[: draw.randint(len(text) // 2, len(text))].replace('",', '"', 1)
-    return text
-
-
-def cleaned(article: str, draw: random.Random) -> str:
-    hopeless = len(article) % 5 == 0
-    if hopeless or draw.random() < 0.3:
-        return draw.choice(["", "I cannot.", " " * 200, "x" * 99])
-    return draw.choice([f"{article[:-5]}.", f"\n{article[:600]} ", article.replace("[1]", "")])
-
-
-def race_judge(bench: Path) -> DrawnJudge:
-    """Tells cleaning from scoring by the tags of the scoring prompt."""
-    edges = Checkout(bench).formatted("prompt/clean_prompt.py", "clean_article_prompt_en").pieces
-    before, after = edges[0][0], edges[1][0]
-
-    def draw(prompt: str, by: random.Random) -> str:
-        if "<criteria_list>" in prompt:
-            return marks(prompt, by)
-        assert prompt.startswith(before) and prompt.endswith(after)
-        return cleaned(prompt[len(before) : len(prompt) - len(after)], by)
-
-    return DrawnJudge(draw)
-
-
-async def ours(bench: Path, out: Path, url: str, **options: object) -> tuple[dict, float]:
-    """Our scores by (system, task, metric), and the seconds they took."""
-    config = RunConfig.of(
-        {
-            "tasks": str(bench),
-            "format": "deepresearch-bench",
-            "judge": {"backend": "openai", "url": url, "model": "judge"},
-            "store": str(out / "store"),
-            "out": str(out / "run"),
-            **options,
-        }
-    )
-    started = time.perf_counter()
-    await evaluate_async(config)
-    seconds = time.perf_counter() - started
-    table = pq.read_table(out / "run" / "scores.parquet").to_pylist()
-    return {(row["system"], row["task_id"], row["metric"]): row["value"] for row in table}, seconds
-
-
-def result_text(scores: dict, system: str) -> str:
+def race_text(scores: dict, system: str) -> str:
     """race_result.txt from our scores."""
     tasks = sorted({int(task) for name, task, _ in scores if name == system})
     lines = []
@@ -188,47 +114,8 @@ async def test_race_sends_and_scores_as_the_reference_does(tmp_path: Path, capsy
                 name = "overall_score" if metric == "overall" else metric
                 assert value == (pytest.approx(raw[task][name], abs=1e-9) if task in raw else None)
         published = (bench / "results" / system / "race_result.txt").read_text()
-        assert result_text(scores, system) == published
+        assert race_text(scores, system) == published
     told(capsys, f"RACE, {len(SYSTEMS)} systems x 10 tasks", (theirs, seconds), (judge, own_seconds))
-
-
-_SCORED = """
-import json, logging, sys
-logging.disable(logging.CRITICAL)
-from utils.json_extractor import extract_json_from_markdown
-from utils.score_calculator import calculate_weighted_scores
-dims = json.loads(sys.argv[3])
-criteria = json.load(open(sys.argv[2]))
-for line in open(sys.argv[1]):
-    try:
-        said = json.loads(extract_json_from_markdown(json.loads(line)))
-        if not all(dim in said for dim in dims):
-            raise ValueError("missing")
-        found = calculate_weighted_scores(said, criteria)
-        sides = [[found[side]["dims"].get(dim + "_weighted_avg") for dim in dims] for side in ("target", "reference")]
-        print(json.dumps([found["target"]["total"], found["reference"]["total"], *sides]))
-    except Exception as error:
-        print("null")
-"""
-
-
-def odd(reply: str, draw: random.Random) -> str:
-    """`reply` damaged somewhere."""
-    place, kind = draw.randrange(len(reply) + 1), draw.randrange(6)
-    extra = draw.choice(
-        ['"', "{", "}", "```", "```json", "[", "NaN", "1e999", "9" * 5_000, "\x00", "'insight'", "é"]
-    )
-    if kind == 0:
-        return reply[:place]
-    if kind == 1:
-        return reply[place:]
-    if kind == 2:
-        return reply[:place] + extra + reply[place:]
-    if kind == 3:
-        return reply.replace(draw.choice(DIMENSIONS), draw.choice(["insight", "style", "1"]), 1)
-    if kind == 4:
-        return reply.replace(": 5", f": {draw.choice(['NaN', '-3', '1e400', 'Infinity', 'null', '[]'])}")
-    return reply
 
 
 async def test_marks_are_read_as_the_reference_reads_them(tmp_path: Path) -> None:
@@ -272,23 +159,6 @@ async def test_marks_are_read_as_the_reference_reads_them(tmp_path: Path) -> Non
     assert 800 < scored < 2_800
 
 
-def drafted(weights: bool, draw: random.Random) -> str:
-    """A reply to a prompt for weights or criteria, of any quality."""
-    if draw.random() < 0.3:
-        return draw.choice(
-            ["", "Well.", '{"insight": 0.5}', "[]", '[{"criterion": "a"}]', "{}", "7", '{"insight": "x"}']
-        )
-    if weights:
-        shares = [draw.randint(1, 50) for _ in DIMENSIONS]
-        found: object = {name: share / sum(shares) for name, share in zip(DIMENSIONS, shares, strict=True)}
-    else:
-        found = [{"criterion": f"C{n} ünd", "explanation": "So.", "weight": 0.25} for n in range(4)]
-    text = json.dumps(found)
-    return draw.choice(
-        [text, f"```json\n{text}\n```", f"So: <JSON_output>\n{text}\n</json_output> done", f"```{text}```"]
-    )
-
-
 async def test_weights_and_criteria_are_made_as_the_reference_does(tmp_path: Path, capsys) -> None:
     bench = bench_folder(tmp_path)
     query = bench / "data/prompt_data/query.jsonl"
@@ -327,3 +197,135 @@ async def test_weights_and_criteria_are_made_as_the_reference_does(tmp_path: Pat
         own_seconds = time.perf_counter() - started
     assert judge.requests == theirs.requests
     told(capsys, f"weights and criteria of {len(tasks)} tasks", (theirs, seconds), (judge, own_seconds))
+
+
+@asynccontextmanager
+async def pages_and_scraper() -> AsyncIterator[tuple[str, list[str]]]:
+    """A server of pages, some of them gone, and of a scraper that reads them; its address, and what can be cited."""
+
+    async def page(request: web.Request) -> web.Response:
+        number = int(request.match_info["number"])
+        if number % 4 == 3:
+            raise web.HTTPNotFound
+        text = f"<p>Page {number}: it grew by {number} % in {2000 + number}, and then a little more. </p>" * 9
+        head = f"<title>Growth {number}</title><meta name='description' content='On growth, part {number}'>"
+        return web.Response(
+            text=f"<html><head>{head}</head><body><article>{text}</article></body></html>",
+            content_type="text/html",
+        )
+
+    async def scrape(request: web.Request) -> web.Response:
+        url = (await request.json())["url"]
+        address = address_of(url)
+        found = address if isinstance(address, Page) else await fetcher.page(address)
+        if found.reason is not None:
+            return web.json_response({"url": url, "content": "", "error": found.reason})
+        read = {"title": found.title, "description": found.description, "content": found.text}
+        return web.json_response({"url": url, **read})
+
+    application = web.Application()
+    application.add_routes([web.get("/page/{number}", page), web.post("/scrape", scrape)])
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    port = runner.addresses[0][1]
+    fetcher = HttpFetcher(allow=[f"127.0.0.1:{port}"])
+    try:
+        yield f"127.0.0.1:{port}", [f"http://127.0.0.1:{port}/page/{number}" for number in range(12)]
+    finally:
+        await fetcher.close()
+        await runner.cleanup()
+
+
+def two_languages(bench: Path) -> None:
+    """Make every other task Chinese, for both sides."""
+    query = bench / "data/prompt_data/query.jsonl"
+    made = [row | {"language": "zh" if row["id"] % 2 else "en"} for row in rows(query)]
+    query.write_text("".join(json.dumps(row) + "\n" for row in made))
+
+
+def tallies(validated: Path) -> dict[str, tuple[int, int]]:
+    """By task, how many statements the reference counts as supported, and as either."""
+    found = {}
+    for row in rows(validated):
+        groups = [one for one in row["citations_deduped"].values() if one["validate_error"] is None]
+        said = [
+            each["result"] for one in groups for each in one["validate_res"] if each["result"] != "unknown"
+        ]
+        if row["citations"]:
+            found[str(row["id"])] = said.count("supported"), len(said)
+    return found
+
+
+def fact_text(scores: dict, system: str) -> str:
+    """fact_result.txt from our scores."""
+    cited, judged, supported = (
+        sum(value or 0 for (name, _, one), value in scores.items() if (name, one) == (system, metric))
+        for metric in ("cited", "judged", "supported")
+    )
+    lines = {
+        "total_citations": judged / cited,
+        "total_valid_citations": supported / cited,
+        "valid_rate": supported / judged,
+    }
+    return "".join(f"{name}: {value}\n" for name, value in lines.items())
+
+
+async def test_fact_sends_and_counts_as_the_reference_does(tmp_path: Path, capsys) -> None:
+    bench = bench_folder(tmp_path, "deep_research_bench_tickr")
+    two_languages(bench)
+    checkout = str(shared("reference/deep_research_bench"))
+    async with (
+        pages_and_scraper() as (address, urls),
+        fact_judge(bench, urls) as theirs,
+        fact_judge(bench, urls) as judge,
+        fact_judge(bench, urls) as again,
+    ):
+        seconds = 0.0
+        for system in SYSTEMS:
+            out = Path("results/fact") / system
+            (bench / out).mkdir(parents=True)
+            for step, read in STEPS:
+                source = (
+                    Path("data/test_data/raw_data") / f"{system}.jsonl"
+                    if read == "raw"
+                    else out / f"{read}.jsonl"
+                )
+                query = [] if step == "scrape" else ["--query_data_path", "data/prompt_data/query.jsonl"]
+                seconds += await run_reference(
+                    bench, theirs, "-m", f"utils.{step}", "--raw_data_path", str(source), "--output_path",
+                    str(out / f"{WRITTEN[step]}.jsonl"), *query, "--n_total_process", "10",
+                    scraper=f"http://{address}/scrape",
+                )  # fmt: skip
+            seconds += await run_reference(
+                bench, theirs, "-m", "utils.stat", "--input_path", str(out / "validated.jsonl"), "--output_path",
+                str(out / "fact_result.txt"),
+            )  # fmt: skip
+        protocol = {"name": "fact", "call": "published", "checkout": checkout}
+        live = {"mode": "live", "allow": [address]}
+        scores, own_seconds = await ours(
+            bench, tmp_path / "live", judge.url, protocols=[protocol], fetch=live
+        )
+        recorded = protocol | {"scraped": str(bench / "results/fact")}
+        same, _ = await ours(
+            bench, tmp_path / "recorded", again.url, protocols=[recorded], fetch={"mode": "off"}
+        )
+    for one in (judge, again):
+        lacking = theirs.requests - one.requests
+        assert one.requests - theirs.requests == Counter()
+        assert lacking and all(FAILED in request for request in lacking), (
+            "what the code asks about failed scrapes"
+        )
+    for system in SYSTEMS:
+        counted = tallies(bench / "results/fact" / system / "validated.jsonl")
+        assert 3 <= len(counted) < 10, "some reports cite, some do not or cannot be read"
+        published = (bench / "results/fact" / system / "fact_result.txt").read_text()
+        for found in (scores, same):
+            for task, (supported, judged) in counted.items():
+                assert found[system, task, "cited"] == 1
+                assert (found[system, task, "supported"] or 0, found[system, task, "judged"] or 0) == (
+                    supported,
+                    judged,
+                )
+            assert fact_text(found, system) == published
+    told(capsys, f"FACT, {len(SYSTEMS)} systems x 10 tasks", (theirs, seconds), (judge, own_seconds))

@@ -47,14 +47,19 @@ __all__ = [
     "CodeScores",
     "Fact",
     "Group",
+    "Pair",
     "PaperScores",
     "Tally",
     "citation_accuracy",
     "code_scores",
+    "evidence_of",
     "group_by_url",
     "kept_statements",
     "known_accuracy",
     "paper_scores",
+    "unmerged",
+    "unread",
+    "values_of",
 ]
 
 MAX_STATEMENTS = 20
@@ -156,7 +161,7 @@ def kept_statements(statements: Sequence[str], kept: Sequence[int]) -> tuple[str
     return tuple(statements[index - 1] for index in kept) if usable else tuple(statements)
 
 
-class _Pair(msgspec.Struct, frozen=True):
+class Pair(msgspec.Struct, frozen=True):
     """A unique pair: its verdict, or the reason it has none. `judgment` is a hex key.
 
     Where it is not known which statements are unique, all of a URL's are pairs, and `unique` is false.
@@ -221,15 +226,15 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return Scorecard.of(self.name, case, values)
         groups = group_by_url(triplets)
         if not self.pages:
-            pairs = [pair for group in groups for pair in _unmerged(group, "page_not_in_snapshot")]
-            return Scorecard.of(self.name, case, _values(pairs, bool(groups)), _unread(groups))
+            pairs = [pair for group in groups for pair in unmerged(group, "page_not_in_snapshot")]
+            return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), unread(groups))
         checked = await asyncio.gather(*(_check(group, case.task.language, tools) for group in groups))
         pairs = [pair for found in checked for pair in found]
-        evidence = [*_evidence(checked), *([] if whole.complete else [_LEFT_OUT])]
-        return Scorecard.of(self.name, case, _values(pairs, bool(groups)), evidence)
+        evidence = [*evidence_of(checked), *([] if whole.complete else [_LEFT_OUT])]
+        return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), evidence)
 
 
-def _values(pairs: Sequence[_Pair], cited: bool) -> dict[str, Value]:
+def values_of(pairs: Sequence[Pair], cited: bool) -> dict[str, Value]:
     """Every metric of one report, each by its own rule for pairs without a verdict (see the module)."""
     dropped = [pair for pair in pairs if not pair.unreachable]
     supported, judged = ("supported",), ("supported", "unsupported")
@@ -251,12 +256,12 @@ def _values(pairs: Sequence[_Pair], cited: bool) -> dict[str, Value]:
 
 
 def _counted(
-    pairs: Iterable[_Pair],
+    pairs: Iterable[Pair],
     verdicts: Collection[str],
     *,
     unreachable: float = 0.0,
     missing: Collection[str] = (),
-) -> list[Answered[_Pair]]:
+) -> list[Answered[Pair]]:
     """1 for each pair with one of `verdicts`, else 0; `unreachable` without a page, if the reason is not `missing`."""
     found = []
     for pair in pairs:
@@ -268,7 +273,7 @@ def _counted(
     return found
 
 
-def _number(pairs: Iterable[_Pair], which: Callable[[_Pair], bool]) -> Value:
+def _number(pairs: Iterable[Pair], which: Callable[[Pair], bool]) -> Value:
     """How many unique pairs there are of those; no value if it is not known which are unique."""
     return measured(
         [
@@ -285,24 +290,24 @@ def _number(pairs: Iterable[_Pair], which: Callable[[_Pair], bool]) -> Value:
     )
 
 
-def _sum(answers: Sequence[tuple[_Pair, float]]) -> float:
+def _sum(answers: Sequence[tuple[Pair, float]]) -> float:
     return sum(value for _, value in answers)
 
 
-def _accuracy(answers: Sequence[tuple[_Pair, float]]) -> float:
+def _accuracy(answers: Sequence[tuple[Pair, float]]) -> float:
     supported = sum(value == 1 for _, value in answers)
     return citation_accuracy(Tally(supported=supported, unsupported=len(answers) - supported))
 
 
-async def _check(group: Group, language: str, tools: Tools) -> tuple[_Pair, ...]:
+async def _check(group: Group, language: str, tools: Tools) -> tuple[Pair, ...]:
     """The unique pairs of one URL with their verdicts."""
     statements, page = await asyncio.gather(_unique(group, language, tools), _read(group.address, tools))
     if isinstance(statements, Missing):
-        return _unmerged(group, statements.reason)
+        return unmerged(group, statements.reason)
     if isinstance(page, Missing):
-        return tuple(_Pair(fact, group.url, None, page.reason) for fact in statements)
+        return tuple(Pair(fact, group.url, None, page.reason) for fact in statements)
     if not page.text.strip():
-        return tuple(_Pair(fact, page.url, "unknown") for fact in statements)
+        return tuple(Pair(fact, page.url, "unknown") for fact in statements)
     batches = [
         statements[start : start + MAX_STATEMENTS] for start in range(0, len(statements), MAX_STATEMENTS)
     ]
@@ -312,7 +317,7 @@ async def _check(group: Group, language: str, tools: Tools) -> tuple[_Pair, ...]
         for key, fact in zip(numbered(len(batch)), batch, strict=True):
             verdict = judgment.answer.items[key] if judgment.answer else None
             reason = None if judgment.answer else judgment.reason or "judge_unparseable"
-            found.append(_Pair(fact, page.url, verdict, reason, judgment.key.hex(), shown))
+            found.append(Pair(fact, page.url, verdict, reason, judgment.key.hex(), shown))
     return tuple(found)
 
 
@@ -340,12 +345,13 @@ async def _read(address: NormalURL | Page, tools: Tools) -> Page | Missing:
     return page if page.reason is None else Missing(page.reason)
 
 
-def _unmerged(group: Group, reason: Reason) -> tuple[_Pair, ...]:
+def unmerged(group: Group, reason: Reason) -> tuple[Pair, ...]:
     """All statements of a URL, without verdicts, where it is not known which of them are unique."""
-    return tuple(_Pair(fact, group.url, None, reason, unique=False) for fact in group.facts)
+    return tuple(Pair(fact, group.url, None, reason, unique=False) for fact in group.facts)
 
 
-def _evidence(checked: Iterable[tuple[_Pair, ...]]) -> Iterator[Evidence]:
+def evidence_of(checked: Iterable[tuple[Pair, ...]]) -> Iterator[Evidence]:
+    """A line for each pair; one for each URL of which it is not known what is unique."""
     for pairs in checked:
         if all(pair.unique for pair in pairs):
             yield from map(_line, pairs)
@@ -354,7 +360,7 @@ def _evidence(checked: Iterable[tuple[_Pair, ...]]) -> Iterator[Evidence]:
             yield Evidence(what=what, outcome="", url=pairs[0].url, reason=pairs[0].reason or "")
 
 
-def _line(pair: _Pair) -> Evidence:
+def _line(pair: Pair) -> Evidence:
     outcome: str = "unreachable" if pair.unreachable else pair.verdict or ""
     if pair.shown:
         outcome = f"{outcome} ({pair.shown})".strip()
@@ -363,7 +369,7 @@ def _line(pair: _Pair) -> Evidence:
     )
 
 
-def _unread(groups: Sequence[Group]) -> Iterator[Evidence]:
+def unread(groups: Sequence[Group]) -> Iterator[Evidence]:
     """One line in place of the pairs of a report whose pages are not read."""
     if groups:
         facts = sum(len(group.facts) for group in groups)

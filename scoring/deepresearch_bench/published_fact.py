@@ -1,0 +1,253 @@
+"""FACT in the benchmark's own calls: its prompts from the user's checkout, its replies read as its code does.
+
+The judge extracts citations (one reply, read up to three times), drops repeats among the statements of one URL (up to
+3 attempts; then all are kept), and says what each page supports (up to 3 attempts). URLs are told apart as they were
+written. Requests are the code's: one user message, no system message, no parameters.
+
+A page is what our fetcher reads, or what the code recorded (`scraped: FILE or FOLDER`, its `scraped.jsonl`). The code
+judges the error text of a failed scrape as if it were the page; here such a page is not asked about, and its statements
+are missing for the page's reason, as those whose verdicts cannot be read. `c_acc_code` and `e_cit_code` leave them out,
+like the code's statistics; the other metrics are those of `fact` in our own words.
+"""
+
+import asyncio
+import json
+import re
+from functools import lru_cache
+from typing import ClassVar, Literal, cast
+
+import msgspec
+
+from adjudge.fetchers.page import Page, address_of
+from adjudge.judges import Context
+from adjudge.judges.checkout import Checkout
+from adjudge.judges.published import PublishedQuestion, Wording
+from adjudge.scoring.answers.attempts import ask_until_read
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Metric, Missing, Scorecard
+from adjudge.scoring.deepresearch_bench.fact import (
+    Fact,
+    Group,
+    Pair,
+    evidence_of,
+    unmerged,
+    unread,
+    values_of,
+)
+from adjudge.scoring.deepresearch_bench.fact_support import Verdict
+from adjudge.scoring.deepresearch_bench.published_citations import (
+    Cited,
+    cited_in,
+    kept_in,
+    numbered_lines,
+    verdicts_in,
+    without_fragments,
+)
+from adjudge.scoring.deepresearch_bench.scraped import Scraped
+
+__all__ = ["PublishedExtract", "PublishedFact", "PublishedRepeats", "PublishedSupport"]
+
+Language = Literal["en", "zh"]
+
+_URL = re.compile(r"https?://[^\s<>()\[\]\"']{1,500}")
+_EXAMPLES = 300
+
+
+class FactWordings(msgspec.Struct, frozen=True):
+    """The requests of one checkout by language."""
+
+    extract: dict[str, Wording]
+    repeats: dict[str, Wording]
+    support: dict[str, Wording]
+
+    @classmethod
+    def of(cls, folder: str) -> "FactWordings":
+        """The wordings in the checkout at `folder`. Raises CheckoutError."""
+        checkout = Checkout(folder)
+        names = {"en": "prompt_template_en", "zh": "prompt_template"}
+        return cls(
+            *(
+                {
+                    language: Wording.of(checkout.formatted(f"utils/{file}.py", name))
+                    for language, name in names.items()
+                }
+                for file in ("extract", "deduplicate", "validate")
+            )
+        )
+
+
+_wordings = lru_cache(maxsize=8)(FactWordings.of)
+_scraped = lru_cache(maxsize=8)(Scraped)
+
+
+class PublishedExtract(PublishedQuestion[list[Cited]], frozen=True, kw_only=True):
+    """What does the report (`report_text`) state, and on which sources?"""
+
+    def read(self, text: str) -> list[Cited]:
+        """The citations in the reply."""
+        return cited_in(text)
+
+    def example(self) -> str:
+        """A statement for every URL of the report."""
+        urls = list(dict.fromkeys(_URL.findall(self.context["report_text"])))[:_EXAMPLES]
+        return json.dumps([{"fact": "x" * 150, "ref_idx": 0, "url": url} for url in urls])
+
+
+class PublishedRepeats(PublishedQuestion[tuple[int, ...] | None], frozen=True, kw_only=True):
+    """Which of `size` statements repeat others?"""
+
+    attempts: ClassVar[int] = 3
+
+    size: int
+
+    def read(self, text: str) -> tuple[int, ...] | None:
+        """The places of those to keep; None if the reply is not JSON."""
+        return kept_in(text, self.size)
+
+    def example(self) -> str:
+        """All are kept."""
+        return json.dumps(list(range(1, self.size + 1)))
+
+
+class PublishedSupport(PublishedQuestion[tuple[str | None, ...]], frozen=True, kw_only=True):
+    """Which of `size` statements does the page (`reference`) support?"""
+
+    attempts: ClassVar[int] = 3
+
+    statements: str
+    size: int
+
+    def read(self, text: str) -> tuple[str | None, ...]:
+        """A verdict for each."""
+        return verdicts_in(text, self.size)
+
+    def example(self) -> str:
+        """All are supported."""
+        return json.dumps([{"idx": place, "result": "supported"} for place in range(1, self.size + 1)])
+
+
+class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Score a report's citations by the calls of the benchmark at `checkout`; needs no gold.
+
+    `scraped` names recorded pages; `pages` says whether pages are read without them. Metrics: those of `Fact`.
+    """
+
+    name: ClassVar[str] = "fact"
+
+    checkout: str
+    scraped: str | None = None
+    pages: bool = True
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics of `Fact`; the published figures are those by the code's rule."""
+        return Fact().metrics
+
+    def prompts(self) -> dict[str, str]:
+        """Digests of all that may be sent, by what it is for. Raises CheckoutError, also for recorded pages."""
+        if self.scraped is not None:
+            _scraped(self.scraped)
+        found = msgspec.structs.asdict(_wordings(self.checkout))
+        return {
+            f"fact.{kind}.{language}": wording.digest.hex()
+            for kind, wordings in found.items()
+            for language, wording in wordings.items()
+        }
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Extract, group by URL, drop repeats and read the page, ask what it supports, count."""
+        cited = await self._cited(case, tools)
+        if isinstance(cited, Missing):
+            values = {metric.name: cited for metric in self.metrics if metric.ratio is None}
+            return Scorecard.of(self.name, case, values)
+        groups = _grouped(cited)
+        if not self.pages and self.scraped is None:
+            pairs = [pair for group in groups for pair in unmerged(group, "page_not_in_snapshot")]
+            return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), unread(groups))
+        checked = await asyncio.gather(*(self._checked(group, case, tools) for group in groups))
+        pairs = [pair for found in checked for pair in found]
+        return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), evidence_of(checked))
+
+    async def _cited(self, case: Case, tools: Tools) -> list[Cited] | Missing:
+        text, language = case.report.text, _language(case)
+        if (
+            "openai" in case.report.system
+        ):  # their links say what to mark on a page; the code compares without
+            text = without_fragments(text)
+        question = PublishedExtract(
+            context=Context.of(report_text=text),
+            language=language,
+            wording=_wordings(self.checkout).extract[language],
+        )
+        reply = await ask_until_read(tools, question)
+        return reply if isinstance(reply, Missing) else reply.value
+
+    async def _checked(self, group: Group, case: Case, tools: Tools) -> tuple[Pair, ...]:
+        """The unique pairs of one URL with their verdicts."""
+        statements, page = await asyncio.gather(
+            self._unique(group, case, tools), self._content(group, case, tools)
+        )
+        if isinstance(statements, Missing):
+            return unmerged(group, statements.reason)
+        if isinstance(page, Missing):
+            return tuple(Pair(fact, group.url, None, page.reason) for fact in statements)
+        language = _language(case)
+        question = PublishedSupport(
+            context=Context.of(reference=page),
+            language=language,
+            wording=_wordings(self.checkout).support[language],
+            statements=numbered_lines(statements),
+            size=len(statements),
+        )
+        reply = await ask_until_read(tools, question)
+        if isinstance(reply, Missing):
+            return tuple(Pair(fact, group.url, None, reply.reason) for fact in statements)
+        return tuple(
+            Pair(
+                fact,
+                group.url,
+                cast(Verdict | None, verdict),
+                None if verdict else "judge_unparseable",
+                reply.judgment,
+            )
+            for fact, verdict in zip(statements, reply.value, strict=True)
+        )
+
+    async def _unique(self, group: Group, case: Case, tools: Tools) -> tuple[str, ...] | Missing:
+        """The statements of a group without repeats."""
+        if len(group.facts) < 2:
+            return group.facts
+        language = _language(case)
+        question = PublishedRepeats(
+            context=Context.of(statements=numbered_lines(group.facts)),
+            language=language,
+            wording=_wordings(self.checkout).repeats[language],
+            size=len(group.facts),
+        )
+        reply = await ask_until_read(tools, question)
+        if isinstance(reply, Missing):
+            return reply
+        return group.facts if reply.value is None else tuple(group.facts[place] for place in reply.value)
+
+    async def _content(self, group: Group, case: Case, tools: Tools) -> str | Missing:
+        """What the judge is shown of a page."""
+        if self.scraped is not None:
+            recorded = _scraped(self.scraped).content(case.report.system, case.task.id, group.url)
+            return Missing("page_not_in_snapshot") if recorded is None else recorded
+        page = group.address if isinstance(group.address, Page) else await tools.page(group.address)
+        if page.reason is not None:
+            return Missing(page.reason)
+        return f"{page.title}\n\n{page.description}\n\n{page.text}"
+
+
+def _grouped(cited: list[Cited]) -> list[Group]:
+    """Citations by URL, in order of first use."""
+    facts: dict[str, list[str]] = {}
+    for one in cited:
+        facts.setdefault(one.url, []).append(one.fact)
+    return [Group(url, tuple(found), address_of(url)) for url, found in facts.items()]
+
+
+def _language(case: Case) -> Language:
+    return "zh" if case.task.language == "zh" else "en"
