@@ -94,9 +94,9 @@ def without_reasoning(text: str) -> str:
     none: a tag in it stands inside a string.
     """
     ends = [place + len(tag) for tag in _REASONING_ENDS if (place := text.rfind(tag)) >= 0]
-    if not ends:
-        return "" if text.lstrip().startswith("<think") else text
-    return text if _is_json(text) else text[max(ends) :]
+    if ends and not _is_json(text):
+        text = text[max(ends) :]
+    return "" if text.lstrip().startswith("<think") else text
 
 
 def _is_json(text: str) -> bool:

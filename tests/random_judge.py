@@ -20,20 +20,22 @@ def random_judge(seed: int, failing: float = 0.0, reason: str = "judge_timeout")
         random = Random(digest)
         if random.random() < failing:
             return reason
-        return json.dumps(_drawn(schema_of(question, analysis=False), random))
+        return json.dumps(drawn(schema_of(question, analysis=False), random))
 
     return ScriptedJudge(opinion)
 
 
-def _drawn(schema: Mapping[str, Any], random: Random) -> Any:
+def drawn(schema: Mapping[str, Any], random: Random) -> Any:
+    """Some value that fits `schema`."""
     if "enum" in schema:
         return random.choice(schema["enum"])
     match schema["type"]:
         case "object":
-            return {name: _drawn(kind, random) for name, kind in schema["properties"].items()}
+            return {name: drawn(kind, random) for name, kind in schema["properties"].items()}
         case "array":
-            count = random.randint(schema.get("minItems", 0), min(schema.get("maxItems", 3), 3))
-            return [_drawn(schema["items"], random) for _ in range(count)]
+            least = schema.get("minItems", 0)
+            count = random.randint(least, max(least, min(schema["maxItems"], 3)))
+            return [drawn(schema["items"], random) for _ in range(count)]
         case "boolean":
             return random.random() < 0.5
         case "integer" | "number":

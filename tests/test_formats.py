@@ -304,14 +304,6 @@ def test_any_bytes_are_rows_or_rejected_lines(layout: str, data: st.DataObject, 
     check_line(layout, tmp_path, line)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_any_bytes_at_length(layout: str, data: st.DataObject, tmp_path: Path) -> None:
-    check_line(layout, tmp_path, data.draw(any_line(layout) | st.binary(max_size=60)))
-
-
 def check_line(layout: str, folder: Path, line: bytes) -> None:
     """A good row of another file is read whatever `line` holds; each line of the file is a report, or rejected."""
     tasks = LAYOUTS[layout][0](folder / "data")

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 from yaml.composer import ComposerError
+from yaml.constructor import ConstructorError
 from yaml.error import MarkedYAMLError
 
 from adjudge.engine.config.errors import ConfigError
@@ -31,6 +32,16 @@ class _Yaml(yaml.SafeLoader):
                 raise ComposerError(problem=problem, problem_mark=key.start_mark)
             seen.add(name)
         return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        """A text. Raises YAMLError for one that UTF-8 cannot encode."""
+        text = super().construct_scalar(node)
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            problem = "half of a surrogate pair; write the character itself, or as \\UXXXXXXXX"
+            raise ConstructorError(problem=problem, problem_mark=node.start_mark) from error
+        return text
 
 
 _Yaml.yaml_implicit_resolvers = {

@@ -139,7 +139,8 @@ class Dialect(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
     def read(self, raw: bytes) -> Call:
         """The call in a body. Raises BadRequest."""
         try:
-            call = self.call(msgspec.json.decode(raw, type=self.body))
+            text = raw.decode()  # all of it, as replies repeat what the type leaves out
+            call = self.call(msgspec.json.decode(text, type=self.body))
             as_items(call.items)
         except (msgspec.MsgspecError, UnicodeDecodeError, RewardError) as error:
             raise BadRequest(str(error)) from error
