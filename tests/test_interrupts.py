@@ -19,7 +19,7 @@ from tests.chaos import Pages, cited_world
 from tests.mock_openai import MockOpenAI
 from tests.worlds import world
 
-COMMAND = "import os; os.close({begun}); from adjudge.engine.__main__ import main; main()"
+COMMAND = "import os; from adjudge.engine.__main__ import main; os.close({begun}); main()"
 SECONDS = 10.0  # in which an interrupted run has ended
 WHOLE = 8.0  # seconds over which the moments are spread: imports, parsing, judging
 
@@ -46,7 +46,7 @@ def terminal() -> Iterator[int]:
 async def interrupted(config: Path, out: Path, moment: float, on_terminal: bool) -> tuple[int, float]:
     """The exit code of a run that gets SIGINT after `moment` seconds, and the seconds it took to end.
 
-    The seconds begin with our own code: an interpreter that has not loaded its own modules ends with 1.
+    The seconds begin with our own code: an interpreter that has not loaded it yet ends in its own way.
     """
     loop = asyncio.get_running_loop()
     begins, begun = os.pipe()
