@@ -16,6 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from adjudge.engine import RunConfig, evaluate
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.drmi import read
+from adjudge.engine.records.record import RunRecord
 from adjudge.judges import Answer, Judge, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.prompts import PromptBook
 from adjudge.scoring.answers.sameness import Sameness, same_text
@@ -417,6 +418,25 @@ def test_files_become_a_leaderboard(judge: Judge, tmp_path: Path, monkeypatch: p
         ("plover", 2.0),
         ("osprey", None),  # reported on some of the tasks
     ]
+
+
+def test_every_module_has_best_of_samples_and_a_frontier(tmp_path: Path) -> None:
+    """Best of k and the frontiers stand beside the three headline metrics; the kind of a paper is kept for tables."""
+    config = RunConfig.load(
+        EXAMPLE / "adjudge.yaml", judge="lexical", out=str(tmp_path / "run"), store=str(tmp_path / "store")
+    )
+    boards = {board.metric: board for board in evaluate(config).leaderboard.metrics}
+    for name in ("plan_f1", "retrieval_accuracy", "reasoning_accuracy"):
+        detail = boards[name].detail
+        assert detail is not None
+        assert ("osprey", 2) in {(one.system, one.k) for one in detail.best_of}
+        assert {frontier.axis for frontier in detail.frontiers} >= {"seconds"}
+        assert {group.kind for group in detail.groups} >= {"domain"}
+    tasks = RunRecord.read(tmp_path / "run").tasks
+    assert {name: task.attributes for name, task in tasks.items()} == {
+        "coating": {"kind": "research"},
+        "wetland": {"kind": "review"},
+    }
 
 
 def test_mode_is_kept_on_the_report() -> None:

@@ -118,4 +118,4 @@ def test_task_that_cannot_be_drafted_keeps_its_gold(config: Path, capsys: Any) -
     code, printed, _ = run(capsys, "gold", config, "--protocol", "race", "--out", out, "--json")
     found = json.loads(printed)
     assert (code, found["unscored"], found["drafted"]) == (3, {"gold_invalid": 1}, 2)
-    assert lines(out)[0] == msgspec.to_builtins(tasks[0]) | {"domain": ""}
+    assert lines(out)[0] == msgspec.to_builtins(tasks[0]) | {"domain": "", "attributes": {}}

@@ -129,6 +129,7 @@ def test_commands_work_as_written(folder: Path) -> None:
                 " ".join(part for part in arguments if part in ("--human", "--preferences")) or arguments[0]
             ] = viewed(folder, arguments) if arguments[0] == "view" else adjudge(folder, *arguments)
     assert set(said) == {
+        "gold",
         "plan",
         "evaluate",
         "show",

@@ -72,6 +72,7 @@ def _task(paper: Paper) -> Task:
         prompt=paper.question,
         language=paper.language,
         domain=paper.domain,
+        attributes={"kind": paper.kind},
         gold={"drmi": msgspec.Raw(msgspec.json.encode(gold))},
     )
 

@@ -34,6 +34,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
     digest: str = ""
     without_gold: tuple[str, ...] = ()
     worst: dict[str, dict[str, float]] = {}
+    attributes: dict[str, str] = {}
 
     @classmethod
     def of(cls, task: Task, protocols: Iterable[ScoringProtocol] = ()) -> "TaskRecord":
@@ -56,7 +57,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
             if differing:
                 worst[protocol.name] = differing
         digest = hashlib.blake2b(whole, digest_size=8).hexdigest()
-        return cls(task.language, task.domain, digest, tuple(without), worst)
+        return cls(task.language, task.domain, digest, tuple(without), worst, dict(task.attributes))
 
 
 def _plain(raw: msgspec.Raw) -> object:

@@ -49,12 +49,16 @@ class Unread(RuntimeError):
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """A task. `gold` maps a protocol's name to raw JSON that only that protocol decodes."""
+    """A task. `gold` maps a protocol's name to raw JSON that only that protocol decodes.
+
+    `attributes` are what else tasks are told apart by in tables: a benchmark's kind of paper, say.
+    """
 
     id: str
     prompt: str
     language: str = "en"
     domain: str = ""
+    attributes: dict[str, str] = {}
     gold: dict[str, msgspec.Raw] = {}
 
 
