@@ -29,7 +29,7 @@ FLOORS = {
     "engine": (
         ("errors",),
         ("config", "formats"),
-        ("store",),
+        ("store", "results"),
         ("records", "telemetry"),
         ("evaluation",),
         ("cluster",),

@@ -17,8 +17,10 @@ from adjudge.engine.commands.attack import AttackReport, attack, load_attacks
 from adjudge.engine.commands.compare import compare
 from adjudge.engine.commands.doctor import examine
 from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.commands.export_run import export_run, snapshot_run
 from adjudge.engine.commands.fetch import FetchRow, fetch_command, fetch_config
 from adjudge.engine.commands.gold import draft_gold
+from adjudge.engine.commands.import_results import import_results
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.preferences import with_preferences
@@ -52,12 +54,15 @@ __all__ = [
     "on_compare",
     "on_doctor",
     "on_evaluate",
+    "on_export",
     "on_fetch",
     "on_gold",
+    "on_import",
     "on_leaderboard",
     "on_plan",
     "on_serve",
     "on_show",
+    "on_snapshot",
     "on_store",
     "on_view",
 ]
@@ -125,6 +130,28 @@ def _built(options: argparse.Namespace) -> Leaderboard:
 
     with statistics_on(options.cluster) as statistics:
         return build_leaderboard(options.runs, statistics, published, options.human, select)
+
+
+def on_import(options: argparse.Namespace) -> int:
+    """Write recorded results as a run and print its leaderboard."""
+    found = import_results(
+        options.folder, options.format, options.out, judge=options.judge, system=options.system
+    )
+    show.rejected(found.rejected)
+    _print(options, found, show.imported)
+    return INCOMPLETE if found.rejected or found.unscored else DONE
+
+
+def on_export(options: argparse.Namespace) -> int:
+    """Write a run in another form."""
+    _print(options, export_run(options.run_folder, options.format, options.out), show.exported)
+    return DONE
+
+
+def on_snapshot(options: argparse.Namespace) -> int:
+    """Write a run's pages as a snapshot."""
+    _print(options, snapshot_run(options.run_folder, options.out), show.exported)
+    return DONE
 
 
 def on_show(options: argparse.Namespace) -> int:

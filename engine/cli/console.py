@@ -12,8 +12,10 @@ from adjudge.engine.cli.tables import corrected_table, standings_table
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.doctor import Finding
 from adjudge.engine.commands.evaluate import RunResult
+from adjudge.engine.commands.export_run import ExportResult
 from adjudge.engine.commands.fetch import FetchSummary
 from adjudge.engine.commands.gold import DraftedGold
+from adjudge.engine.commands.import_results import PAGES, ImportResult
 from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan
 from adjudge.engine.commands.show import CardEvidence
 from adjudge.engine.formats import Rejected
@@ -28,8 +30,10 @@ from adjudge.scoring.contract.scorecard import Scorecard
 __all__ = [
     "contents",
     "evidence",
+    "exported",
     "fetched",
     "findings",
+    "imported",
     "leaderboard",
     "plan",
     "rejected",
@@ -75,6 +79,20 @@ def result(run: RunResult) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def imported(run: ImportResult) -> None:
+    """Print an imported run: its leaderboard, and what was read."""
+    leaderboard(run.leaderboard, Path(run.out) / "leaderboard.html")
+    pages = f"; pages: {run.pages} recorded, in {Path(run.out) / PAGES}" if run.pages else ""
+    _out().print(
+        f"{run.scorecards} recorded scorecards, {run.unscored} unscored{pages}", markup=False, soft_wrap=True
+    )
+
+
+def exported(found: ExportResult) -> None:
+    """Print where files were written."""
+    _out().print(f"{len(found.files)} files in {found.out}", markup=False, soft_wrap=True)
 
 
 def fetched(summary: FetchSummary) -> None:

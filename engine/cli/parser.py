@@ -7,7 +7,9 @@ from typing import NoReturn, TypeAlias
 from adjudge.engine.cli import actions
 from adjudge.engine.cli.actions import Command
 from adjudge.engine.cli.options import add_select, port, positive
+from adjudge.engine.commands.export_run import FORMS
 from adjudge.engine.config.redaction import hidden, printable
+from adjudge.engine.results.folders import BENCHMARKS
 
 __all__ = ["parser"]
 
@@ -32,6 +34,9 @@ def parser() -> argparse.ArgumentParser:
     _plan(commands)
     _gold(commands)
     _leaderboard(commands)
+    _import(commands)
+    _export(commands)
+    _snapshot(commands)
     _show(commands)
     _view(commands)
     _fetch(commands)
@@ -93,6 +98,35 @@ def _leaderboard(commands: Commands) -> None:
         "--published", metavar="FILE", help="show published figures too: CSV with system, metric, value"
     )
     add_select(command)
+
+
+def _import(commands: Commands) -> None:
+    summary = "read recorded results of a published benchmark as a run"
+    command = _add(commands, "import", actions.on_import, summary)
+    command.add_argument("folder", metavar="FOLDER", help="folder of results, or a file of them")
+    command.add_argument(
+        "--format", required=True, metavar="NAME", help=f"the benchmark: {', '.join(BENCHMARKS)}"
+    )
+    command.add_argument("--out", required=True, metavar="RUN", help="the new run's folder")
+    command.add_argument("--judge", metavar="NAME", help="who judged, as the leaderboard names it")
+    command.add_argument(
+        "--system", metavar="NAME", help="whose results they are, if no folder or file says it"
+    )
+
+
+def _export(commands: Commands) -> None:
+    summary = "write a run as a benchmark's own result files, or as tables"
+    command = _add(commands, "export", actions.on_export, summary)
+    _add_run(command)
+    command.add_argument("--format", required=True, metavar="NAME", help=", ".join(FORMS))
+    command.add_argument("--out", required=True, metavar="DIR", help="where to write the files")
+
+
+def _snapshot(commands: Commands) -> None:
+    summary = "write the pages that a run read as a folder for fetch: snapshot"
+    command = _add(commands, "snapshot", actions.on_snapshot, summary)
+    _add_run(command)
+    command.add_argument("--out", required=True, metavar="DIR", help="the new folder of pages")
 
 
 def _show(commands: Commands) -> None:

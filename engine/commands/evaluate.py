@@ -50,7 +50,7 @@ from adjudge.scoring.contract.scorecard import Scorecard
 if TYPE_CHECKING:
     from adjudge.engine.cluster.driver import Cluster
 
-__all__ = ["Progress", "RunResult", "evaluate", "evaluate_async"]
+__all__ = ["Progress", "RunResult", "evaluate", "evaluate_async", "make_folder", "versions", "write_run"]
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ async def evaluate_async(
     dataset = await asyncio.to_thread(chosen_dataset, config)
     dataset.rejected += await asyncio.to_thread(rejected_pages, config.fetch)
     out, place = Path(config.out), Place.of(config.store)
-    _make(out)
+    make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
     protocols = config.scoring_protocols()
     total = len(dataset.reports) * config.repeats * len(protocols)
@@ -134,7 +134,7 @@ async def evaluate_async(
     stopped = None if resolver is None else resolver.result()
     record = _record(config, dataset, evaluator, run, started, spending, failures, stopped)
     scores = await asyncio.to_thread(score_table, place, run)
-    await asyncio.to_thread(_write_run, out, record, scores, page(evaluator.measured()))
+    await asyncio.to_thread(write_run, out, record, scores, page(evaluator.measured()))
     written = [RunRecord.read(out)]  # numbers as any later leaderboard reads them: 100 is 100.0
     board = await asyncio.to_thread(leaderboard_of, written, scores, Statistics())
     await asyncio.to_thread(write_leaderboard, board, out)
@@ -230,7 +230,7 @@ def _record(
         ended=time.time(),
         command=sys.argv,
         config=config,
-        versions={name: version(name) for name in ("adjudge", "numpy", "numba", "pyarrow", "trafilatura")},
+        versions=versions(),
         python=sys.version.split()[0],
         judge=evaluator.judge,
         prompts=make_book(config).digests() | config.published_prompts(),
@@ -252,7 +252,7 @@ def _record(
     )
 
 
-def _make(out: Path) -> None:
+def make_folder(out: Path) -> None:
     """Make the run's folder, before anything is asked. Raises ConfigError if nothing can be written there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -262,7 +262,13 @@ def _make(out: Path) -> None:
         raise ConfigError(f"out: {out} cannot be written: {error.strerror}") from error
 
 
-def _write_run(out: Path, record: RunRecord, scores: pa.Table, numbers: bytes) -> None:
+def versions() -> dict[str, str]:
+    """The versions that numbers may depend on, by package."""
+    return {name: version(name) for name in ("adjudge", "numpy", "numba", "pyarrow", "trafilatura")}
+
+
+def write_run(out: Path, record: RunRecord, scores: pa.Table, numbers: bytes) -> None:
+    """Write run.json, scores.parquet and metrics.prom into `out`. Raises ConfigError if that cannot be done."""
     try:
         written = out / ".scores.parquet.tmp"
         pq.write_table(scores, written, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)

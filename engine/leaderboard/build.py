@@ -27,6 +27,7 @@ from adjudge.engine.records.choice import chosen_runs
 from adjudge.engine.records.matrices import MetricRows, figure, metric_rows, read_scores
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.engine.records.recorded import told_apart
 from adjudge.engine.records.spending import Spent
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
@@ -108,7 +109,12 @@ def build_leaderboard(
         raise UsageError("leaderboard: a run is named twice; name each run once")
     records = [RunRecord.read(folder) for folder in folders]
     statistics = statistics or Statistics()
-    records, scores = chosen_runs(select, records, statistics.read(folders))
+    if len({bool(record.recorded) for record in records}) > 1:
+        tables = [statistics.read([folder]) for folder in folders]
+        records, scores = told_apart(records, tables)
+    else:
+        scores = statistics.read(folders)
+    records, scores = chosen_runs(select, records, scores)
     board = leaderboard_of(records, scores, statistics, published, human)
     chosen = (f"chosen for this leaderboard: {select.words}",) if select.words else ()
     return msgspec.structs.replace(board, notes=(*chosen, *board.notes))

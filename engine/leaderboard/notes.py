@@ -68,6 +68,8 @@ def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
     if any(record.judge.name == "lexical" for record in records):
         yield "the lexical judge sees words, not meaning: a baseline, not a measure of quality"
     for record in records:
+        if record.recorded:
+            yield f"run {record.run}: results recorded by {record.recorded}, judged by {record.judge.name}"
         related = same_family(record.judge.name, record.systems)
         if related:
             family = ", ".join(related)

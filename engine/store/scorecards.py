@@ -20,6 +20,7 @@ __all__ = [
     "ScorecardRow",
     "ScorecardStore",
     "find_cards",
+    "run_cards",
     "score_table",
     "with_bounds",
 ]
@@ -157,6 +158,17 @@ def with_bounds(scores: pa.Table) -> pa.Table:
         filled = pc.cast(pc.if_else(unstated, default, scores[name]), SCORE_TYPES[name])
         scores = scores.set_column(scores.column_names.index(name), name, filled)
     return scores.select(list(SCORE_COLUMNS))
+
+
+def run_cards(place: Place, run: str) -> list[Scorecard]:
+    """Every scorecard of `run`, by protocol, system, task, sample and repeat."""
+    found: list[Scorecard] = []
+    for table in scan(place, SCORECARDS, [*SCORE_COLUMNS[:5], "run", "card"]):
+        rows = current(table.filter(pc.equal(pc.cast(table["run"], pa.string()), run)), SCORECARDS)
+        found += [msgspec.json.decode(card, type=Scorecard) for card in rows["card"].to_pylist()]
+    return sorted(
+        found, key=lambda card: (card.protocol, card.system, card.task_id, card.sample, card.repeat)
+    )
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -1,0 +1,178 @@
+"""`adjudge export` and `adjudge snapshot`: a run as the files of a benchmark, as tables, and its pages as a folder."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from adjudge.engine.commands.import_results import ROWS, RecordedRow
+from adjudge.engine.errors import UsageError
+from adjudge.engine.formats import load_tasks
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.records.choice import chosen_dataset
+from adjudge.engine.records.matrices import read_scores
+from adjudge.engine.records.record import RunRecord
+from adjudge.engine.rendering.every_eval_ever import write_every_eval_ever
+from adjudge.engine.results import dr3, fact, livedrbench, race, rigorous
+from adjudge.engine.results.recorded import Identity, RunToWrite
+from adjudge.engine.store import PageStore, Place
+from adjudge.engine.store.scorecards import run_cards
+from adjudge.fetchers.archive import export_folder
+from adjudge.fetchers.page import Page, address_of
+from adjudge.fetchers.snapshot import SnapshotError
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = ["FORMS", "ExportResult", "export_run", "snapshot_run"]
+
+
+class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The files written."""
+
+    out: str
+    files: tuple[str, ...]
+
+
+def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
+    """Write the run folder `run` into `out` in the form `form`: a benchmark's, `scores` or `every-eval-ever`.
+
+    Of repeated judgments, a benchmark's files hold the first. Raises UsageError, StoreError.
+    """
+    folder, target = Path(run), Path(out)
+    if form not in FORMS:
+        raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
+    record = RunRecord.read(folder)
+    try:
+        files = tuple(str(file) for file in FORMS[form](folder, record, target))
+    except OSError as error:
+        raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
+    if not files:
+        raise UsageError(f"format: {folder} has no results for {form}; export protocols of this benchmark")
+    return ExportResult(out=str(target), files=files)
+
+
+def snapshot_run(run: str | Path, out: str | Path) -> ExportResult:
+    """Write the pages that the run `run` read into the new folder `out`. Raises UsageError, StoreError."""
+    folder, target = Path(run), Path(out)
+    record = RunRecord.read(folder).found_from_here(folder)
+    place = Place.of(record.config.store)
+    pages = asyncio.run(_pages(place, record, run_cards(place, record.run)))
+    if not pages:
+        raise UsageError(f"snapshot: {folder} has read no pages that its store still holds")
+    try:
+        export_folder(pages.values(), target)
+    except OSError as error:
+        raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
+    except SnapshotError as error:
+        raise UsageError(f"out: {error}") from error
+    return ExportResult(out=str(target), files=tuple(str(file) for file in sorted(target.iterdir())))
+
+
+def _deepresearch_bench(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
+    whole = _to_write(folder, record)
+    yield from race.write(whole, out)
+    yield from fact.write(whole, out)
+
+
+def _livedrbench(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
+    categories = {name: task.domain for name, task in record.tasks.items()}
+    yield from livedrbench.write(_to_write(folder, record), out, categories)
+
+
+def _dr3(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
+    yield from dr3.write(_to_write(folder, record), out)
+
+
+def _rigorous(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
+    yield from rigorous.write(_to_write(folder, record), out)
+
+
+def _scores(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
+    """The score rows with the run, its judge, and the tasks' language and domain, in three forms."""
+    scores = read_scores([folder])
+    tasks = [record.tasks.get(name) for name in scores["task_id"].to_pylist()]
+    more = {
+        "language": [task.language if task else None for task in tasks],
+        "domain": [task.domain if task else None for task in tasks],
+        "judge": [record.judge.name] * len(scores),
+        "run": [record.run] * len(scores),
+    }
+    for name, values in more.items():
+        scores = scores.append_column(name, pa.array(values, pa.string()))
+    out.mkdir(parents=True, exist_ok=True)
+    pq.write_table(scores, out / "scores.parquet")
+    pacsv.write_csv(scores, out / "scores.csv")
+    encoder = msgspec.json.Encoder()
+    with (out / "scores.jsonl").open("wb") as lines:
+        for batch in scores.to_batches(max_chunksize=10_000):
+            lines.writelines(encoder.encode(row) + b"\n" for row in batch.to_pylist())
+    yield from (out / f"scores.{ending}" for ending in ("parquet", "csv", "jsonl"))
+
+
+def _every_eval_ever(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
+    yield from write_every_eval_ever(build_leaderboard([folder]), record, out)
+
+
+FORMS: dict[str, Callable[[Path, RunRecord, Path], Iterator[Path]]] = {
+    "deepresearch-bench": _deepresearch_bench,
+    "livedrbench": _livedrbench,
+    "dr3-eval": _dr3,
+    "rigorous": _rigorous,
+    "scores": _scores,
+    "every-eval-ever": _every_eval_ever,
+}
+
+
+def _to_write(folder: Path, record: RunRecord) -> RunToWrite:
+    """The whole run, its input and its pages as far as they are still there."""
+    record = record.found_from_here(folder)
+    place = Place.of(record.config.store)
+    cards = [card for card in run_cards(place, record.run) if card.repeat == 0]
+    rows = _rows(folder / ROWS) if record.recorded else {}
+    recorded = all((card.protocol, card.system, card.task_id, card.sample) in rows for card in cards)
+    return RunToWrite(
+        cards=cards,
+        rows=rows,
+        prompts=_prompts(record),
+        texts={} if recorded else _texts(record),
+        pages={} if recorded else asyncio.run(_pages(place, record, cards)),
+    )
+
+
+def _rows(file: Path) -> dict[Identity, str]:
+    decoder = msgspec.json.Decoder(RecordedRow)
+    try:
+        with file.open("rb") as lines:
+            found = [decoder.decode(line) for line in lines]
+    except (OSError, msgspec.MsgspecError) as error:
+        raise UsageError(f"{file}: cannot be read ({error}); import the results again") from error
+    return {one.identity: one.row for one in found}
+
+
+def _prompts(record: RunRecord) -> dict[str, str]:
+    try:
+        tasks = load_tasks(record.config.format, record.config.tasks)
+    except UsageError:
+        return {}  # the tasks are not where they were; the results do not depend on them
+    return {name: task.prompt for name, task in tasks.items()}
+
+
+def _texts(record: RunRecord) -> dict[tuple[str, str, int], str]:
+    try:
+        reports = chosen_dataset(record.config).reports
+    except UsageError:
+        return {}  # likewise
+    return {(one.system, one.task_id, one.sample): one.load().text for one in reports}
+
+
+async def _pages(place: Place, record: RunRecord, cards: Iterable[Scorecard]) -> dict[str, Page]:
+    """The pages that `cards` name and the store still holds, by URL in order of first use."""
+    store = PageStore(place, record.pages)
+    await store.open(every=True)
+    addresses = (address_of(url) for card in cards for url in card.pages)
+    urls = dict.fromkeys(address for address in addresses if not isinstance(address, Page))
+    found = {url: await store.get(url) for url in urls}
+    return {url: page for url, page in found.items() if page is not None}

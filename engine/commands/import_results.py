@@ -1,0 +1,172 @@
+"""`adjudge import`: recorded results of a published benchmark as a run."""
+
+import asyncio
+import hashlib
+import os
+import secrets
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from adjudge.engine.commands.evaluate import make_folder, versions, write_run
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
+from adjudge.engine.formats import Rejected
+from adjudge.engine.leaderboard.board import Leaderboard
+from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
+from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.engine.rendering.files import write_leaderboard
+from adjudge.engine.results.folders import read_results
+from adjudge.engine.results.recorded import Identity, Results
+from adjudge.engine.store import PageStore, Place, ScorecardStore
+from adjudge.engine.store.scorecards import score_table
+from adjudge.fetchers.archive import export_folder
+from adjudge.judges import JudgeIdentity
+from adjudge.scoring.contract.protocol import ScoringProtocol
+from adjudge.scoring.contract.scorecard import Metric
+
+__all__ = ["PAGES", "ROWS", "ImportResult", "RecordedRow", "import_results"]
+
+TASKS, REPORTS, ROWS, PAGES = "tasks.jsonl", "reports.jsonl", "recorded.jsonl", "pages"
+_UNKNOWN = "an unknown judge"
+
+
+class RecordedRow(msgspec.Struct, frozen=True):
+    """A line of recorded.jsonl: what a scorecard of the run was read from."""
+
+    identity: Identity
+    row: str
+
+
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What was imported into the run folder `out`; `pages` counts recorded pages, a snapshot in its folder `pages`."""
+
+    out: str
+    scorecards: int
+    unscored: int
+    systems: tuple[str, ...]
+    tasks: int
+    pages: int
+    rejected: tuple[Rejected, ...]
+    leaderboard: Leaderboard
+
+
+def import_results(
+    folder: str | Path,
+    benchmark: str,
+    out: str | Path,
+    *,
+    judge: str | None = None,
+    system: str | None = None,
+) -> ImportResult:
+    """Write the results of `benchmark` in `folder` as a run into the new folder `out`.
+
+    `judge` names who judged, `system` the one that results of a single file are about. Raises UsageError.
+    """
+    target = Path(out)
+    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
+        raise UsageError(f"out: {target} is not empty; pass a new folder")
+    results = read_results(Path(folder), benchmark, system)
+    make_folder(target)
+    record = _record(results, benchmark, target, judge or _UNKNOWN)
+    _write_input(results, target)
+    place = Place.of(record.config.store)
+    asyncio.run(_store(results, place, record))
+    scores = score_table(place, record.run)
+    write_run(target, record, scores, b"")
+    board = leaderboard_of([RunRecord.read(target)], scores, Statistics())
+    write_leaderboard(board, target)
+    return ImportResult(
+        out=str(target),
+        scorecards=len(results.found),
+        unscored=sum(one.card.status == "unscored" for one in results.found),
+        systems=tuple(record.systems),
+        tasks=len(record.tasks),
+        pages=len(results.pages),
+        rejected=tuple(results.rejected),
+        leaderboard=board,
+    )
+
+
+def _record(results: Results, benchmark: str, out: Path, judge: str) -> RunRecord:
+    now = time.time()
+    names = sorted({one.card.protocol for one in results.found})
+    config = RunConfig.of(
+        {
+            "tasks": str(out / TASKS),
+            "reports": [str(out / REPORTS)] if any(report.text for report in results.reports) else [],
+            "protocols": names,
+            "store": str(out / "store"),
+            "out": str(out),
+        }
+    )
+    digest = hashlib.blake2b(judge.encode(), digest_size=8).hexdigest()
+    return RunRecord(
+        run=f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{secrets.token_hex(4)}",
+        started=now,
+        ended=now,
+        command=sys.argv,
+        config=config,
+        versions=versions(),
+        python=sys.version.split()[0],
+        judge=JudgeIdentity(judge, f"recorded@{digest}", "as recorded"),
+        prompts={},
+        metrics={protocol.name: _metrics(protocol, results) for protocol in config.scoring_protocols()},
+        tasks={
+            name: msgspec.structs.replace(TaskRecord.of(task), digest="")
+            for name, task in results.tasks.items()
+        },
+        systems=sorted({one.card.system for one in results.found}),
+        pages="recorded",
+        rejected=tuple(results.rejected),
+        from_store=0,
+        from_judge=0,
+        began_in=os.path.relpath(Path.cwd(), out),
+        recorded=benchmark,
+    )
+
+
+def _metrics(protocol: ScoringProtocol, results: Results) -> tuple[Metric, ...]:
+    """The metrics that were recorded, and those pooled from them; one is the headline."""
+    cards = [one.card for one in results.found if one.card.protocol == protocol.name]
+    names = dict.fromkeys(name for card in cards for name in card.scores)
+    known = {metric.name: metric for metric in protocol.metrics}
+    found = [known.get(name, Metric(name=name, scale=_scale(protocol))) for name in names]
+    found += [metric for metric in known.values() if metric.ratio and names.keys() >= {*metric.ratio}]
+    if any(metric.headline for metric in found):
+        return tuple(found)
+    head = next((metric for metric in found if metric.name.startswith("average")), found[0])
+    return tuple(msgspec.structs.replace(metric, headline=metric is head) for metric in found)
+
+
+def _scale(protocol: ScoringProtocol) -> float:
+    return next((metric.scale for metric in protocol.metrics if metric.headline), 1.0)
+
+
+def _write_input(results: Results, out: Path) -> None:
+    """Write the tasks, the reports where the results hold them, the rows as they were, and the pages."""
+    rows = [RecordedRow(one.identity, one.row) for one in results.found]
+    reports = [report for report in results.reports if report.text]
+    for name, each in ((TASKS, results.tasks.values()), (REPORTS, reports), (ROWS, rows)):
+        encoder = msgspec.json.Encoder()
+        (out / name).write_bytes(b"".join(encoder.encode(one) + b"\n" for one in each))
+    if results.pages:
+        export_folder(results.pages.values(), out / PAGES)
+
+
+async def _store(results: Results, place: Place, record: RunRecord) -> None:
+    """Keep the scorecards, and the pages that they name, in the run's own store."""
+    cards, pages = ScorecardStore(place, record.run), PageStore(place, record.pages)
+    at = round(record.started * 1e6)
+    await cards.open()
+    await pages.open()
+    try:
+        for one in results.found:
+            cards.put(one.card, at)
+        for url, page in results.pages.items():
+            pages.put(url, page)
+    finally:
+        await cards.close()
+        await pages.close()

@@ -1,0 +1,493 @@
+"""Recorded results of benchmarks become runs with the published figures, and runs become the benchmarks' own files."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.agreement import with_humans, with_run
+from adjudge.engine.commands.compare import compare
+from adjudge.engine.commands.export_run import export_run, snapshot_run
+from adjudge.engine.commands.import_results import ImportResult, import_results
+from adjudge.engine.errors import UsageError
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.results.folders import BENCHMARKS
+from adjudge.fetchers.snapshot import SnapshotFetcher
+from tests.shared_data import shared
+from tests.test_formats import lines
+
+DRB = "deepresearch-bench"
+Row = dict[str, Any]
+
+
+def race_row(task: int, share: float) -> Row:
+    names = ("comprehensiveness", "insight", "instruction_following", "readability", "overall_score")
+    return {"id": task, "prompt": f"Why {task}?"} | dict.fromkeys(names, share)
+
+
+def fact_row(task: int, verdicts: dict[str, list[str]]) -> Row:
+    """A row of validated.jsonl, its pages' texts among it."""
+    sources = {
+        url: {
+            "facts": [f"{url} {place}" for place in range(len(found))],
+            "url_content": f"Title\n\n\n\nPage <{url}> & more",
+            "article_id": task,
+            "validate_res": [{"idx": place, "result": result} for place, result in enumerate(found)],
+            "validate_error": None,
+        }
+        for url, found in verdicts.items()
+    }
+    cited = [
+        {"fact": fact, "ref_idx": "1", "url": url} for url, one in sources.items() for fact in one["facts"]
+    ]
+    return {
+        "id": task,
+        "prompt": f"Why {task}?",
+        "article": "A [1].",
+        "citations": cited,
+        "citations_deduped": sources,
+    }
+
+
+FACT_ROWS = [
+    fact_row(1, {"https://a.example/x": ["supported", "unsupported"], "https://b.example/": ["unknown"]}),
+    fact_row(2, {}),
+    fact_row(3, {"https://a.example/x": ["supported", "supported"], "doi:10.1/x": ["unsupported"]}),
+]
+
+
+def written(file: Path, rows: list[Row]) -> Path:
+    """Rows as the benchmarks' code writes them."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def figures(found: ImportResult) -> dict[tuple[str, str], float | None]:
+    return {
+        (metric.metric, row.system): row.value
+        for metric in found.leaderboard.metrics
+        for row in metric.standings
+    }
+
+
+def same_files(exported: Path, original: Path) -> int:
+    """How many files below `exported` are byte for byte those below `original`; fails if one is not."""
+    files = [file.relative_to(exported) for file in exported.rglob("*") if file.is_file()]
+    for file in files:
+        assert (exported / file).read_bytes() == (original / file).read_bytes(), file
+    return len(files)
+
+
+# RACE and FACT
+
+
+def test_race_results_survive_import_and_export(tmp_path: Path) -> None:
+    rows = [race_row(2, 0.41), race_row(10, 1 / 3), {"id": 11, "prompt": "Why 11?", "error": "no reply"}]
+    written(tmp_path / "results/race/one/raw_results.jsonl", rows)
+    names = ("Comprehensiveness", "Insight", "Instruction Following", "Readability", "Overall Score")
+    (tmp_path / "results/race/one/race_result.txt").write_text("".join(f"{name}: 0.3717\n" for name in names))
+    found = import_results(tmp_path / "results", DRB, tmp_path / "run", judge="a judge")
+    assert (found.scorecards, found.unscored, found.systems) == (3, 1, ("one",))
+    assert any(
+        "recorded by deepresearch-bench, judged by a judge" in note for note in found.leaderboard.notes
+    )
+    export_run(tmp_path / "run", DRB, tmp_path / "out")
+    assert same_files(tmp_path / "out", tmp_path / "results") == 2
+
+
+def fact_folder(folder: Path) -> Path:
+    """The four files of FACT as its steps leave them, and the text of its figures."""
+    for number, name in enumerate(("extracted", "deduplicated", "scraped", "validated")):
+        rows = json.loads(json.dumps(FACT_ROWS))
+        for row in rows:
+            for source in row["citations_deduped"].values():
+                for key in ("article_id", "validate_res", "validate_error") if number < 3 else ():
+                    del source[key]
+                if number < 2:
+                    source["url_content"] = None
+            if number == 0:
+                del row["citations_deduped"]
+        if number == 0:
+            rows.append({"id": 4, "prompt": "Why 4?", "article": "B.", "citations": "extraction failed"})
+        written(folder / "fact/one" / f"{name}.jsonl", rows)
+    return folder
+
+
+def test_fact_results_survive_import_and_export(tmp_path: Path) -> None:
+    folder = fact_folder(tmp_path / "results")
+    found = import_results(folder, DRB, tmp_path / "run")
+    assert (found.scorecards, found.unscored, found.pages) == (4, 1, 2)
+    assert figures(found)["supported", "one"] == 3 / 4
+    export_run(tmp_path / "run", DRB, tmp_path / "out")
+    assert same_files(tmp_path / "out", folder) == 4
+
+
+def test_fact_figures_are_those_of_paper_and_code(tmp_path: Path) -> None:
+    file = written(tmp_path / "one_validated.jsonl", FACT_ROWS)
+    found = figures(import_results(file, DRB, tmp_path / "run"))
+    assert found["c_acc", "one"] == pytest.approx((1 / 3 + 0 + 2 / 3) / 3)
+    assert (found["c_acc_code", "one"], found["e_cit", "one"]) == (pytest.approx(3 / 5), pytest.approx(1.0))
+    assert found["e_cit_code", "one"] == pytest.approx(3 / 2)
+    written_files = export_run(tmp_path / "run", DRB, tmp_path / "out").files
+    text = next(Path(file) for file in written_files if file.endswith("fact_result.txt")).read_text()
+    assert text == "total_citations: 2.5\ntotal_valid_citations: 1.5\nvalid_rate: 0.6\n"
+
+
+def test_url_without_verdicts_is_dropped_by_the_code_alone(tmp_path: Path) -> None:
+    row = fact_row(1, {"https://a.example/": ["supported"], "https://b.example/": []})
+    row["citations_deduped"]["https://b.example/"] |= {"facts": ["x"], "validate_error": "no JSON"}
+    found = figures(import_results(written(tmp_path / "one.jsonl", [row]), DRB, tmp_path / "run"))
+    assert (found["supported", "one"], found["judged", "one"], found["c_acc_code", "one"]) == (1.0, 1.0, 1.0)
+    assert found["c_acc", "one"] == 0.0
+    head = build_leaderboard([tmp_path / "run"]).metrics[0]
+    assert head.standings[0].n_unscored == 1
+
+
+def test_recorded_pages_are_a_snapshot(tmp_path: Path) -> None:
+    """A run of our own reads them in place of the web."""
+    import_results(written(tmp_path / "one.jsonl", FACT_ROWS), DRB, tmp_path / "run")
+
+    async def texts(folder: Path) -> dict[str, str]:
+        fetcher = SnapshotFetcher(folder)
+        try:
+            return {page.url: page.text async for page in fetcher.pages()}
+        finally:
+            await fetcher.close()
+
+    kept = asyncio.run(texts(tmp_path / "run/pages"))
+    assert kept["https://a.example/x"] == "Title\n\n\n\nPage <https://a.example/x> & more"
+    snapshot_run(tmp_path / "run", tmp_path / "pages")
+    assert asyncio.run(texts(tmp_path / "pages")) == kept
+    with pytest.raises(UsageError, match="out: "):
+        snapshot_run(tmp_path / "run", tmp_path / "pages")
+
+
+def test_judgements_without_reference_are_weighed_by_the_folder(tmp_path: Path) -> None:
+    names = ("comprehensiveness", "insight", "instruction_following", "readability")
+    gold = {
+        "id": 1,
+        "prompt": "Why?",
+        "dimension_weight": dict.fromkeys(names, 0.25),
+        "criterions": {name: [{"criterion": "c", "explanation": "", "weight": 1.0}] for name in names},
+    }
+    details = {name: [{"criterion": "c", "analysis": "", "target_score": 7.5}] for name in names}
+    row = {"id": 1, "prompt": "Why?", "mode": "no_reference", "judge_details": details}
+    file = written(tmp_path / "results/judgements/one.jsonl", [row])
+    with pytest.raises(UsageError, match=r"one\.jsonl:1: .*no criteria for this task"):
+        import_results(tmp_path / "results", DRB, tmp_path / "run")
+    written(tmp_path / "results/data/criteria.jsonl", [gold])
+    found = figures(import_results(tmp_path / "results", DRB, tmp_path / "run"))
+    assert (found["overall", "one"], found["total", "one"]) == (0.75, 7.5)
+    export_run(tmp_path / "run", DRB, tmp_path / "out")
+    assert (tmp_path / "out/judgements/one.jsonl").read_bytes() == file.read_bytes()
+
+
+# Other benchmarks
+
+
+def test_livedrbench_results_survive_import_and_export(tmp_path: Path) -> None:
+    rows = [
+        {"key": "1", "category": "flights", "precision": 0.5, "recall": 0.25, "f1": 1 / 3},
+        {"key": "2", "category": "entities", "precision": 1.0, "recall": 1.0, "f1": 1.0},
+    ]
+    for name, content in (("alone", rows), ("with_averages", [rows, {"overall": {"f1": 0.5}}])):
+        file = tmp_path / name / "one.json"
+        file.parent.mkdir()
+        file.write_text(json.dumps(content))
+        found = figures(import_results(file, "livedrbench", tmp_path / f"{name}_run"))
+        assert found["f1", "one"] == pytest.approx(2 / 3)
+        export_run(tmp_path / f"{name}_run", "livedrbench", tmp_path / f"{name}_out")
+        read = json.loads((tmp_path / f"{name}_out/one.json").read_text())
+        assert [{**row, "key": str(row["key"])} for row in read] == rows
+    table = (tmp_path / "alone_out/one.txt").read_text().splitlines()
+    assert table == [
+        "entities: Precision: 1.000, Recall: 1.000, F1: 1.000",
+        "flights: Precision: 0.500, Recall: 0.250, F1: 0.333",
+        "overall: Precision: 0.750, Recall: 0.625, F1: 0.667",
+    ]
+
+
+def dr3_result(
+    folder: Path, metric: str, score: float, time: str = "20260101_120000", **details: Any
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    row = {"metric_name": metric, "score": score, "weight": 1.0, "details": details}
+    text = json.dumps(row, ensure_ascii=False, indent=2)
+    (folder / f"eval_{metric}_{time}.json").write_text(text, encoding="utf-8")
+
+
+def test_dr3_results_survive_import_and_export(tmp_path: Path) -> None:
+    case = tmp_path / "results/64k/one/001"
+    sides = {
+        "long_context": {"score": 40.0, "details": {}, "available": True},
+        "source_documents": {"score": None, "details": {}, "available": False},
+    }
+    dr3_result(case, "information_recall", 40.0, components=sides, note="…")
+    for metric, score in (
+        ("factual_accuracy", 60.0),
+        ("overall_quality", 80.0),
+        ("format_compliance", 100.0),
+    ):
+        dr3_result(case, metric, score)
+    dr3_result(case, "citation_coverage", -1.0, status="failed", error="no reply")
+    found = figures(import_results(tmp_path / "results", "dr3-eval", tmp_path / "run"))
+    assert found["ir_sc", "one"] == found["ir", "one"] == 0.4
+    assert (found["fa_claims", "one"], found["average_code", "one"]) == (0.6, pytest.approx(0.7))
+    export_run(tmp_path / "run", "dr3-eval", tmp_path / "out")
+    assert same_files(tmp_path / "out", tmp_path / "results") == 5
+
+
+def test_latest_dr3_result_counts(tmp_path: Path) -> None:
+    case = tmp_path / "results/64k/one/001"
+    dr3_result(case, "overall_quality", 10.0, "20260101_120000")
+    dr3_result(case, "overall_quality", 90.0, "20260102_120000")
+    found = figures(import_results(tmp_path / "results", "dr3-eval", tmp_path / "run"))
+    assert found["dq", "one"] == 0.9
+
+
+def test_rigorous_results_survive_import_and_export(tmp_path: Path) -> None:
+    rows = [{"uid": 7, "IntegratedScore": 33.5, "Quality": 0.5, "semantic_drift": 0.25, "note": "x"}]
+    file = written(tmp_path / "results/Eval_one.jsonl", rows)
+    found = figures(import_results(tmp_path / "results", "rigorous", tmp_path / "run"))
+    assert (found["integrated", "one"], found["drift", "one"]) == (33.5, 0.25)
+    export_run(tmp_path / "run", "rigorous", tmp_path / "out")
+    assert (tmp_path / "out/Eval_one.jsonl").read_bytes() == file.read_bytes()
+
+
+# Beside runs of our own
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A run of RACE's and FACT's, with a gone page among its citations."""
+    lines(tmp_path / "tasks.jsonl", [{"id": str(task), "prompt": f"Why {task}?"} for task in (1, 3)])
+    text = "Rain fell in May [1]. It was warm [2].\n\n## References\n[1] https://a.example/x\n[2] https://c.example/"
+    lines(tmp_path / "r.jsonl", [{"task_id": t, "system": "one", "text": text} for t in ("1", "3")])
+    lines(
+        tmp_path / "pages/index.jsonl",
+        [{"url": "https://a.example/x", "file": "a.html"}, {"url": "https://c.example/", "status_code": 404}],
+    )
+    (tmp_path / "pages/a.html").write_text("<p>Rain fell in May.</p>")
+    config = {
+        "tasks": str(tmp_path / "tasks.jsonl"),
+        "reports": [str(tmp_path / "r.jsonl")],
+        "protocols": [{"name": "fact", "extraction": "markers"}],
+        "fetch": {"mode": "snapshot", "snapshot": str(tmp_path / "pages")},
+        "store": str(tmp_path / "store"),
+        "out": str(tmp_path / "own"),
+    }
+    evaluate(RunConfig.of(config))
+    return tmp_path / "own"
+
+
+def test_own_run_exports_what_the_benchmark_would_count(tmp_path: Path, own: Path) -> None:
+    """The exported files, imported again, have the figures of the code that our own run has."""
+    export_run(own, DRB, tmp_path / "out")
+    rows = [json.loads(line) for line in (tmp_path / "out/fact/one/validated.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == [1, 3]
+    gone = rows[0]["citations_deduped"]["https://c.example/"]
+    assert (gone["validate_res"], gone["validate_error"]) == ([], "page_gone")
+    assert "Rain fell in May." in rows[0]["citations_deduped"]["https://a.example/x"]["url_content"]
+    again = figures(import_results(tmp_path / "out", DRB, tmp_path / "again"))
+    mine = {metric.metric: metric.standings[0].value for metric in build_leaderboard([own]).metrics}
+    for name in ("c_acc_code", "e_cit_code", "supported"):
+        assert again[name, "one"] == pytest.approx(mine[name]), name
+
+
+def test_recorded_run_ranks_beside_our_own(tmp_path: Path, own: Path) -> None:
+    import_results(
+        written(tmp_path / "one.jsonl", [FACT_ROWS[0], FACT_ROWS[2]]), DRB, tmp_path / "run", judge="g"
+    )
+    board = build_leaderboard([own, tmp_path / "run"])
+    assert {row.system for row in board.metrics[0].standings} == {"one", "one (recorded, g)"}
+    assert all(row.rank is not None for row in board.metrics[0].standings if "recorded" in row.system)
+    assert any("recorded by deepresearch-bench, judged by g" in note for note in board.notes)
+    (agreement,) = [one for one in with_run(own, tmp_path / "run") if one.metric == "supported"]
+    assert agreement.n_cases == 2
+
+
+def test_recorded_runs_are_compared_and_held_against_people(tmp_path: Path) -> None:
+    for system, better in (("a", 0.1), ("b", 0.0)):
+        rows = [race_row(task, 0.3 + task / 50 + better) for task in range(1, 9)]
+        written(tmp_path / f"results/race/{system}/raw_results.jsonl", rows)
+    import_results(tmp_path / "results", DRB, tmp_path / "run")
+    found = {one.metric: one for one in compare(tmp_path / "run", "a", "b").metrics}
+    assert found["overall"].difference == pytest.approx(0.1)
+    marks = {"a": {"Comprehensiveness": 8}, "b": {"Comprehensiveness": 6}}
+    human = written(
+        tmp_path / "human_RACE_annotation.jsonl",
+        [{"id": task, "annotation_id": "x", "dimension_scores": marks} for task in range(1, 9)],
+    )
+    (agreement,) = with_humans(tmp_path / "run", human)
+    assert (agreement.metric, agreement.par) == ("comprehensiveness", 1.0)
+
+
+def test_scores_are_exported_with_names_in_clear(tmp_path: Path, own: Path) -> None:
+    files = export_run(own, "scores", tmp_path / "out").files
+    parquet = pq.read_table(files[0]).to_pylist()
+    assert {row["system"] for row in parquet} == {"one"} and {row["judge"] for row in parquet} == {"lexical"}
+    assert [json.loads(line) for line in Path(files[2]).read_text().splitlines()] == parquet
+    assert pyarrow.csv.read_csv(files[1]).num_rows == len(parquet)
+
+
+def test_every_eval_ever_records_hold_what_its_schema_needs(tmp_path: Path, own: Path) -> None:
+    (file,) = export_run(own, "every-eval-ever", tmp_path / "out").files
+    record = json.loads(Path(file).read_text())
+    assert Path(file).parent.relative_to(tmp_path / "out").parts == ("fact", "unknown", "one")
+    assert record.keys() >= {
+        "schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info",
+        "eval_library", "evaluation_results",
+    }  # fmt: skip
+    assert record["source_metadata"]["source_type"] == "evaluation_run"
+    for one in record["evaluation_results"]:
+        assert one["metric_config"]["score_type"] == "continuous"
+        assert one["metric_config"]["min_score"] <= one["score_details"]["score"]
+        assert one["score_details"]["score"] <= one["metric_config"]["max_score"]
+        assert one["source_data"]["source_type"] == "other"
+    again = export_run(own, "every-eval-ever", tmp_path / "out").files
+    assert again == (file,)
+
+
+# What cannot be used
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (race_row(1, 1.5), "Expected `float` <= 1.0"),
+        (race_row(1, 0.5) | {"overall_score": "high"}, "Expected `float"),
+        (race_row(1, 0.5) | {"insight": None}, "a score is missing"),
+        ({"id": [1], "citations": []}, "Expected"),
+        (fact_row(1, {"https://a.example/": ["maybe"]}), "Invalid enum value 'maybe'"),
+    ],
+)
+def test_invalid_row_is_left_out_by_its_place(tmp_path: Path, row: Row, said: str) -> None:
+    good = race_row(9, 0.5) if "overall_score" in row else fact_row(9, {})
+    file = written(tmp_path / "one.jsonl", [good, row])
+    found = import_results(file, DRB, tmp_path / "run")
+    (rejected,) = found.rejected
+    assert (rejected.file, rejected.line, found.scorecards) == (str(file), 2, 1)
+    assert said in rejected.why
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=80) | st.sampled_from([b"[" * 5000, b'{"id": 1, "overall_score": 1e999}']))
+def test_any_bytes_are_no_results_or_named(benchmark: str, content: bytes, tmp_path: Path) -> None:
+    folder = tmp_path / "results/64k/one/001"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("raw_results.jsonl", "one.json", "Eval_one.jsonl", "eval_overall_quality.json"):
+        (folder / name).write_bytes(content)
+    with pytest.raises(UsageError, match="has no results") as raised:
+        import_results(tmp_path / "results", benchmark, tmp_path / "run")
+    assert "\n" not in str(raised.value)
+
+
+def test_two_files_of_different_results_are_an_error(tmp_path: Path) -> None:
+    for folder, share in (("x", 0.5), ("y", 0.6)):
+        written(tmp_path / folder / "race/one/raw_results.jsonl", [race_row(1, share)])
+    with pytest.raises(UsageError, match="task '1' was given before with other results"):
+        import_results(tmp_path, DRB, tmp_path / "run")
+
+
+def test_import_keeps_what_is_in_the_way(tmp_path: Path, own: Path) -> None:
+    file = written(tmp_path / "one.jsonl", [race_row(1, 0.5)])
+    with pytest.raises(UsageError, match=r"out: .* is not empty; pass a new folder"):
+        import_results(file, DRB, own)
+
+
+def test_import_and_export_through_the_command_line(tmp_path: Path) -> None:
+    file = written(tmp_path / "results/raw_results.jsonl", [race_row(1, 0.5)])
+    done = adjudge("import", file, "--format", DRB, "--out", tmp_path / "run", "--system", "x", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["systems"] == ["x"]
+    shown = adjudge("show", tmp_path / "run", "--task", "1", "--system", "x", "--json")
+    assert shown.returncode == 0, shown.stderr
+    assert adjudge("export", tmp_path / "run", "--format", DRB, "--out", tmp_path / "out").returncode == 0
+    assert (tmp_path / "out/race/x/raw_results.jsonl").read_bytes() == file.read_bytes()
+    wrong = adjudge("export", tmp_path / "run", "--format", "race", "--out", tmp_path / "out")
+    assert wrong.returncode == 2 and "unknown format 'race'" in wrong.stderr
+    wrong = adjudge("export", tmp_path / "run", "--format", "livedrbench", "--out", tmp_path / "out")
+    assert wrong.returncode == 2 and "has no results for livedrbench" in wrong.stderr
+    assert adjudge("import", tmp_path / "none", "--format", DRB, "--out", tmp_path / "r").returncode == 2
+
+
+def adjudge(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "adjudge.engine", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+# Published files
+
+
+def means(found: ImportResult, system: str) -> dict[str, float | None]:
+    return {metric: value for (metric, name), value in figures(found).items() if name == system}
+
+
+def test_published_race_results_have_their_figures(tmp_path: Path) -> None:
+    """Every recorded file of RACE: its published means; a checkout's own files come back byte for byte."""
+    checkout = shared("reference/deep_research_bench")
+    found = import_results(checkout, DRB, tmp_path / "run")
+    shown = [f"{means(found, 'claude-3-7-sonnet-latest')[name]:.4f}" for name in ("overall", "insight")]
+    assert shown == ["0.4218", "0.4051"]
+    export_run(tmp_path / "run", DRB, tmp_path / "out")
+    assert same_files(tmp_path / "out", checkout / "results") == 2
+    for file in sorted(shared("golden/race").glob("*.expected.json")):
+        name = file.name.removesuffix(".expected.json")
+        names = (f"{name}_raw_results.jsonl", f"{name}.jsonl")
+        recorded = next(file.with_name(one) for one in names if file.with_name(one).exists())
+        run = tmp_path / name
+        got = means(import_results(recorded, DRB, run, system=name), name)
+        expected = json.loads(file.read_text())["mean"]
+        expected["overall"] = expected.pop("overall_score")
+        assert {key: got[key] for key in expected} == pytest.approx(expected, abs=1e-9), name
+        export_run(run, DRB, tmp_path / f"{name}_out")
+        (text,) = (tmp_path / f"{name}_out").rglob("raw_results.jsonl")
+        assert read(text) == read(recorded)
+
+
+def read(file: Path) -> list[Row]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_published_judgements_have_their_figures(tmp_path: Path) -> None:
+    fork = shared("reference/deep_research_bench_tickr")
+    found = import_results(fork, DRB, tmp_path / "run")
+    cases = read(shared("golden/race/tickr_gpt5-tickr-0917_pointwise.jsonl"))
+    expected = {row["id"]: row["expected_pointwise"] for row in cases}
+    export_run(tmp_path / "run", DRB, tmp_path / "out")
+    got = {row["id"]: row for row in read(tmp_path / "out/race/gpt5-tickr-0917/raw_results.jsonl")}
+    assert found.scorecards == len(expected) == 10
+    for task, scores in expected.items():
+        assert {name: got[task][name] for name in scores} == pytest.approx(scores, abs=1e-9)
+    judged = tmp_path / "out/judgements/gpt5-tickr-0917.jsonl"
+    assert judged.read_bytes() == (fork / "judgements/gpt5-tickr-0917.jsonl").read_bytes()
+
+
+def test_published_fact_results_have_their_figures(tmp_path: Path) -> None:
+    file = shared("golden/fact/dls_validated.jsonl")
+    summary = json.loads(shared("golden/fact/dls.expected.json").read_text())["summary"]
+    found = import_results(file, DRB, tmp_path / "run")
+    got = means(found, "dls")
+    code, paper = summary["code"], summary["paper"]
+    assert got["c_acc_code"] == pytest.approx(code["valid_rate"], abs=1e-9)
+    assert got["e_cit_code"] == pytest.approx(code["total_valid_citations"], abs=1e-9)
+    assert got["c_acc"] == pytest.approx(
+        paper["citation_accuracy_eq3_denominator_all_unique_pairs"], abs=1e-9
+    )
+    assert got["e_cit"] == pytest.approx(paper["effective_citations_eq4"], abs=1e-9)
+    assert (found.pages, found.rejected) == (42, ())
+    export_run(tmp_path / "run", DRB, tmp_path / "out")
+    assert read(tmp_path / "out/fact/dls/validated.jsonl") == read(file)
+    text = "".join(f"{name}: {value}\n" for name, value in code.items())
+    assert (tmp_path / "out/fact/dls/fact_result.txt").read_text() == text
