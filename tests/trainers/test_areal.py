@@ -7,10 +7,12 @@ import pytest
 from areal.api import ModelResponse
 from areal.api.cli_args import GenerationHyperparameters, InferenceEngineConfig
 from areal.infra.workflow_executor import WorkflowExecutor
+from areal.utils.dynamic_import import import_from_string
 from areal.workflow.rlvr import RLVRWorkflow
 from transformers import AutoTokenizer
 
 from adjudge.engine.adapters.areal import ReportWorkflow
+from tests.reward_pages import block
 from tests.reward_server import judge_server, reward_server
 from tests.tiny_model import tiny_model
 from tests.trainers.conftest import REWARD
@@ -58,9 +60,12 @@ def rolled_out(workflow, text: str = TEXT, stop_reason: str = "stop", count: int
 
 @pytest.fixture
 def workflow():
-    return functools.partial(
-        ReportWorkflow, GenerationHyperparameters(), str(tiny_model()), deadline=DEADLINE_S
-    )
+    typed: dict = {}
+    exec(block("areal", "python"), typed)
+    made = import_from_string(typed["workflow"])
+    assert made is ReportWorkflow
+    given = {**typed["workflow_kwargs"], "deadline": DEADLINE_S}
+    return functools.partial(made, GenerationHyperparameters(), str(tiny_model()), **given)
 
 
 def test_rollout_carries_its_reward(workflow, good):

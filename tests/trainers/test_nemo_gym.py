@@ -6,11 +6,14 @@ classes alone. NeMo-Gym 0.7 cannot be installed on every Python that these files
 
 import importlib
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
+from tests.reward_pages import URL, block
 from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
 from tests.trainers.stubs import from_reference, stub
 
@@ -77,7 +80,10 @@ def row(text: str = TEXT, **more: object) -> dict:
 
 def verified(adapter, source: str, body: dict) -> dict:
     """The reply of `/verify`, as NeMo-Gym's rollout collection reads it."""
-    config = adapter.ReportServerConfig(source=source, deadline=DEADLINE_S)
+    page = yaml.safe_load(block("nemo-gym", "yaml").replace(URL, source))
+    given = page["reports"]["resources_servers"]["reports"]
+    assert given.pop("entrypoint") == Path(adapter.__file__).name
+    config = adapter.ReportServerConfig(**{**given, "deadline": DEADLINE_S})
     client = TestClient(adapter.ReportServer(config=config).setup_webserver())
     reply = client.post("/verify", json=body)
     assert reply.status_code == 200, reply.text

@@ -3,6 +3,9 @@
 Stubbed: vllm and openrlhf.trainer.ray.vllm_engine (which starts it); a model that writes a fixed text is in its place.
 """
 
+import os
+import re
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -13,6 +16,7 @@ from transformers import AutoTokenizer
 
 from adjudge.engine.adapters import openrlhf as adapter
 from adjudge.engine.adapters.source import DEADLINE, ON_FAILURE, REWARDS, TrainingStop
+from tests.reward_pages import URL, block
 from tests.reward_server import reward_server
 from tests.tiny_model import tiny_model
 from tests.trainers.conftest import NOBODY, REWARD
@@ -21,6 +25,7 @@ from tests.trainers.stubs import stub
 from tests.worlds import world
 
 assert SingleTurnAgentExecutor.__module__ == "openrlhf.utils.agent"
+REMOTE = block("openrlhf", "sh", 1).split("--reward.remote_url ")[1].split()[0]
 
 
 class Engine:
@@ -55,8 +60,13 @@ async def sampled(monkeypatch, where: str, text: str = TEXT, finish_reason: str 
 class TestPythonForm:
     @pytest.fixture(autouse=True)
     def environment(self, monkeypatch) -> None:
+        exports, run = block("openrlhf", "sh").split("python -m openrlhf", 1)
+        for line in exports.splitlines():
+            monkeypatch.setenv(*line.removeprefix("export ").split("=", 1))
         monkeypatch.setenv(DEADLINE, str(DEADLINE_S))
-        monkeypatch.setenv(adapter.METRICS, "score_clipped")
+        (typed,) = re.findall(r"\$\((python .*)\)", run)
+        monkeypatch.setenv("PATH", f"{sys.prefix}/bin:{os.environ['PATH']}")
+        assert subprocess.check_output(typed, shell=True, text=True).strip() == adapter.__file__
 
     async def test_trainer_sees_the_reward_and_its_metrics(self, monkeypatch, good):
         monkeypatch.setenv(REWARDS, good)
@@ -82,14 +92,14 @@ class TestPythonForm:
 
 class TestRemoteForm:
     async def test_trainer_sees_the_reward(self, monkeypatch, good):
-        found = await sampled(monkeypatch, f"{good}/get_reward")
+        found = await sampled(monkeypatch, REMOTE.replace(URL, good))
         assert found.rewards.flatten().tolist() == pytest.approx([0.8])
 
     async def test_failed_judge_ends_the_step_or_is_the_constant(self, monkeypatch, down, tmp_path):
         with pytest.raises((RuntimeError, TypeError, ValueError)):  # a tensor of None
-            await sampled(monkeypatch, f"{down}/get_reward")
+            await sampled(monkeypatch, REMOTE.replace(URL, down))
         settings = {**REWARD, "on_failure": {"constant": -1.0}}
         with reward_server(world(tmp_path, judge=NOBODY, reward=settings)) as (url, _):
-            found = await sampled(monkeypatch, f"{url}/get_reward")
+            found = await sampled(monkeypatch, REMOTE.replace(URL, url))
         assert found.rewards.flatten().tolist() == [-1.0]
         assert torch.is_tensor(found.info["failed"]) and found.info["failed"].item() == 1.0

@@ -11,10 +11,12 @@ import pytest
 
 from adjudge.engine import RewardError
 from adjudge.engine.adapters.source import DEADLINE, ON_FAILURE, REWARDS
+from tests.reward_pages import URL, block
 from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
 from tests.trainers.stubs import from_reference, stub
 
-CUSTOM = "adjudge.engine.adapters.slime.reward"
+CUSTOM = block("slime", "sh").split("--custom-rm-path ")[1].split()[0]
+REMOTE = block("slime", "sh", 1).split("--rm-url ")[1].split()[0]
 
 
 def load_function(path: str) -> object:
@@ -50,7 +52,9 @@ async def test_trainer_sees_rewards_and_metrics(hub, good, monkeypatch):
     assert [each.metadata["adjudge"]["score_clipped"] for each in samples] == [0.8, 0.0, 0.8]
     assert samples[1].metadata["task_id"] == 1
     assert await hub.async_rm(arguments(custom_rm_path=CUSTOM), sample()) == 0.8
-    assert await hub.async_rm(arguments(rm_type="remote_rm", rm_url=f"{good}/reward"), sample()) == 0.8
+    assert (
+        await hub.async_rm(arguments(rm_type="remote_rm", rm_url=REMOTE.replace(URL, good)), sample()) == 0.8
+    )
 
 
 @pytest.mark.parametrize("failing", ["down", "slow"])

@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
-from adjudge.engine.adapters import trl as adapter
+from tests.reward_pages import URL, block
 from tests.tiny_model import tiny_model
 from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
 
@@ -18,12 +18,14 @@ from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
 def scored(request, tmp_path: Path, monkeypatch):
     """What the trainer makes of completions: its rewards, and the metrics and columns that are waiting to be logged."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    function = getattr(adapter, request.param)
+    page = block("trl", "python").replace("async_reward", request.param)
 
-    def score(source: str, *texts: str, **bound: object) -> tuple[list[float], dict, dict]:
+    def score(source: str, *texts: str) -> tuple[list[float], dict, dict]:
+        typed = {}
+        exec(page.replace(URL, source), typed)
         trainer = GRPOTrainer(
             model=str(tiny_model()),
-            reward_funcs=functools.partial(function, source=source, deadline=DEADLINE_S, **bound),
+            reward_funcs=functools.partial(typed["reward_funcs"], deadline=DEADLINE_S),
             args=GRPOConfig(
                 output_dir=str(tmp_path), per_device_train_batch_size=2, num_generations=2, use_cpu=True,
                 bf16=False, report_to=[],

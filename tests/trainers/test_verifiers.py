@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import verifiers.v1 as vf
 from aiohttp import web
 
 from adjudge.engine.adapters.source import DEADLINE, REWARDS
+from tests.reward_pages import URL, block
 from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
 
 PLUGINS = Path(__file__).parent / "plugins"
@@ -46,15 +48,9 @@ async def model(text: str, finish: str) -> AsyncIterator[str]:
 
 async def rolled_out(text: str = TEXT, finish: str = "stop") -> vf.Trace:
     """The trace of one episode, from the configuration as verifiers' command line makes it."""
-    config = vf.SingleAgentEnvConfig.model_validate(
-        {
-            "taskset": {
-                "id": "written_reports",
-                "task": {"rewards": {"adjudge": {"fn": "adjudge.engine.adapters.verifiers:reward"}}},
-            },
-            "agent": {"runtime": {"type": "subprocess"}},
-        }
-    )
+    run = tomllib.loads(block("verifiers", "toml"))["env"]
+    run["taskset"]["id"] = "written_reports"
+    config = vf.SingleAgentEnvConfig.model_validate({**run, "agent": {"runtime": {"type": "subprocess"}}})
     env = vf.load_environment(config)
     assert type(env) is vf.SingleAgentEnv and type(env).__module__ == "verifiers.v1.envs.single_agent.env"
     async with model(text, finish) as url, env.serving():
@@ -90,18 +86,17 @@ async def test_slow_judge_leaves_no_reward_in_time(slow, monkeypatch):
 
 
 OLDER = """
-import asyncio, sys
-import verifiers, verifiers.v1 as vf
+import asyncio, sys, verifiers
 from types import SimpleNamespace
-from adjudge.engine.adapters.verifiers import reward
 assert "id" not in vf.TaskData.model_fields and verifiers.__file__.startswith(sys.argv[1])
 trace = SimpleNamespace(last_reply=sys.argv[3], is_truncated=False, record_metrics=lambda metrics: None)
-print(asyncio.run(reward(vf.TaskData(prompt=sys.argv[2]), trace)))
+print(asyncio.run(ReportTask(vf.TaskData(prompt=sys.argv[2])).report(trace)))
 """
 
 
 def test_older_release_finds_the_task_by_its_prompt(good):
     older = str(Path(sys.prefix) / "older")
-    environment = {**os.environ, "PYTHONPATH": older, REWARDS: good}
-    command = [sys.executable, "-c", OLDER, older, PROMPT, TEXT]
+    environment = {**os.environ, "PYTHONPATH": older}
+    page = block("verifiers", "python").replace(URL, good)
+    command = [sys.executable, "-c", page + OLDER, older, PROMPT, TEXT]
     assert subprocess.check_output(command, env=environment, text=True).strip() == "0.8"

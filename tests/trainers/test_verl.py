@@ -1,5 +1,6 @@
 """verl's own reward managers, by its own configuration, and its reward loop on Ray."""
 
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from verl.experimental.reward_loop import RewardLoopManager, migrate_legacy_rewa
 from verl.trainer.ppo.reward import extract_reward, load_reward_manager
 
 from adjudge.engine.adapters.source import TrainingStop
+from tests.reward_pages import URL, block
 from tests.tiny_model import tiny_model
 from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
 
@@ -31,18 +33,21 @@ MANAGERS = {
 KEYS = {"score", "failed", "reason", "n_asked", "n_answered", "score_clipped"}
 
 
-def configured(manager: str, source: str, *more: str, function: str = "compute_score") -> DictConfig:
-    """verl's configuration of its trainer, as its command line makes it."""
+def configured(
+    manager: str, source: str, *more: str, function: str = "compute_score", constant: bool = False
+) -> DictConfig:
+    """verl's configuration of its trainer, from the command of its page; the constant only where it is wanted."""
+    typed = [word for word in shlex.split(block("verl", "sh").replace(URL, source)) if "reward." in word]
     given = {
-        "reward.custom_reward_function.path": "pkg://adjudge.engine.adapters.verl",
+        **dict(word.split("=", 1) for word in typed),
         "reward.custom_reward_function.name": function,
-        "+reward.custom_reward_function.reward_kwargs.source": source,
         "+reward.custom_reward_function.reward_kwargs.deadline": DEADLINE_S,
-        "+reward.custom_reward_function.reward_kwargs.metrics": "[score_clipped]",
         "reward.reward_manager.name": manager,
         "reward.num_workers": 1,
         "actor_rollout_ref.model.path": tiny_model(),
     }
+    if not constant:
+        del given["+reward.custom_reward_function.reward_kwargs.on_failure"]
     folder = Path(verl.__file__).parent / "trainer" / "config"
     with initialize_config_dir(str(folder), version_base=None):
         config = compose("ppo_trainer", [*(f"{key}={value}" for key, value in given.items()), *more])
@@ -78,15 +83,12 @@ def path_of(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-async def seen(manager: str, source: str, *more: str, text: str = TEXT, task: str = "1") -> dict:
+async def seen(manager: str, source: str, *more: str, constant: bool = False) -> dict:
     """What the manager makes of one rollout."""
-    config = configured(manager, source, *more)
+    config = configured(manager, source, *more, constant=constant)
     made = load_reward_manager(config, AutoTokenizer.from_pretrained(tiny_model()))
     assert path_of(type(made)) == MANAGERS[manager]
-    return await made.run_single(rollouts([text], [task]))
-
-
-CONSTANT = "+reward.custom_reward_function.reward_kwargs.on_failure=-1.0"
+    return await made.run_single(rollouts([TEXT], ["1"]))
 
 
 @pytest.mark.parametrize("manager", [name for name in MANAGERS if name != "remote"])  # which needs Ray
@@ -109,7 +111,7 @@ class TestManagers:
 
     async def test_failure_is_the_constant_where_one_is_set(self, manager, down, slow):
         for source, reason in ((down, "judge_unavailable"), (slow, "deadline")):
-            found = await seen(manager, source, CONSTANT)
+            found = await seen(manager, source, constant=True)
             extra = found["reward_extra_info"]
             assert (found["reward_score"], extra["failed"], extra["reason"]) == (-1.0, 1, reason)
             assert set(extra) == KEYS and extra["score_clipped"] == -1.0
@@ -123,7 +125,7 @@ async def test_rate_limit_that_runs_out_first_is_no_zero(slow):
     limits = ("+reward.timeout=0.5", "reward.custom_reward_function.reward_kwargs.deadline=15")
     with pytest.raises(TrainingStop, match="deadline"):
         await seen("rate_limited", slow, *limits)
-    found = await seen("rate_limited", slow, *limits, CONSTANT)
+    found = await seen("rate_limited", slow, *limits, constant=True)
     assert (found["reward_score"], found["reward_extra_info"]["reason"]) == (-1.0, "deadline")
 
 
@@ -139,7 +141,7 @@ class TestRewardLoop:
         [("naive", "compute_score"), ("rate_limited", "compute_score"), ("remote", "compute_score_sync")],
     )
     def test_loop_on_ray_carries_rewards_and_failures(self, manager, function, good):
-        loop = RewardLoopManager(configured(manager, good, CONSTANT, function=function))
+        loop = RewardLoopManager(configured(manager, good, function=function, constant=True))
         assert path_of(loop.reward_manager_cls) == MANAGERS[manager]
         batch = rollouts([TEXT, "", TEXT, TEXT], ["1", "1", "1", "nobody"])
         batch.non_tensor_batch["extra_info"][3] = {}
