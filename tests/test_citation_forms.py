@@ -129,6 +129,37 @@ def test_entry_is_read_at_its_address_rather_than_its_name() -> None:
     assert [url for _, _, url in triplets(text)] == ["https://arxiv.org/pdf/2407.17915"]
 
 
+async def test_both_extractions_find_every_form() -> None:
+    """Prints the table of forms and what is found of each, by marks alone and with the embedded judge."""
+    study = "https://study.example/x"
+    samples = {
+        form: (f"{text}\n\n## References\n{LIST}", [LISTED[n] for n in numbers])
+        for form, (text, _, numbers) in MARKS.items()
+    }
+    samples |= {form: (text.replace("URL", study), [study, study]) for form, text in TITLED.items()}
+    samples |= {
+        "link": (f"{FACT} ([x]({study}#:~:text=many)).", [study]),
+        "bare URL": (f"{FACT}, {study}.", [study]),
+    }
+    samples["only a list"] = (f"{FACT}.\n\n## References\n{LIST}", [])
+    rows = []
+    for form, (text, wanted) in samples.items():
+        case = Case(task=Task(id="1", prompt="?"), report=Report(task_id="1", system="s", text=text))
+        marked = parse(text)
+        judged = await extract(case, marked, DirectTools(LexicalJudge()))
+        assert isinstance(judged, tuple)
+        rows.append(
+            (form, len(wanted), *([one.url for one in each] == wanted for each in (marked.triplets, judged)))
+        )
+    print(
+        "\n".join(
+            f"{form:34} wanted {wanted}, marks {by_marks}, judge {by_judge}"
+            for form, wanted, by_marks, by_judge in rows
+        )
+    )
+    assert all(by_marks and by_judge for _, _, by_marks, by_judge in rows)
+
+
 @pytest.mark.parametrize("sentences", [40, 900])
 async def test_sources_beyond_300_are_found(sentences: int) -> None:
     """Every section is shown all the sources that it names, in a short report and in one of several sections."""
