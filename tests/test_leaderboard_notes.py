@@ -139,3 +139,17 @@ def test_ranks_without_one_task_are_given(tmp_path: Path) -> None:
     assert (left_out.n_tasks, left_out.n_kept) == (10, 9)
     assert left_out.ranks == {"able": (1, 2), "baker": (1, 2), "charlie": (3, 3)}
     assert left_out.least_tau == pytest.approx(1 / 3)
+
+
+def test_published_calls_are_noted_and_not_mixed_in_silence(tmp_path: Path) -> None:
+    one, other = (made_run(tmp_path / name, SYSTEMS, 10) for name in "ab")
+    record = RunRecord.read(other)
+    asked = [{"name": "race", "call": "published", "checkout": "gone"}, "fact"]
+    msgspec.structs.replace(record, config=msgspec.structs.replace(record.config, protocols=asked)).write(
+        other
+    )
+    assert "race: asked in the benchmark's own calls" in notes(other)
+    assert "race: some runs ask in the benchmark's own calls (call: published), others ours" in notes(
+        one, other
+    )
+    assert "call: published" not in notes(one)

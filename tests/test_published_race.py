@@ -2,21 +2,26 @@
 
 import asyncio
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine.commands.evaluate import RunResult, evaluate_async
+from adjudge.engine.commands.gold import draft_gold
 from adjudge.engine.commands.plan import Plan, plan
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.records.record import RunRecord
+from adjudge.judges import Context
 from adjudge.scoring.deepresearch_bench.published_criteria import averaged
-from adjudge.scoring.deepresearch_bench.published_race import halves
-from tests.made_bench import DIMENSIONS, made_bench, marked, replying_to
+from adjudge.scoring.deepresearch_bench.published_race import PublishedMarks, RaceWordings, halves
+from tests.made_bench import DIMENSIONS, SYSTEM, made_bench, marked, replying_to
 from tests.mock_openai import MockOpenAI
+from tests.viewing import links, viewing
 
 CLEANED = "A clean report. " * 10
 
@@ -181,3 +186,49 @@ def test_weights_are_averaged_over_dimensions_all_draws_have() -> None:
     assert averaged(draws) == {
         "comprehensiveness": 0.17, "insight": 0.23, "instruction_following": 0.28, "readability": 0.32,
     }  # fmt: skip
+
+
+async def test_viewer_shows_published_prompt_and_reply(tmp_path: Path) -> None:
+    """Without the checkout, it shows the replies alone."""
+    made_bench(tmp_path / "bench")
+    async with MockOpenAI(fault=replying_to(clean=CLEANED, marks=marked())) as mock:
+        await evaluate_async(config(tmp_path, mock.url))
+    about = f"system={SYSTEM}&task=1&protocol=race"
+    async with viewing(tmp_path / "run") as reader:
+        listed = await reader.page(f"questions?{about}")
+        assert "PublishedMarks" in listed.text()
+        shown = [
+            await reader.page(link) for link in links("questions", listed.html or "") if "question?" in link
+        ]
+        whole = "".join(page.text() for page in shown)
+        assert "MARKS en: Task 1?|A clean report." in whole and "The answer is the reply itself." in whole
+    record = RunRecord.read(tmp_path / "run")
+    gone = config(tmp_path, checkout=str(tmp_path / "gone")).protocols
+    msgspec.structs.replace(record, config=msgspec.structs.replace(record.config, protocols=gone)).write(
+        tmp_path / "run"
+    )
+    async with viewing(tmp_path / "run") as reader:
+        listed = await reader.page(f"questions?{about}")
+        assert "clean_prompt.py: cannot be read" in listed.text()
+
+
+def test_question_travels_to_a_worker(tmp_path: Path) -> None:
+    wording = RaceWordings.of(str(made_bench(tmp_path / "bench"))).marks["en"]
+    context = Context.of(task_prompt="A task?", article_1="One.")
+    question = PublishedMarks(
+        context=context, wording=wording, article_2="Two.", criteria_list="{}", attempt=3
+    )
+    again = pickle.loads(pickle.dumps(question))
+    assert again == question and again.messages() == question.messages()
+    assert again.identity() == question.identity()
+
+
+async def test_gold_is_drafted_in_the_published_calls(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench", criteria=False)
+    weights = json.dumps(dict.fromkeys(DIMENSIONS, 0.25))
+    criteria = json.dumps([{"criterion": "made", "explanation": "So.", "weight": 1}])
+    async with MockOpenAI(fault=replying_to(weights=weights, criteria=criteria)) as mock:
+        made = await asyncio.to_thread(draft_gold, config(tmp_path, mock.url), str(tmp_path / "gold.jsonl"))
+    assert made.drafted == 2 and mock.calls == 2 * (5 + 4)
+    gold = json.loads((tmp_path / "gold.jsonl").read_text().splitlines()[0])["gold"]["race"]
+    assert gold["criterions"]["insight"] == [{"criterion": "made", "explanation": "So.", "weight": 1.0}]

@@ -13,8 +13,10 @@ import pytest
 import pytest_asyncio
 
 from adjudge.judges import Context, Question, Reply
+from adjudge.judges.checkout import Template
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.expected import labels_of
+from adjudge.judges.published import PublishedQuestion, Wording
 from adjudge.judges.queue import ContextQueue
 from adjudge.judges.render import messages
 from adjudge.judges.schema import schema_of
@@ -63,6 +65,45 @@ async def until(condition: Callable[[], bool]) -> None:
 async def unfinished(judge: VLLMJudge) -> int:
     found: int = (await judge.start())._engine.get_num_unfinished_requests()
     return found
+
+
+class InWords(PublishedQuestion[str], frozen=True, kw_only=True):
+    """A published question: free text, sampled as its wording says."""
+
+    def read(self, text: str) -> str:
+        return text
+
+    def example(self) -> str:
+        return "So."
+
+
+def in_words(text: str = "Tell {report}", **parameters: Any) -> InWords:
+    pieces = iter([("Tell ", "report"), (" in {words}.", "")])
+    return InWords(
+        context=Context.of(report=text), wording=Wording.of(Template.of("here", pieces), **parameters)
+    )
+
+
+async def test_published_question_is_answered_in_free_text(judge: VLLMJudge) -> None:
+    limited = in_words(temperature=0.7, max_tokens=24)
+    first, again, long = await answers_of(judge, [limited, limited, in_words(max_tokens=60)])
+    assert (
+        first.answer is not None
+        and again.answer == first.answer
+        and first.finish_reason in ("stop", "length")
+    )
+    assert 0 < first.usage.completion_tokens <= 24
+    assert long.answer is not None and long.usage.completion_tokens <= 60
+    window = (await judge.start()).window
+    (free,) = await answers(judge, [in_words()])
+    assert free.answer is not None and free.usage.completion_tokens <= window
+    (large,) = await answers(judge, [in_words(max_tokens=window)])
+    assert large.reason == "context_overflow"
+
+
+async def answers_of(judge: VLLMJudge, questions: list[InWords]) -> list[Reply[Any]]:
+    """Like `answers`, but with one seed for all."""
+    return await asyncio.gather(*(judge.answer(q, asked(7)) for q in questions))
 
 
 async def test_every_question_type_is_answered_within_its_schema(judge: VLLMJudge) -> None:

@@ -234,6 +234,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         except OSError as error:
             raise ConfigError(f"protocols: {error.filename}: cannot be read: {error.strerror}") from error
 
+    def published_protocols(self) -> tuple[str, ...]:
+        """The names of the protocols that ask in their benchmark's own words."""
+        published = (
+            one for one in self.protocols if isinstance(one, dict) and one.get("call") == "published"
+        )
+        return tuple(str(one.get("name")) for one in published)
+
     def published_prompts(self) -> dict[str, str]:
         """Digests of the prompts that published calls take from their checkouts, by a name. Raises ConfigError."""
         found: dict[str, str] = {}

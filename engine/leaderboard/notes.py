@@ -21,6 +21,7 @@ def notes_on(
     return (
         *_choosing(records),
         *_differing(records),
+        *_calling(records),
         *_judging(records),
         *(record.stopped.note for record in records if record.stopped is not None),
         *_correcting(corrected),
@@ -53,6 +54,16 @@ def _differing(records: Sequence[RunRecord]) -> Iterator[str]:
     changed = _changed_tasks(records)
     if changed:
         yield f"these runs differ in the prompt or gold of {changed} tasks: compare their scores with care"
+
+
+def _calling(records: Sequence[RunRecord]) -> Iterator[str]:
+    """What was asked in a benchmark's own words, and whether it was in every run."""
+    for name in sorted({name for record in records for name in record.config.published_protocols()}):
+        asked = [record.config.published_protocols() for record in records if name in record.metrics]
+        if all(name in each for each in asked):
+            yield f"{name}: asked in the benchmark's own calls (call: published)"
+        else:
+            yield f"{name}: some runs ask in the benchmark's own calls (call: published), others ours; do not compare"
 
 
 def _changed_tasks(records: Sequence[RunRecord]) -> int:

@@ -30,7 +30,14 @@ from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordin
 from adjudge.scoring.deepresearch_bench.published_marks import RaceShares, marks_in, shares
 from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, Criterion, RaceGold, frozen
 
-__all__ = ["PublishedClean", "PublishedMarks", "PublishedPartClean", "PublishedRace", "halves"]
+__all__ = [
+    "PublishedClean",
+    "PublishedMarks",
+    "PublishedPartClean",
+    "PublishedRace",
+    "RaceWordings",
+    "halves",
+]
 
 Language = Literal["en", "zh"]
 

@@ -90,13 +90,18 @@ async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str
         facts([("Asked about", about), *(_facts(row) if row else [])]),
         tag("p", "The store does not hold this judgment.", class_="note") if row is None else None,
         tag("h2", "Raw answer"),
-        _long(row.text) if row and row.text else tag("p", "None.", class_="quiet"),
+        _long(row.text) if row and row.text else tag("p", _no_raw(row), class_="quiet"),
         tag("h2", "Answer as it was understood"),
         _long(_pretty(row.answer)) if row and row.answer else tag("p", "None.", class_="quiet"),
         tag("h2", "Prompt"),
         prompt,
         crumbs=report_crumbs(report) if report else (),
     )
+
+
+def _no_raw(row: JudgmentRow | None) -> str:
+    """What is said where no raw answer is kept: of free text there is only one form."""
+    return "The answer is the reply itself." if row is not None and row.answer is not None else "None."
 
 
 def _owner(cards: CardIndex, key: str) -> ReportQuery | None:
