@@ -20,12 +20,13 @@ def between(text: str, start: str, end: str) -> str:
 def marks(prompt: str, draw: random.Random) -> str:
     """A reply to a scoring prompt, of any quality."""
     criteria = json.loads(between(prompt, "<criteria_list>\n", "\n</criteria_list>"))
+    pair = "<target_article>" not in prompt
     said = {
         name: [
             {
                 "criterion": one["criterion"],
                 "analysis": "So, {so}.",
-                **{m: draw.randint(0, 40) / 4 for m in MARKS},
+                **{m: draw.randint(-4, 44) / 4 for m in (MARKS if pair else ("target_score",))},
             }
             for one in criteria[name]
         ]

@@ -23,7 +23,11 @@ def made_bench(folder: Path, *, criteria: bool = True) -> Path:
         prompts = {name: f"{kind} {language}: {{task_prompt}}" for name, kind in kinds.items()}
         _module(folder / f"prompt/criteria_prompt_{language}.py", prompts)
         marks = f"MARKS {language}: {{task_prompt}}|{{article_1}}|{{article_2}}|{{criteria_list}} {{{{}}}}"
-        _module(folder / f"prompt/score_prompt_{language}.py", {"generate_merged_score_prompt": marks})
+        alone = f"ALONE {language}: {{task_prompt}}|{{article}}|{{criteria_list}}"
+        _module(
+            folder / f"prompt/score_prompt_{language}.py",
+            {"generate_merged_score_prompt": marks, "point_wise_score_prompt": alone},
+        )
     cleans = {
         f"clean_article_prompt_{language}": f"CLEAN {language}: {{article}}" for language in ("en", "zh")
     }

@@ -85,7 +85,10 @@ def race_text(scores: dict, system: str) -> str:
     return "".join(lines)
 
 
-async def test_race_sends_and_scores_as_the_reference_does(tmp_path: Path, capsys) -> None:
+@pytest.mark.parametrize(("variant", "flags"), [("full", []), ("pointwise", ["--no_reference"])])
+async def test_race_sends_and_scores_as_the_reference_does(
+    tmp_path: Path, capsys, variant: str, flags: list[str]
+) -> None:
     bench = bench_folder(tmp_path, "deep_research_bench_tickr")
     for stale in (bench / "data/test_data/cleaned_data").glob("*tickr*"):
         stale.unlink()
@@ -94,15 +97,10 @@ async def test_race_sends_and_scores_as_the_reference_does(tmp_path: Path, capsy
         for system in SYSTEMS:
             seconds += await run_reference(
                 bench, theirs, "deepresearch_bench_race.py", system, "--max_workers", "10",
-                "--output_dir", f"results/{system}",
+                "--output_dir", f"results/{system}", *flags,
             )  # fmt: skip
-        protocols = [
-            {
-                "name": "race",
-                "call": "published",
-                "checkout": str(shared("reference/deep_research_bench_tickr")),
-            }
-        ]
+        checkout = str(shared("reference/deep_research_bench_tickr"))
+        protocols = [{"name": "race", "call": "published", "checkout": checkout, "variant": variant}]
         scores, own_seconds = await ours(bench, tmp_path, judge.url, protocols=protocols)
     assert judge.requests == theirs.requests
     for system in SYSTEMS:
@@ -115,7 +113,9 @@ async def test_race_sends_and_scores_as_the_reference_does(tmp_path: Path, capsy
                 assert value == (pytest.approx(raw[task][name], abs=1e-9) if task in raw else None)
         published = (bench / "results" / system / "race_result.txt").read_text()
         assert race_text(scores, system) == published
-    told(capsys, f"RACE, {len(SYSTEMS)} systems x 10 tasks", (theirs, seconds), (judge, own_seconds))
+    told(
+        capsys, f"RACE, {variant}, {len(SYSTEMS)} systems x 10 tasks", (theirs, seconds), (judge, own_seconds)
+    )
 
 
 async def test_marks_are_read_as_the_reference_reads_them(tmp_path: Path) -> None:

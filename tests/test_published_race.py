@@ -126,6 +126,15 @@ async def test_zero_of_a_lacking_reply_stands_under_the_published_name(tmp_path:
     assert found["1", "readability_strict"] == pytest.approx(0.6)
 
 
+async def test_pointwise_needs_no_reference(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench")
+    (tmp_path / "bench/data/test_data/cleaned_data/reference.jsonl").unlink()
+    said = marked(target=13, reference=0).replace("article_1_score", "target_score")
+    async with MockOpenAI(fault=replying_to(clean=CLEANED, alone=said)) as mock:
+        found = scores(await evaluate_async(config(tmp_path, mock.url, variant="pointwise")))
+    assert found["1", "overall"] == found["1", "insight_strict"] == 1
+
+
 async def test_plan_counts_what_a_run_asks(tmp_path: Path) -> None:
     made_bench(tmp_path / "bench", criteria=False)
     planned: Plan = await asyncio.to_thread(plan, config(tmp_path))
@@ -148,7 +157,7 @@ def test_missing_prompt_file_is_one_line(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"call": "publishd"}, "call: 'publishd' is unknown; use own or published"),
-        ({"variant": "vanilla"}, "unknown field `variant`"),
+        ({"both_orders": True}, "unknown field `both_orders`"),
         ({"name": "rubrics"}, "rubrics: has no published calls; leave call: out, or use one of"),
     ],
 )

@@ -156,14 +156,21 @@ class RaceShares(msgspec.Struct, frozen=True):
 
 
 def shares(
-    reply: object, weights: Mapping[str, float], criteria: Mapping[str, Sequence[Criterion]]
+    reply: object,
+    weights: Mapping[str, float],
+    criteria: Mapping[str, Sequence[Criterion]],
+    *,
+    alone: bool = False,
 ) -> RaceShares:
-    """The results of a `reply` that `marks_in` accepts. Raises UnreadableReply where no number comes of it."""
+    """The results of a `reply` that `marks_in` accepts. Raises UnreadableReply where no number comes of it.
+
+    A report that was marked `alone`, without a reference, has its marks as shares of 10, within 0..1.
+    """
     if not isinstance(reply, dict):
         raise UnreadableReply("no object of dimensions in the reply")
     try:
         marks = {
-            name: _dimension(items, criteria[name])
+            name: _dimension(items, criteria[name], alone)
             for name, items in reply.items()
             if isinstance(items, list) and name in weights and criteria.get(name)
         }
@@ -173,14 +180,19 @@ def shares(
     for name, one in marks.items():
         target += one.target * weights[name]
         reference += one.reference * weights[name]
+    share = _of_ten if alone else _share
     dimensions = {
-        name: _share(marks[name].target, marks[name].reference) if name in marks else 0.0
+        name: share(marks[name].target, marks[name].reference) if name in marks else 0.0
         for name in DIMENSIONS
     }
-    overall = _share(target, reference)
+    overall = share(target, reference)
     if not all(map(math.isfinite, (overall, *dimensions.values()))):
         raise UnreadableReply("a mark that is not a finite number")
     return RaceShares(overall, dimensions, marks)
+
+
+def _of_ten(target: float, reference: float) -> float:
+    return target if math.isnan(target) else min(max(target / 10, 0.0), 1.0)
 
 
 def _share(target: float, reference: float) -> float:
@@ -188,7 +200,7 @@ def _share(target: float, reference: float) -> float:
     return target / total if total > 0 else 0.0
 
 
-def _dimension(raw: list[Any], criteria: Sequence[Criterion]) -> DimensionMarks:
+def _dimension(raw: list[Any], criteria: Sequence[Criterion], alone: bool) -> DimensionMarks:
     weights = {one.criterion: one.weight for one in criteria}
     lowered = [(text.lower(), weight) for text, weight in weights.items()]
     items: list[MarkedItem] = []
@@ -208,7 +220,8 @@ def _dimension(raw: list[Any], criteria: Sequence[Criterion]) -> DimensionMarks:
         return DimensionMarks(tuple(items), 0.0, 0.0, False)
     targets = sum(item.target * item.weight for item in items)
     references = sum(item.reference * item.weight for item in items if item.reference is not None)
-    whole = last is not None and all(item.is_whole for item in items)
+    whole = all(math.isfinite(item.target) and (alone or item.is_whole) for item in items)
+    whole = whole and (alone or last is not None)
     return DimensionMarks(tuple(items), targets / total, 0.0 if last is None else references / total, whole)
 
 

@@ -27,8 +27,8 @@ from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
-from adjudge.scoring.deepresearch_bench.published_marks import RaceShares, marks_in, shares
-from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, Criterion, RaceGold, frozen
+from adjudge.scoring.deepresearch_bench.published_marks import MarkedItem, RaceShares, marks_in, shares
+from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, Criterion, RaceGold, Yardstick, frozen
 
 __all__ = [
     "PublishedClean",
@@ -40,8 +40,10 @@ __all__ = [
 ]
 
 Language = Literal["en", "zh"]
+Variant = Literal["full", "pointwise"]
 
 MIN_CLEANED = 100
+_MARKS = {"full": "generate_merged_score_prompt", "pointwise": "point_wise_score_prompt"}
 _ENDS = frozenset(".?!。？！\n")
 _SEARCHED = 200
 
@@ -54,7 +56,7 @@ class RaceWordings(msgspec.Struct, frozen=True):
     criteria: dict[str, CriteriaWordings]
 
     @classmethod
-    def of(cls, folder: str) -> "RaceWordings":
+    def of(cls, folder: str, variant: Variant = "full") -> "RaceWordings":
         """The wordings in the checkout at `folder`. Raises CheckoutError."""
         checkout = Checkout(folder)
         return cls(
@@ -66,7 +68,7 @@ class RaceWordings(msgspec.Struct, frozen=True):
             },
             {
                 language: Wording.of(
-                    checkout.formatted(f"prompt/score_prompt_{language}.py", "generate_merged_score_prompt")
+                    checkout.formatted(f"prompt/score_prompt_{language}.py", _MARKS[variant])
                 )
                 for language in ("en", "zh")
             },
@@ -113,24 +115,35 @@ class PublishedMarks(PublishedQuestion[object], frozen=True, kw_only=True):
 
     def example(self) -> str:
         """Middling marks for every criterion."""
-        listed: dict[str, list[dict[str, str]]] = json.loads(self.criteria_list)
-        marks = {"analysis": "x" * 300, "article_1_score": 5.0, "article_2_score": 5.0}
-        found = {
-            name: [{"criterion": one["criterion"], **marks} for one in listed.get(name, ())]
-            for name in DIMENSIONS
-        }
-        return json.dumps(found, ensure_ascii=False)
+        return _middling(self.criteria_list, article_1_score=5.0, article_2_score=5.0)
+
+
+class PublishedMarksAlone(PublishedQuestion[object], frozen=True, kw_only=True):
+    """How does the report (`article`) do by each criterion, with nothing to compare it with?"""
+
+    attempts: ClassVar[int] = 10
+
+    criteria_list: str
+
+    def read(self, text: str) -> object:
+        """The JSON in the reply that holds all dimensions."""
+        return marks_in(text)
+
+    def example(self) -> str:
+        """Middling marks for every criterion."""
+        return _middling(self.criteria_list, target_score=5.0)
 
 
 class PublishedRace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report under the task's gold `race` (`RaceGold`) by the calls of the benchmark at `checkout`.
 
-    `cleaning: none` takes reports that are clean already.
+    `cleaning: none` takes reports that are clean already. `variant: pointwise` shows no reference: shares of 10.
     """
 
     name: ClassVar[str] = "race"
 
     checkout: str
+    variant: Variant = "full"
     cleaning: Literal["judge", "none"] = "judge"
     cleaning_language: Language | None = None
 
@@ -146,12 +159,12 @@ class PublishedRace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """`metrics`, the same for every task. Raises GoldError."""
-        _gold(case)
+        self._gold(case)
         return self.metrics
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
-        found = _wordings(self.checkout)
+        found = _wordings(self.checkout, self.variant)
         kinds = {"clean": found.clean, "marks": found.marks}
         own = {
             f"race.{kind}.{language}": wording.digest.hex()
@@ -163,35 +176,54 @@ class PublishedRace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Clean the report, find or make its criteria, ask for marks, weigh them. Raises GoldError."""
-        gold, language = _gold(case), _language(case)
-        wordings = _wordings(self.checkout)
+        gold, language = self._gold(case), _language(case)
+        wordings = _wordings(self.checkout, self.variant)
         article = await self._cleaned(case, wordings, tools)
         if isinstance(article, Missing):
             return self._unscored(case, article)
         measure = await published_yardstick(case, gold, wordings.criteria[language], tools)
         if isinstance(measure, Missing):
             return self._unscored(case, measure)
-        question = PublishedMarks(
-            context=Context.of(task_prompt=case.task.prompt, article_1=article),
-            language=language,
-            wording=wordings.marks[language],
-            article_2=gold.reference,
-            criteria_list=_listed(measure.criteria),
-        )
+        question = self._question(case, article, gold.reference, measure)
         reply = await ask_until_read(tools, question)
         if isinstance(reply, Missing):
             return self._unscored(case, reply)
         try:
-            found = shares(reply.value, measure.weights, measure.criteria)
+            alone = self.variant == "pointwise"
+            found = shares(reply.value, measure.weights, measure.criteria, alone=alone)
         except UnreadableReply:
             return self._unscored(case, Missing("judge_unparseable"))
         return Scorecard.of(self.name, case, _values(found), _evidence(found, reply))
 
     async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
         """The task's gold with weights and criteria, made by the published calls if missing. Raises GoldError."""
-        wordings = _wordings(self.checkout).criteria[_language(case)]
+        wordings = _wordings(self.checkout, self.variant).criteria[_language(case)]
         measure = await published_yardstick(case, RaceGold.of(case), wordings, tools)
         return measure if isinstance(measure, Missing) else frozen(case, measure)
+
+    def _gold(self, case: Case) -> RaceGold:
+        gold = RaceGold.of(case)
+        if self.variant == "full" and not gold.reference.strip():
+            raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference")
+        return gold
+
+    def _question(
+        self, case: Case, article: str, reference: str, measure: Yardstick
+    ) -> PublishedMarks | PublishedMarksAlone:
+        task, language, listed = case.task.prompt, _language(case), _listed(measure.criteria)
+        wording = _wordings(self.checkout, self.variant).marks[language]
+        if self.variant == "pointwise":
+            context = Context.of(task_prompt=task, article=article)
+            return PublishedMarksAlone(
+                context=context, language=language, wording=wording, criteria_list=listed
+            )
+        return PublishedMarks(
+            context=Context.of(task_prompt=task, article_1=article),
+            language=language,
+            wording=wording,
+            article_2=reference,
+            criteria_list=listed,
+        )
 
     async def _cleaned(self, case: Case, wordings: RaceWordings, tools: Tools) -> str | Missing:
         article = case.report.text
@@ -220,6 +252,18 @@ class PublishedRace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return Scorecard.of(self.name, case, {metric.name: missing for metric in self.metrics})
 
 
+def _middling(criteria_list: str, **marks: float) -> str:
+    """A reply with the same `marks` for every criterion."""
+    listed: dict[str, list[dict[str, str]]] = json.loads(criteria_list)
+    found = {
+        name: [
+            {"criterion": one["criterion"], "analysis": "x" * 300, **marks} for one in listed.get(name, ())
+        ]
+        for name in DIMENSIONS
+    }
+    return json.dumps(found, ensure_ascii=False)
+
+
 def halves(article: str) -> tuple[str, str]:
     """The two parts that the code cleans apart: up to the last end of a sentence near the middle, and from the middle.
 
@@ -231,13 +275,6 @@ def halves(article: str) -> tuple[str, str]:
             end = place + 1
             break
     return article[:end], article[middle:]
-
-
-def _gold(case: Case) -> RaceGold:
-    gold = RaceGold.of(case)
-    if not gold.reference.strip():
-        raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference")
-    return gold
 
 
 def _language(case: Case) -> Language:
@@ -269,10 +306,14 @@ def _evidence(found: RaceShares, reply: ReadReply[object]) -> list[Evidence]:
     return [
         Evidence(
             what=f"{name}: {item.criterion}",
-            outcome=f"{item.target:g} of 10, reference "
-            + ("without a mark" if item.reference is None else f"{item.reference:g}"),
+            outcome=_shown(item),
             judgment=reply.judgment,
         )
         for name, marks in found.marks.items()
         for item in marks.items
     ]
+
+
+def _shown(item: MarkedItem) -> str:
+    mark = f"{item.target:g} of 10"
+    return mark if item.reference is None else f"{mark}, reference {item.reference:g}"
