@@ -19,6 +19,7 @@ from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.deepresearch_bench import published_citations, published_criteria, published_marks
+from adjudge.scoring.dr3_eval import citing
 from adjudge.scoring.rubrics import annotations, keywords, trusted_links
 from adjudge.scoring.text import (
     aside,
@@ -50,6 +51,9 @@ GRAMMAR = (
 
 _LISTED = "".join(f"[{i}] T https://r.example/{i}\n" for i in range(1, 60))
 _QUESTION = Clean(context=Context.of(piece="A piece."), language="en")
+_LABELS = tuple(
+    citing.Label(f"{n}.pdf", f"A title with the number {n}", f"http://r.example/{n}", n > 3) for n in range(9)
+)
 _LENGTH = Length(max=1_000_000_000)
 _HANDED = (Citation(url="https://a.example"), Citation(url="https://b.example", position=9))
 
@@ -100,6 +104,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.cleaning.clean_report": cleaning.clean_report.__wrapped__,
     "scoring.text.cleaning.without_lists": cleaning.without_lists,
     "scoring.text.relevance.relevant_chunks": lambda text: relevance.relevant_chunks(text, text[:1_000]),
+    "scoring.dr3_eval.citing.read_cited": lambda text: citing.read_cited(text, (), _LABELS),
+    "scoring.text.relevance.chunks_for": lambda text: relevance.chunks_for(text, (text[:1_000], "a")),
     "scoring.text.sentences.tidy": sentences.tidy,
     "scoring.text.splitting.compatible": splitting.compatible,
     "scoring.text.splitting.cut": lambda text: splitting.cut(text, 3_000),
@@ -156,7 +162,20 @@ MODULES: tuple[ModuleType, ...] = (
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
     *(annotations, published_citations, published_criteria, published_marks),
-    *(keywords, trusted_links, lexical, reply, schema, charset, extract, urls, flags, injection, passages),
+    *(
+        citing,
+        keywords,
+        trusted_links,
+        lexical,
+        reply,
+        schema,
+        charset,
+        extract,
+        urls,
+        flags,
+        injection,
+        passages,
+    ),
 )
 _UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])
 

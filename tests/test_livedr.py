@@ -501,7 +501,7 @@ def test_unknown_category_and_missing_gold_are_gold_failures() -> None:
 
 def label(question: Question[Any]) -> Answer:
     if isinstance(question, LabelSteps):
-        kinds = {"b": "branch", "x": "backtrack"}
+        kinds = {"b": "branch", "x": "backtrack", "y": "both"}
         pairs = zip(numbered(question.count), question.steps, strict=True)
         return StepLabels(items={key: kinds.get(step[0], "continue") for key, step in pairs})  # type: ignore[misc]
     return exact(question)
@@ -517,6 +517,15 @@ def test_trace_is_counted_step_by_step() -> None:
     asked = [question for question in tools.questions if isinstance(question, LabelSteps)]
     assert [(question.first, question.count) for question in asked] == [(1, 20), (21, 5)]
     assert len({question.context.digest for question in asked}) == 1
+
+
+def test_trace_step_may_be_branch_and_backtrack() -> None:
+    trace = raw(["b one", "y a dead end, so another line", "c three"])
+    card, tools = score(case_of("entities", [["Ann"]], [["Ann"]], trace=trace), label)
+    assert (card.scores["branches"], card.scores["backtracks"]) == (2, 1)
+    assert "branch, backtrack" in {line.outcome for line in card.evidence}
+    asked = [question for question in tools.questions if isinstance(question, LabelSteps)]
+    assert all("c three" in question.context["trace"] for question in asked)
 
 
 def test_trace_step_in_the_evidence_is_bounded() -> None:

@@ -21,9 +21,10 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Partial, Scorecard, Value
 from adjudge.scoring.dr3_eval.checklist import check_report, find_checklist
-from adjudge.scoring.dr3_eval.grounding import COUNTS, POOLED, Pair, find_claims, ground_claims, role_counts
+from adjudge.scoring.dr3_eval.citing import Cited
+from adjudge.scoring.dr3_eval.grounding import COUNTS, POOLED, Pair, ground_claims, role_counts, strictly
 from adjudge.scoring.dr3_eval.insights import find_insights, recall_insights
-from adjudge.scoring.dr3_eval.sandbox import Cited, Sandbox, Source
+from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
 
 __all__ = [
     "DR3",
@@ -140,19 +141,13 @@ class DepthQuality(Question[Depth], frozen=True, kw_only=True):
     task: str
 
 
-class Item(msgspec.Struct, frozen=True):
-    """A claim by its place in the report, and whether the answer is about a source that it cites."""
-
-    claim: int
-    cites: bool = True
-
-
 class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report by DR3-Eval.
 
     `average` is the mean of the paper's six metrics without those that a task has no sources for, `average_code` that
-    of the code's five. Beside them, `cc_lenient` matches citations as permissively as the code, `fa_claims` counts
-    claims where `fa` counts pairs, and what ends in a role or a size is the same for a part.
+    of the code's five, with its lenient forms. Beside them, `cc_lenient` and `fa_lenient` match citations as
+    permissively as the code, `fa_claims` and `fa_lenient` count claims (sentences that cite, of which all sources must
+    back it) where `fa` counts pairs, and what ends in a role or a size is the same for a part.
 
     Sources of more than `long_source` characters are judged by their five best chunks of 500 characters.
     """
@@ -177,23 +172,21 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Recall of insights, coverage and support of citations, the checklist, and depth."""
         gold = case.gold(self.name, Gold)
         sandbox = Sandbox([*gold.user_files, *gold.corpus])
-        cited = sandbox.cited(case.report)
+        cited = await sandbox.cited(case.report)
 
-        files, pages, pairs, uncited, met, depth = await asyncio.gather(
+        files, pages, pairs, met, depth = await asyncio.gather(
             self._recall(gold.insights.user_files, gold.user_files, case, tools),
             self._recall(gold.insights.corpus, gold.supportive, case, tools),
             ground_claims(cited, sandbox, case, tools, self.long_source),
-            find_claims(cited, case, tools),
             self._follow(gold, case, tools),
             self._depth(case, tools),
         )
-        answers = Answers(files, pages, pairs, uncited, met, depth)
+        answers = Answers(files, pages, pairs, met, depth)
         scores = answers.scores(sandbox, cited, gold, self.min_answered)
-        scores |= role_counts(pairs, sandbox, cited)
+        scores |= role_counts(strictly(pairs), sandbox, cited)
         evidence = [
             *(answer.evidence(f"insight: {answer.item}", "{:g}".format) for answer in [*files, *pages]),
             *(_pair_evidence(answer, sandbox) for answer in pairs),
-            *(answer.evidence(f"without a citation: {answer.item}", _claim_or_not) for answer in uncited),
             *(answer.evidence(f"checklist: {answer.item}", _met_or_not) for answer in met),
             depth.evidence("depth", "{:g} of 1".format),
             *_coverage_evidence(sandbox, cited),
@@ -224,6 +217,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             *(["ir"] if recalls else []),
             "fa",
             "fa_claims",
+            "fa_lenient",
             "if",
             "dq",
             *(f"average:{size}" for size in sizes),
@@ -233,27 +227,27 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """What was asked about a report: insights of both sides, pairs, sentences without a citation, items, and depth."""
+    """What was asked about a report: insights of both sides, (claim, source) pairs, checklist items, and depth."""
 
     files: list[Answered[str]]
     pages: list[Answered[str]]
     pairs: list[Answered[Pair]]
-    uncited: list[Answered[str]]
     met: list[Answered[str]]
     depth: Answered[str]
 
     def scores(self, sandbox: Sandbox, cited: Cited, gold: Gold, min_answered: float) -> dict[str, Value]:
         """The metrics that this task has. The averages are over the parts that it has."""
         sides = {"ir_uf": self.files, "ir_sc": self.pages}
+        strict = strictly(self.pairs)
         recalls = {name: measured(sides[name], _recall, EVERY) for name in gold.recalls}
         scores: dict[str, float | Partial] = {
             **recalls,
-            "fa": measured(self.pairs, _pairs, min_answered),
+            "fa": measured(strict, _pairs, min_answered),
             "if": measured(self.met, _following, EVERY),
             "dq": measured([self.depth], _depth, EVERY),
         }
         code: dict[str, float | Partial] = {
-            "fa_claims": measured(self._claims(len(cited.claims)), _claims, min_answered),
+            "fa_lenient": measured(self.pairs, _claims, min_answered),
             "if": scores["if"],
             "dq": scores["dq"],
         }
@@ -268,12 +262,8 @@ class Answers(msgspec.Struct, frozen=True):
         }
         if gold.corpus_size:
             averages[f"average:{gold.corpus_size}"] = averages["average"]
-        return {**averages, **scores, **code}
-
-    def _claims(self, cited: int) -> list[Answered[Item]]:
-        """All that may be a claim, by its place."""
-        found = [answer.about(Item(answer.item.claim)) for answer in self.pairs]
-        return found + [answer.about(Item(cited + n, cites=False)) for n, answer in enumerate(self.uncited)]
+        claims = {"fa_claims": measured(strict, _claims, min_answered)}
+        return {**averages, **scores, **code, **claims}
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -288,14 +278,11 @@ def _pairs(answers: Sequence[tuple[Pair, float]]) -> float:
     return pair_accuracy([value == 1 for _, value in answers])
 
 
-def _claims(answers: Sequence[tuple[Item, float]]) -> float:
-    """By claims; 0 for a report that claims nothing."""
+def _claims(answers: Sequence[tuple[Pair, float]]) -> float:
+    """By claims, which are the sentences that cite; 0 for a report that cites nothing."""
     claims: dict[int, list[bool]] = {}
-    for item, value in answers:
-        if item.cites:
-            claims.setdefault(item.claim, []).append(value == 1)
-        elif value == 1:
-            claims[item.claim] = []
+    for pair, value in answers:
+        claims.setdefault(pair.claim, []).append(value == 1)
     return claim_accuracy(list(claims.values())) or 0.0
 
 
@@ -311,8 +298,10 @@ def _depth(answers: Sequence[tuple[str, float]]) -> float | None:
 
 
 def _pair_evidence(answer: Answered[Pair], sandbox: Sandbox) -> Evidence:
-    place = answer.item.source
-    source = "a source that does not exist" if place is None else sandbox.sources[place].label
+    cites = answer.item.cites
+    source = "a source that does not exist" if cites.lenient is None else sandbox.sources[cites.lenient].label
+    if cites.place is None and cites.lenient is not None:
+        source = f"{cites.name[:200]}, taken for {source} by lenient matching alone"
     return answer.evidence(f"claim: {answer.item.text} (citing {source})", _supported_or_not)
 
 
@@ -325,10 +314,6 @@ def _coverage_evidence(sandbox: Sandbox, cited: Cited) -> Iterator[Evidence]:
 
 def _supported_or_not(value: float) -> str:
     return "supported" if value else "unsupported"
-
-
-def _claim_or_not(value: float) -> str:
-    return "a claim" if value else "no claim"
 
 
 def _met_or_not(value: float) -> str:

@@ -7,24 +7,25 @@ from typing import Annotated, Literal
 import msgspec
 
 from adjudge.judges import Answer, Context, Question, numbered
-from adjudge.judges.lexical import figures, names, passages
+from adjudge.judges.lexical import passages
 from adjudge.scoring.answers.answered import Answered, ask_numbered
 from adjudge.scoring.answers.parts import EVERY, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Metric, Missing, Value
-from adjudge.scoring.dr3_eval.sandbox import Cited, Sandbox, Source
-from adjudge.scoring.text.relevance import relevant_chunks
+from adjudge.scoring.dr3_eval.citing import Cited, Cites
+from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
+from adjudge.scoring.text.aside import aside, storable
+from adjudge.scoring.text.relevance import chunks_for
 
 __all__ = [
     "COUNTS",
     "POOLED",
     "Grounded",
     "Pair",
-    "WhichClaim",
-    "find_claims",
     "ground_claims",
     "role_counts",
+    "strictly",
 ]
 
 ROLES = ("supportive", "distractor", "noise")
@@ -46,12 +47,17 @@ POOLED = (
 class Pair(msgspec.Struct, frozen=True):
     """A claim (its place among the report's cited sentences, and its words) and one source that it cites.
 
-    `source` is None for a source that is not in the sandbox.
+    A source that is not in the sandbox may be one of its sources by lenient matching.
     """
 
     claim: int
     text: str
-    source: int | None
+    cites: Cites
+
+    @property
+    def source(self) -> int | None:
+        """The place of the source; None if it is not in the sandbox."""
+        return self.cites.place
 
 
 class Verdicts(Answer, frozen=True, kw_only=True):
@@ -83,47 +89,21 @@ class Grounded(Question[Verdicts], frozen=True, kw_only=True):
         return Verdicts(verdicts=dict(zip(numbered(self.count), verdicts, strict=True)))
 
 
-class Kinds(Answer, frozen=True, kw_only=True):
-    """What each sentence is: a claim that needs evidence, or something else."""
-
-    kinds: dict[str, Literal["claim", "other"]]
-
-
-class WhichClaim(Question[Kinds], frozen=True, kw_only=True):
-    """Which of these sentences of the report state facts that would need a source?"""
-
-    prompt = "dr3_claims"
-    answer = Kinds
-
-    sentences: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One kind per sentence."""
-        return len(self.sentences)
-
-    def lexical(self) -> Kinds:
-        """A claim if the sentence states a figure or a name."""
-        kinds: list[Literal["claim", "other"]] = [
-            "claim" if figures(sentence) or names(sentence) else "other" for sentence in self.sentences
-        ]
-        return Kinds(kinds=dict(zip(numbered(self.count), kinds, strict=True)))
-
-
 async def ground_claims(
     cited: Cited, sandbox: Sandbox, case: Case, tools: Tools, long_source: int
 ) -> list[Answered[Pair]]:
     """Whether its source backs each (claim, source) pair, 1 or 0; up to 20 claims of one source per question.
 
-    A source that does not exist backs nothing. One of more than `long_source` characters, or one that does not fit the
+    The source is found leniently, as the published code does; `strictly` takes what that adds away again. One that does
+    not exist backs nothing. One of more than `long_source` characters, or one that does not fit the
     judge's window, is shown to each claim alone, as the five chunks of 500 characters that fit the claim best.
     """
     pairs = [
-        Pair(place, text, source) for place, (text, sources) in enumerate(cited.claims) for source in sources
+        Pair(place, text, cites) for place, (text, sources) in enumerate(cited.claims) for cites in sources
     ]
     by_source: dict[int | None, list[Pair]] = {}
     for pair in pairs:
-        by_source.setdefault(pair.source, []).append(pair)
+        by_source.setdefault(pair.cites.lenient, []).append(pair)
     invented = by_source.pop(None, [])
     answered = await asyncio.gather(
         *(
@@ -150,38 +130,35 @@ async def _ground(
             context=source.context(), language=language, claims=tuple(pair.text for pair in batch)
         )
 
-    def relevant(batch: tuple[Pair, ...]) -> Grounded:
-        [pair] = batch
-        context = Context.of(name=source.label, source=relevant_chunks(source.text, pair.text))
-        return Grounded(context=context, language=language, claims=(pair.text,))
+    async def by_chunks(pairs: Sequence[Pair]) -> list[Answered[Pair]]:
+        queries = tuple(storable(pair.text) for pair in pairs)
+        chunks = dict(zip(queries, await aside(chunks_for, storable(source.text), queries), strict=True))
+
+        def relevant(batch: tuple[Pair, ...]) -> Grounded:
+            [pair] = batch
+            context = Context.of(name=source.label, source=chunks[storable(pair.text)])
+            return Grounded(context=context, language=language, claims=(pair.text,))
+
+        return await ask_numbered(pairs, tools, relevant, _supported, 0.0, 1.0, 1)
 
     if len(source.text) > long_source:
-        return await ask_numbered(pairs, tools, relevant, _supported, 0.0, 1.0, 1)
+        return await by_chunks(pairs)
     answers = await ask_numbered(pairs, tools, whole, _supported, 0.0, 1.0)
     beyond = [answer.item for answer in answers if answer.value == Missing("context_overflow")]
     if not beyond or source.media is not None:
         return answers
-    again = await ask_numbered(beyond, tools, relevant, _supported, 0.0, 1.0, 1)
+    again = await by_chunks(beyond)
     shorter = {answer.item: answer for answer in again}
     return [shorter.get(answer.item, answer) for answer in answers]
 
 
-async def find_claims(cited: Cited, case: Case, tools: Tools) -> list[Answered[str]]:
-    """Whether each sentence without a citation is a claim (1) or something else (0), up to 20 per question."""
-    report, language = Context.of(report=case.report.text), case.task.language
-
-    def question(batch: tuple[str, ...]) -> WhichClaim:
-        return WhichClaim(context=report, language=language, sentences=batch)
-
-    return await ask_numbered(cited.uncited, tools, question, _is_claim, 1.0, 0.0)
+def strictly(pairs: Sequence[Answered[Pair]]) -> list[Answered[Pair]]:
+    """`pairs` with those whose source is not in the sandbox by its own name unsupported, whatever the judge said."""
+    return [Answered(pair.item, 0.0, 0.0, 0.0) if pair.item.source is None else pair for pair in pairs]
 
 
 def _supported(answer: Verdicts, key: str) -> float:
     return float(answer.verdicts[key] == "supported")
-
-
-def _is_claim(answer: Kinds, key: str) -> float:
-    return float(answer.kinds[key] == "claim")
 
 
 def role_counts(pairs: Sequence[Answered[Pair]], sandbox: Sandbox, cited: Cited) -> dict[str, Value]:

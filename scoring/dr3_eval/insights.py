@@ -18,7 +18,7 @@ __all__ = ["InsightsOf", "Recall", "find_insights", "recall_insights"]
 BATCH = 10
 MAX_SOURCE_CHARS = 100_000
 _MOST = 5
-_PARTLY = 0.3
+_PARTLY, _MOSTLY = 0.3, 0.5
 
 Insight = Annotated[str, msgspec.Meta(max_length=300)]
 
@@ -51,18 +51,19 @@ class InsightsOf(Question[Insights], frozen=True, kw_only=True):
 
 
 class Recalled(Answer, frozen=True, kw_only=True):
-    """How far the report brings out each insight: 1 wholly, 0.5 in part, 0 not."""
+    """How far the report brings out each insight: 1 by more than half of its substance, 0.5 in part, 0 not."""
 
     analysis: Annotated[str, msgspec.Meta(max_length=800)] = ""
     recalled: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1, multiple_of=0.5)]]
 
 
 class Recall(Question[Recalled], frozen=True, kw_only=True):
-    """How far does the report bring out each of up to ten insights?"""
+    """How far does the report bring out each of up to ten insights, given the `task`?"""
 
     prompt = "dr3_recall"
     answer = Recalled
 
+    task: str
     insights: tuple[str, ...]
 
     @property
@@ -75,7 +76,12 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
         report = passages(self.context["report"])
         found = [report.support(insight) for insight in self.insights]
         values = [
-            1.0 if one.verdict == "supported" else 0.5 if one.overlap >= _PARTLY else 0.0 for one in found
+            1.0
+            if one.verdict == "supported" or one.overlap > _MOSTLY
+            else 0.5
+            if one.overlap >= _PARTLY
+            else 0.0
+            for one in found
         ]
         return Recalled(recalled=dict(zip(numbered(self.count), values, strict=True)))
 
@@ -107,7 +113,7 @@ async def recall_insights(insights: Sequence[str | Missing], case: Case, tools: 
     report, language = Context.of(report=case.report.text), case.task.language
 
     def question(batch: tuple[str, ...]) -> Recall:
-        return Recall(context=report, language=language, insights=batch)
+        return Recall(context=report, language=language, task=case.task.prompt, insights=batch)
 
     known = [insight for insight in insights if isinstance(insight, str)]
     unknown = [insight for insight in insights if isinstance(insight, Missing)]

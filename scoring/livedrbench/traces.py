@@ -1,7 +1,8 @@
 """What a research trace holds: its sources, branches and backtracks (LiveDRBench, analysis of reasoning traces).
 
 A trace is JSON: a text, or a list of steps, each a text or anything else. Sources are its distinct URLs; a judge says
-of every step whether it opens a new line of inquiry, gives one up, or goes on.
+of every step, with the whole trace before it, whether it opens a new line of inquiry and whether it gives one up. A
+step may do both: a dead end left for a new line.
 """
 
 import re
@@ -27,7 +28,7 @@ _BATCH = 20
 _URL = re.compile(r"https?://[^\s<>\"'\\^`{|}]{1,2000}", re.IGNORECASE)
 _TRAILING = ".,;:!?)]*_"
 
-StepLabel = Literal["branch", "backtrack", "continue"]
+StepLabel = Literal["branch", "backtrack", "both", "continue"]
 
 
 class StepLabels(Answer, frozen=True, kw_only=True):
@@ -41,6 +42,7 @@ class LabelSteps(Question[StepLabels], frozen=True, kw_only=True):
     """What each of at most 20 consecutive `steps` of a trace (context) does; `first` is the number of the first."""
 
     prompt = "livedr_trace"
+    version = 2
     answer = StepLabels
 
     first: int
@@ -90,15 +92,16 @@ async def count_trace(case: Case, trace: msgspec.Raw, tools: Tools) -> TraceCoun
         for step, key in zip(question.steps, numbered(question.count), strict=True):
             label = items.get(key)
             labels.append(Answered(label, missing if label is None else 1.0, 0.0, 1.0))
-            if label in ("branch", "backtrack"):
-                evidence.append(Evidence(what=step[:200], outcome=label, judgment=judgment.key.hex()))
+            if label not in (None, "continue"):
+                outcome = "branch, backtrack" if label == "both" else label
+                evidence.append(Evidence(what=step[:200], outcome=outcome, judgment=judgment.key.hex()))
     return TraceCounts((named, _count(labels, "branch"), _count(labels, "backtrack")), evidence)
 
 
 def _count(labels: list[Answered[StepLabel | None]], wanted: StepLabel) -> Value:
-    """The steps with the label `wanted`, each of those without any being one of them or none."""
+    """The steps with the label `wanted` or both, each of those without any being one of them or none."""
     return measured(
-        labels, lambda known: sum(value for label, value in known if label in (wanted, None)), EVERY
+        labels, lambda known: sum(value for label, value in known if label in (wanted, "both", None)), EVERY
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from adjudge.judges.lexical import terms
 from adjudge.judges.remembering import remembered
 
-__all__ = ["relevant_chunks"]
+__all__ = ["chunks_for", "relevant_chunks"]
 
 _KEPT_CHARS = 2_000_000  # of the texts whose chunks are kept
 _K1, _B = 1.5, 0.75
@@ -24,6 +24,11 @@ def relevant_chunks(text: str, query: str, count: int = 5, size: int = 500) -> s
     wanted = set(terms(query))
     best = sorted(range(len(index.chunks)), key=lambda place: (-index.score(place, wanted), place))[:count]
     return _BETWEEN.join(index.chunks[place] for place in sorted(best))
+
+
+def chunks_for(text: str, queries: tuple[str, ...]) -> tuple[str, ...]:
+    """`relevant_chunks` of `text` for each of `queries`."""
+    return tuple(relevant_chunks(text, query) for query in queries)
 
 
 class _Index:
