@@ -13,7 +13,13 @@ from rich.table import Table
 from scipy import stats
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.published import agreement_with, read_published
+from adjudge.engine.leaderboard.published import (
+    Published,
+    agreement_with,
+    figures_for,
+    is_for,
+    read_published,
+)
 from adjudge.engine.rendering.markdown import markdown_table, rich_markdown
 from tests.test_cli import one_line, run
 from tests.test_until_resolved import unequal
@@ -201,3 +207,73 @@ def rich(rows: list[list[str]]) -> str:
     for row in rows:
         table.add_row(*map(escape, row))
     return rich_markdown(table)
+
+
+# As papers spell them
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("Comp.", "race.comprehensiveness"),
+        ("Depth", "race.insight"),
+        ("Instruction-Following", "race.instruction_following"),
+        ("Overall", "race.overall"),
+        ("C. Acc.", "fact.c_acc_code"),
+        ("Eff. c.", "fact.e_cit_code"),
+        ("E. Cit.", "fact.e_cit_code"),
+        ("Prec", "livedr.precision"),
+        ("F1", "livedr.f1"),
+        ("IR_UF", "dr3.ir_uf"),
+        ("DQ", "dr3.dq"),
+        ("Avg.", "dr3.average"),
+        ("InteScore", "rigorous.integrated"),
+        ("C/Token", "rigorous.contribution_per_token"),
+    ],
+)
+def test_names_of_papers_stand_for_ours(name, metric):
+    protocol, _, own = metric.partition(".")
+    assert is_for(name, protocol, own) == 1
+    others = [
+        "race.overall",
+        "race.insight",
+        "fact.c_acc",
+        "fact.e_cit",
+        "livedr.f1_eq1",
+        "dr3.ir",
+        "race.total",
+    ]
+    assert not any(is_for(name, *other.split(".")) for other in others if other != metric)
+    assert is_for(metric, protocol, own) == is_for(own, protocol, own) == 2
+
+
+def test_our_own_name_goes_before_a_paper_s():
+    figures = [
+        Published("A", "C. Acc.", 75.0),
+        Published("A", "c_acc_code", 80.0),
+        Published("B", "c_acc", 1.0),
+    ]
+    assert figures_for(figures, "fact", "c_acc_code", ["A"]) == {"A": 80.0}
+    assert figures_for(figures, "fact", "c_acc", ["A"]) == {"B": 1.0}
+
+
+def test_systems_are_found_however_they_are_spelled():
+    figures = [Published(name, "overall", 1.0) for name in ("OpenAI Deep-Research", "x.1", "Elsewhere")]
+    assert figures_for(figures, "race", "overall", ["openai-deepresearch", "X1", "x 1"]).keys() == {
+        "openai-deepresearch",
+        "x.1",
+        "Elsewhere",
+    }
+
+
+def test_system_that_is_only_published_has_a_row(board, tmp_path, capsys):
+    file = csv(tmp_path / "figures.csv", "system,Score,elegance\nMiddle,55,1\nelsewhere,90,2\nfar,95,3\n")
+    code, out, error = run(capsys, "leaderboard", board, "--published", file)
+    assert code == 0, error
+    assert "published: left out, no metric of these runs: elegance" in out
+    ranking = tables((board / "leaderboard.md").read_text())[0]
+    names = [row[ranking[0].index("system")] for row in ranking[2:]]
+    assert names == ["high", "middle", PIPED, "far", "elsewhere"]
+    shown = {row[2]: row[ranking[0].index("published")] for row in ranking[2:]}
+    assert shown == {"high": "-", "middle": "55.00", PIPED: "-", "far": "95.00", "elsewhere": "90.00"}
+    assert 'data-system="elsewhere"' in (board / "leaderboard.html").read_text()

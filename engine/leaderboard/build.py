@@ -20,7 +20,7 @@ from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Leaderboard, MetricB
 from adjudge.engine.leaderboard.correction import Correction, corrections
 from adjudge.engine.leaderboard.detail import Noise, detail_of, noise_of
 from adjudge.engine.leaderboard.notes import notes_on
-from adjudge.engine.leaderboard.published import Published, agreement_with
+from adjudge.engine.leaderboard.published import Published, agreement_with, figures_for, is_for
 from adjudge.engine.leaderboard.ranks import ranks_of
 from adjudge.engine.leaderboard.selection import Filled, Selection, fill, fill_ratio, selections
 from adjudge.engine.records.choice import chosen_runs
@@ -143,9 +143,10 @@ def leaderboard_of(
     if published and not any(board.published for board in boards):
         there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
         raise UsageError(f"published: no figure is for a metric of these runs; name one of {there}")
+    unknown = _unknown(published, boards)
     return Leaderboard(
         runs=tuple(record.run for record in records),
-        notes=notes_on(records, boards, corrected),
+        notes=(*notes_on(records, boards, corrected), *unknown),
         confidence=CONFIDENCE,
         resamples=RESAMPLES,
         seed=known.seed,
@@ -265,13 +266,22 @@ def _place(row: Standing, sign: float) -> tuple[float, float, str]:
 
 
 def _with_published(board: MetricBoard, published: Sequence[Published]) -> MetricBoard:
-    """`board` with the figures of its metric, named `metric` or `protocol.metric`."""
-    names = (board.metric, f"{board.protocol}.{board.metric}")
-    figures = {one.system: one.value for one in published if one.metric in names}
+    """`board` with the figures of its metric."""
+    systems = [row.system for row in board.standings]
+    figures = figures_for(published, board.protocol, board.metric, systems)
     if not figures:
         return board
     own = {row.system: row.value * board.scale for row in board.standings if row.value is not None}
     return msgspec.structs.replace(board, published=figures, published_agreement=agreement_with(own, figures))
+
+
+def _unknown(published: Sequence[Published], boards: Sequence[MetricBoard]) -> list[str]:
+    """A note on the published metrics that these runs do not have."""
+    names = dict.fromkeys(one.metric for one in published)
+    unknown = [
+        name for name in names if not any(is_for(name, board.protocol, board.metric) for board in boards)
+    ]
+    return [f"published: left out, no metric of these runs: {', '.join(unknown)}"] if unknown else []
 
 
 def _with_people(board: MetricBoard, corrected: Sequence[Correction]) -> MetricBoard:

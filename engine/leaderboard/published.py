@@ -1,7 +1,13 @@
-"""Published figures to set beside one's own."""
+"""Published figures to set beside one's own.
+
+Metrics and systems may be spelled as papers do: case, spaces and punctuation make no difference, and a paper's names
+stand for ours.
+"""
 
 import csv
 import math
+import re
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -13,9 +19,45 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.records.matrices import figure
 from adjudge.scoring.kernels.agreement.correlations import correlations
 
-__all__ = ["Published", "PublishedAgreement", "agreement_with", "read_published"]
+__all__ = ["Published", "PublishedAgreement", "agreement_with", "figures_for", "is_for", "read_published"]
 
 _NAMES = ("system", "model")
+_NOT_WORDS = re.compile(r"[\W_]+")
+_OURS = re.compile(r"[a-z0-9.:]+_[a-z0-9_.:]+")
+ALIASES = {
+    "comp": "race.comprehensiveness",
+    "depth": "race.insight",
+    "inst": "race.instruction_following",
+    "read": "race.readability",
+    "overallscore": "race.overall",
+    "effc": "fact.e_cit_code",
+    "ecit": "fact.e_cit_code",
+    "effectivecitations": "fact.e_cit_code",
+    "averageeffectivecitations": "fact.e_cit_code",
+    "cacc": "fact.c_acc_code",
+    "citacc": "fact.c_acc_code",
+    "citationaccuracy": "fact.c_acc_code",
+    "p": "livedr.precision",
+    "prec": "livedr.precision",
+    "r": "livedr.recall",
+    "rec": "livedr.recall",
+    "f1score": "livedr.f1",
+    "avg": "dr3.average",
+    "informationrecall": "dr3.ir",
+    "citationcoverage": "dr3.cc",
+    "factualaccuracy": "dr3.fa",
+    "instructionfollowing": "dr3.if",
+    "depthquality": "dr3.dq",
+    "intescore": "rigorous.integrated",
+    "integratedscore": "rigorous.integrated",
+    "sdrift": "rigorous.drift",
+    "semanticdrift": "rigorous.drift",
+    "tboost": "rigorous.boost",
+    "trustworthyboost": "rigorous.boost",
+    "ctoken": "rigorous.contribution_per_token",
+    "cpertoken": "rigorous.contribution_per_token",
+}
+"""The papers' names of metrics, plain, by ours. DeepResearch Bench's C. Acc. and E. Cit. are its code's figures."""
 
 
 class Published(msgspec.Struct, frozen=True):
@@ -89,6 +131,46 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
 
 def _name(one: Published) -> tuple[str, str]:
     return one.system, one.metric
+
+
+def is_for(name: str, protocol: str, metric: str) -> int:
+    """How well a published `name` names a metric: 2 for our own name, 1 for another spelling or a paper's, 0 not."""
+    if name in (metric, f"{protocol}.{metric}"):
+        return 2
+    plain, whole = _plain(name), f"{protocol}.{metric}"
+    if _OURS.fullmatch(name):
+        return 0
+    if ALIASES.get(plain) == whole:
+        return 1
+    return int(plain in (_plain(metric), _plain(whole)) and plain not in _TAKEN.get(protocol, ()))
+
+
+def figures_for(
+    published: Sequence[Published], protocol: str, metric: str, systems: Sequence[str]
+) -> dict[str, float]:
+    """The figures of a metric by system, under the names of our own `systems` where they are spelled otherwise."""
+    own: dict[str, list[str]] = {}
+    for name in systems:
+        own.setdefault(_plain(name), []).append(name)
+    found: dict[str, tuple[int, float]] = {}
+    for one in published:
+        rank = is_for(one.metric, protocol, metric)
+        same = [one.system] if one.system in systems else own.get(_plain(one.system), [])
+        name = same[0] if len(same) == 1 else one.system
+        if rank > found.get(name, (0, 0.0))[0]:
+            found[name] = rank, one.value
+    return {name: value for name, (_, value) in found.items()}
+
+
+def _plain(name: str) -> str:
+    return _NOT_WORDS.sub("", name.casefold())
+
+
+_TAKEN = {
+    protocol: {plain for plain, whole in ALIASES.items() if whole.startswith(f"{protocol}.")}
+    for protocol in ("race", "fact", "livedr", "dr3", "rigorous")
+}
+"""By protocol, the plain names that stand for another of its metrics."""
 
 
 def agreement_with(own: dict[str, float], published: dict[str, float]) -> PublishedAgreement:

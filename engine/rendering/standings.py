@@ -101,11 +101,22 @@ def standings(head: MetricBoard, others: Sequence[MetricBoard] = ()) -> Standing
         if metric.shown
     ]
     layout += [(Column("scored", "scored"), _scored), (Column("unscored", "unscored"), _unscored)]
-    return Standings(
-        head=head,
-        columns=tuple(column for column, _ in layout),
-        rows=tuple(tuple(cell(row) for _, cell in layout) for row in head.standings),
-    )
+    columns = tuple(column for column, _ in layout)
+    ranked = [tuple(cell(row) for _, cell in layout) for row in head.standings]
+    own = {row.system for row in head.standings}
+    beside = [_published_alone(head, name, columns) for name in _best_first(head) if name not in own]
+    return Standings(head=head, columns=columns, rows=(*ranked, *beside))
+
+
+def _best_first(head: MetricBoard) -> list[str]:
+    sign = 1.0 if head.lower_is_better else -1.0
+    return sorted(head.published, key=lambda name: (sign * head.published[name], name))
+
+
+def _published_alone(head: MetricBoard, system: str, columns: Sequence[Column]) -> tuple[Cell, ...]:
+    """The row of a system that only others have figures for."""
+    known = {"system": Cell(system), "published": published(head, system)}
+    return tuple(known.get(column.kind, Cell("-", short="")) for column in columns)
 
 
 def published(metric: MetricBoard, system: str) -> Cell:
