@@ -10,6 +10,7 @@ import inspect
 import pickle
 import re
 import urllib.request
+from enum import Enum
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -152,18 +153,17 @@ class TestOpenRLHF:
         assert (found["rewards"].tolist(), found["extra_logs"]["failed"].tolist()) == ([-1.0], [1.0])
 
 
+class Status(Enum):
+    """slime's, of which these two are told apart."""
+
+    COMPLETED = "completed"
+    TRUNCATED = "truncated"
+
+
 class TestSlime:
     def sample(self, text: str = TEXT, **more: object) -> SimpleNamespace:
-        return SimpleNamespace(
-            **{
-                "prompt": PROMPT,
-                "response": text,
-                "label": None,
-                "metadata": {},
-                "remove_sample": False,
-                **more,
-            }
-        )
+        given = {"prompt": PROMPT, "response": text, "label": None, "metadata": {}, "remove_sample": False}
+        return SimpleNamespace(**{**given, "status": Status.COMPLETED, **more})
 
     async def test_one_sample_or_a_batch_is_scored(self, good, monkeypatch):
         monkeypatch.setenv(source.REWARDS, good)
@@ -181,7 +181,7 @@ class TestVerifiers:
     async def test_last_reply_is_scored_and_metrics_recorded(self, good, failing):
         task = SimpleNamespace(id="1", prompt_text=PROMPT)
         recorded: dict[str, float] = {}
-        trace = SimpleNamespace(last_reply=TEXT, record_metrics=recorded.update)
+        trace = SimpleNamespace(last_reply=TEXT, is_truncated=False, record_metrics=recorded.update)
         assert await verifiers.reward(task, trace, source=good) == 0.8
         assert recorded["score_clipped"] == 0.8
         with pytest.raises(RewardError, match="judge_unavailable"):

@@ -14,10 +14,8 @@ from areal import workflow_context  # type: ignore[import-not-found]
 from areal.utils import stats_tracker  # type: ignore[import-not-found]
 from areal.workflow.rlvr import RLVRWorkflow  # type: ignore[import-not-found]
 
+from adjudge.engine.adapters.rollout import rollout
 from adjudge.engine.adapters.source import Source, number, open_source, seconds
-from adjudge.engine.adapters.turns import text_in
-from adjudge.engine.rewards.reward import RewardItem
-from adjudge.engine.serving.conversation import task_name
 
 __all__ = ["ReportWorkflow"]
 
@@ -25,7 +23,8 @@ __all__ = ["ReportWorkflow"]
 class ReportWorkflow(RLVRWorkflow):  # type: ignore[misc]
     """AReaL's single-turn workflow; its arguments but `reward_fn`, and where rewards come from and in how many seconds.
 
-    The task of a row is in its `task_id`, else found by the last user message. Metrics go to AReaL's statistics.
+    The task of a row is in its `task_id`, else found by the last user message; its other columns in CARRIED come with
+    it. Metrics go to AReaL's statistics.
     """
 
     def __init__(
@@ -44,10 +43,11 @@ class ReportWorkflow(RLVRWorkflow):  # type: ignore[misc]
 
     async def _compute_rewards(self, resp: Any, prompt_str: str, task_data: dict[str, Any]) -> float:
         """The reward of one response. Raises RewardError for a failed one."""
-        item = RewardItem(
-            text=self.tokenizer.decode(resp.output_tokens, skip_special_tokens=True),
-            prompt=text_in(self.data_extract_prompt_fn(task_data), "user"),
-            task_id=task_name(task_data.get("task_id")),
+        item = rollout(
+            self.tokenizer.decode(resp.output_tokens),
+            prompt=self.data_extract_prompt_fn(task_data),
+            row=task_data,
+            truncated=resp.stop_reason == "length",
         )
         (reward,) = await open_source(self._source).score([item], deadline=seconds(self._deadline))
         known = {name: value for name, value in reward.scores.items() if value is not None}

@@ -11,9 +11,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from adjudge.engine.adapters.rollout import labelled, rollout
 from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, seconds, unswallowed
-from adjudge.engine.rewards.reward import RewardItem
-from adjudge.engine.serving.conversation import response_in, task_name
+from adjudge.engine.serving.conversation import response_in
 
 __all__ = ["reward_func"]
 
@@ -29,7 +29,7 @@ def reward_func(
     deadline: float | None = None,
     **kwargs: object,
 ) -> dict[str, Any]:
-    """Rewards of `queries`, each a prompt and its response; a label that is a text or whole number is the task's id.
+    """Rewards of `queries`, each a prompt and its response; a label is the task's id, or what it is judged by as JSON.
 
     `rewards` and `scores` are float32 tensors of [len(queries)]; so is each of `extra_logs`: `failed`, 1 for a failed
     reward, and the metrics that are named. Raises TrainingStop.
@@ -38,7 +38,7 @@ def reward_func(
 
     with unswallowed():
         items = [
-            RewardItem(text=response_in(query, prompt), prompt=prompt, task_id=task_name(label))
+            rollout(response_in(query, prompt), prompt=prompt, row=labelled(label))
             for query, prompt, label in zip(queries, prompts, labels, strict=True)
         ]
         rewards = open_source(source).score_sync(items, deadline=seconds(deadline)) if items else []

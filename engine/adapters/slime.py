@@ -9,12 +9,12 @@ the sample, which slime's rollout dumps and log functions see.
 """
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, Protocol
 
+from adjudge.engine.adapters.rollout import Turns, labelled, rollout
 from adjudge.engine.adapters.source import number, open_source, seconds
-from adjudge.engine.adapters.turns import Turns, text_in
-from adjudge.engine.rewards.reward import Reward, RewardItem
-from adjudge.engine.serving.conversation import task_name
+from adjudge.engine.rewards.reward import Item, Reward
 
 __all__ = ["Sample", "reward"]
 
@@ -26,13 +26,15 @@ class Sample(Protocol):
     response: str
     label: str | None
     metadata: dict[str, Any] | None
+    status: Enum
     remove_sample: bool
 
 
 async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: object) -> float | list[float]:
     """The reward of a sample, or those of a list of samples.
 
-    The task's id is `task_id` in a sample's metadata, else its label; else the prompt finds it. Raises RewardError.
+    What it is judged by is in a sample's metadata (`task_id`, `rubrics` and the like), else in its label; else the
+    prompt finds the task. Raises RewardError.
     """
     samples = list(sample) if isinstance(sample, Sequence) else [sample]
     rewards = await open_source(None).score([_item(each) for each in samples], deadline=seconds(None))
@@ -40,9 +42,10 @@ async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: obje
     return values if isinstance(sample, Sequence) else values[0]
 
 
-def _item(sample: Sample) -> RewardItem:
-    named = (sample.metadata or {}).get("task_id", sample.label)
-    return RewardItem(text=sample.response, prompt=text_in(sample.prompt, "user"), task_id=task_name(named))
+def _item(sample: Sample) -> Item:
+    row = {**labelled(sample.label), **(sample.metadata or {})}
+    truncated = sample.status.value == "truncated"
+    return rollout(sample.response, prompt=sample.prompt, row=row, truncated=truncated)
 
 
 def _settled(sample: Sample, found: Reward) -> float:

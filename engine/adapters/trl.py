@@ -6,13 +6,13 @@ Bind the source with `functools.partial`: TRL recognises a partial of a coroutin
 reward is None, for which TRL computes no gradient. Metrics go to TRL's logs, why a reward failed to its table.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
+from adjudge.engine.adapters.rollout import CARRIED, Turns, rollout
 from adjudge.engine.adapters.source import Source, open_source, seconds
-from adjudge.engine.adapters.turns import Turns, text_in
 from adjudge.engine.config.reward import OnFailure
-from adjudge.engine.rewards.reward import Reward, RewardItem, settled
-from adjudge.engine.serving.conversation import task_name
+from adjudge.engine.rewards.reward import Item, Reward, settled
 
 __all__ = ["async_reward", "reward"]
 
@@ -23,18 +23,22 @@ LogExtra = Callable[[str, list[str]], None]
 async def async_reward(
     prompts: Sequence[Turns],
     completions: Sequence[Turns],
-    completion_ids: object = None,
+    completion_ids: Sequence[Sequence[int]] | None = None,
     *,
     source: Source = None,
     deadline: float | None = None,
     on_failure: OnFailure = "none",
-    task_id: Sequence[object] | None = None,
+    end_ids: Collection[int] = (),
     log_metric: LogMetric | None = None,
     log_extra: LogExtra | None = None,
-    **columns: object,
+    **columns: Any,
 ) -> list[float | None]:
-    """One reward per completion. Its task is in `task_id`, a column of the data set, or else found by the prompt."""
-    items = _items(prompts, completions, task_id)
+    """One reward per completion.
+
+    Its task is in the column `task_id`, or else found by the prompt; the other columns in CARRIED come with it. With
+    `end_ids`, the tokens that end a completion, one that ends with none of them is truncated.
+    """
+    items = _items(prompts, completions, completion_ids, end_ids, columns)
     rewards = await open_source(source).score(items, deadline=seconds(deadline))
     _log(rewards, log_metric, log_extra)
     return [settled(reward, on_failure) for reward in rewards]
@@ -43,34 +47,44 @@ async def async_reward(
 def reward(
     prompts: Sequence[Turns],
     completions: Sequence[Turns],
-    completion_ids: object = None,
+    completion_ids: Sequence[Sequence[int]] | None = None,
     *,
     source: Source = None,
     deadline: float | None = None,
     on_failure: OnFailure = "none",
-    task_id: Sequence[object] | None = None,
+    end_ids: Collection[int] = (),
     log_metric: LogMetric | None = None,
     log_extra: LogExtra | None = None,
-    **columns: object,
+    **columns: Any,
 ) -> list[float | None]:
     """`async_reward`, for a trainer that calls plain functions."""
-    items = _items(prompts, completions, task_id)
+    items = _items(prompts, completions, completion_ids, end_ids, columns)
     rewards = open_source(source).score_sync(items, deadline=seconds(deadline))
     _log(rewards, log_metric, log_extra)
     return [settled(found, on_failure) for found in rewards]
 
 
 def _items(
-    prompts: Sequence[Turns], completions: Sequence[Turns], task_ids: Sequence[object] | None
-) -> list[RewardItem]:
+    prompts: Sequence[Turns],
+    completions: Sequence[Turns],
+    completion_ids: Sequence[Sequence[int]] | None,
+    end_ids: Collection[int],
+    columns: Mapping[str, Any],
+) -> list[Item]:
+    carried = {name: columns[name] for name in CARRIED if columns.get(name) is not None}
     return [
-        RewardItem(
-            text=text_in(completion, "assistant"), prompt=text_in(prompt, "user"), task_id=task_name(named)
+        rollout(
+            completion,
+            prompt=prompt,
+            row={name: column[place] for name, column in carried.items()},
+            truncated=completion_ids is not None and _is_cut(completion_ids[place], end_ids),
         )
-        for prompt, completion, named in zip(
-            prompts, completions, task_ids or [None] * len(prompts), strict=True
-        )
+        for place, (prompt, completion) in enumerate(zip(prompts, completions, strict=True))
     ]
+
+
+def _is_cut(ids: Sequence[int], end_ids: Collection[int]) -> bool:
+    return bool(end_ids) and (not len(ids) or int(ids[-1]) not in end_ids)
 
 
 def _log(rewards: Sequence[Reward], log_metric: LogMetric | None, log_extra: LogExtra | None) -> None:

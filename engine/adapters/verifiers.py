@@ -9,9 +9,8 @@ here. A failed reward raises: the trace then has the error, and None as its rewa
 
 from typing import Any
 
+from adjudge.engine.adapters.rollout import CARRIED, rollout
 from adjudge.engine.adapters.source import Source, number, open_source, seconds
-from adjudge.engine.rewards.reward import RewardItem
-from adjudge.engine.serving.conversation import task_name
 
 __all__ = ["reward"]
 
@@ -19,12 +18,14 @@ __all__ = ["reward"]
 async def reward(task: Any, trace: Any, *, source: Source = None, deadline: float | None = None) -> float:
     """The reward of the last reply in `trace` for the data `task`; its metrics are recorded on the trace.
 
-    The task is the known one with its `id`, which verifiers before 0.4 do not have, else the one with its prompt.
+    The task is the known one with its `id`, which verifiers before 0.4 do not have, else the one with its prompt; what
+    else it is judged by is in the data's fields of that name (`rubrics`, `gold`), or in its `info`.
     Raises RewardError for a failed one.
     """
-    item = RewardItem(
-        text=trace.last_reply, task_id=task_name(getattr(task, "id", None)), prompt=task.prompt_text
-    )
+    fields = {name: getattr(task, name, None) for name in CARRIED}
+    row = {"task_id": getattr(task, "id", None), **(getattr(task, "info", None) or {})}
+    row |= {name: value for name, value in fields.items() if value is not None}
+    item = rollout(trace.last_reply, prompt=task.prompt_text, row=row, truncated=trace.is_truncated)
     (found,) = await open_source(source).score([item], deadline=seconds(deadline))
     trace.record_metrics({name: value for name, value in found.scores.items() if value is not None})
     return number(found)

@@ -15,9 +15,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjudge.engine.adapters.rollout import labelled, rollout
 from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, seconds, unswallowed
-from adjudge.engine.rewards.reward import Reward, RewardItem
-from adjudge.engine.serving.conversation import task_name
+from adjudge.engine.rewards.reward import Item, Reward
 
 __all__ = ["compute_score", "compute_score_sync"]
 
@@ -38,7 +38,8 @@ async def compute_score(
 ) -> Score:
     """The reward of one sample, and `metrics` by name: for verl's logs, and for the advantages of GDPO.
 
-    Its task is `task_id` or `prompt` in `extra_info`, else the ground truth as its id. Raises TrainingStop.
+    What it is judged by is in `extra_info` (`task_id`, `rubrics` and the like), else in the ground truth; else the task
+    with the `prompt` in `extra_info` is. Raises TrainingStop.
     """
     with unswallowed():
         item = _item(solution_str, ground_truth, extra_info)
@@ -68,13 +69,14 @@ def compute_score_sync(
         return _score(reward, on_failure, metrics)
 
 
-def _item(text: str, ground_truth: object, extra: Mapping[str, Any] | None) -> RewardItem:
+def _item(text: str, ground_truth: object, extra: Mapping[str, Any] | None) -> Item:
     known = extra or {}
-    prompt = known.get("prompt", known.get("question"))
-    return RewardItem(
-        text=text,
-        task_id=task_name(known.get("task_id", ground_truth)),
-        prompt=prompt if isinstance(prompt, str) else None,
+    row = {**labelled(ground_truth), **known}
+    return rollout(
+        text,
+        prompt=known.get("prompt", known.get("question")),
+        row=row,
+        truncated=known.get("truncated") is True,
     )
 
 
