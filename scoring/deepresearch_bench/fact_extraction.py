@@ -4,7 +4,8 @@ The judge is shown a report (a long one in sections cut at line ends, each with 
 sources under numbers, and at most eight of its sentences; it says for each what it states and the numbers of the
 sources it cites. So it cannot invent a URL, and no sentence is passed over. Left out are sentences that cannot cite in
 any form: those without a digit, bracket or URL that do not stand below a title with a source. The entries of reference
-lists are never asked about. Of more than 300 sources a section is shown those that its marks name, all of them.
+lists are never asked about. Of more than 300 sources a section is shown those that its marks name, and is cut in
+halves as long as these are more.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.citation_marks import Mark, pieces
 from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse
+from adjudge.scoring.text.cleaning import without_lists
 from adjudge.scoring.text.references import url_key
 from adjudge.scoring.text.sentences import tidy
 from adjudge.scoring.text.splitting import cut
@@ -35,6 +37,7 @@ MAX_SENTENCE = 1_200
 MAX_FACT = 400
 MAX_CITED = 32
 SHOWN_WHOLE = 300  # sources up to which every section is shown all of them
+LEAST_CHARS = 2_000  # of a section, however many sources it names
 MAX_TITLE = 100
 MAX_URL = 300
 
@@ -134,7 +137,7 @@ async def extract(case: Case, whole: Citations, tools: Tools) -> tuple[Triplet, 
     sources = _sources(whole, case)
     if not sources:
         return ()
-    sections = [section for section in _sections(case, sources) if section.sources]
+    sections = await _sections(case, sources)
     parsed = await asyncio.gather(*(aside(parse, storable(section.text)) for section in sections))
     asked = [
         (question, section)
@@ -169,16 +172,33 @@ def _sources(whole: Citations, case: Case) -> list[_Source]:
     return list(found.values())
 
 
-def _sections(case: Case, sources: Sequence[_Source]) -> Iterator[_Section]:
-    """The report, or its parts if it is long, with the references they need below."""
+async def _sections(case: Case, sources: Sequence[_Source]) -> list[_Section]:
+    """The report, or the parts of its body if it is long, with the references they need below."""
     text = case.report.text
-    whole = len(text) <= SECTION_CHARS
-    handed = {url_key(one.url) for one in case.report.citations}
+    if len(text) <= SECTION_CHARS and len(sources) <= SHOWN_WHOLE:
+        handed = {url_key(one.url) for one in case.report.citations}
+        return [_section(text, sources, [one for one in sources if one.key in handed])]
+    body = await aside(without_lists, storable(text))
     known = frozenset(one.label for one in sources)
-    for part in [text] if whole else cut(text, SECTION_CHARS):
-        named = sources if len(sources) <= SHOWN_WHOLE else list(_named(part, sources, known))
-        entries = [one.entry for one in named if (one.key in handed if whole else one.label)]
-        yield _Section("\n".join([part, "", "## References", *entries]) if entries else part, named)
+    parts = [part for whole in cut(body, SECTION_CHARS) for part in _parts(whole, sources, known)]
+    return [_section(part, named, [one for one in named if one.label]) for part, named in parts if named]
+
+
+def _parts(
+    part: str, sources: Sequence[_Source], known: frozenset[str]
+) -> Iterator[tuple[str, Sequence[_Source]]]:
+    """`part` with the sources it may cite, or its halves with theirs as long as there are too many to show."""
+    named = sources if len(sources) <= SHOWN_WHOLE else list(_named(part, sources, known))
+    if len(named) <= SHOWN_WHOLE or len(part) <= LEAST_CHARS:
+        yield part, named
+    else:
+        for half in cut(part, -(-len(part) // 2)):
+            yield from _parts(half, named, known)
+
+
+def _section(text: str, sources: Sequence[_Source], listed: Sequence[_Source]) -> _Section:
+    entries = [one.entry for one in listed]
+    return _Section("\n".join([text, "", "## References", *entries]) if entries else text, sources)
 
 
 def _named(part: str, sources: Iterable[_Source], known: frozenset[str]) -> Iterator[_Source]:
