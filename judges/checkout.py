@@ -138,13 +138,20 @@ def _parsed(file: Path) -> ast.Module:
     if len(source) > MAX_FILE_BYTES:
         raise CheckoutError(f"{file}: has more than {MAX_FILE_BYTES:,} bytes; {_UNCHANGED}")
     try:
-        return ast.parse(source)
+        return _tree_of(source)
     except SyntaxError as error:
         raise CheckoutError(
             f"{file}:{error.lineno or 0}: not valid Python: {error.msg}; {_UNCHANGED}"
         ) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise CheckoutError(f"{file}: not valid Python: {type(error).__name__}; {_UNCHANGED}") from error
+
+
+def _tree_of(source: bytes) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SystemError:  # CPython: something that the garbage collector called meanwhile has parsed too
+        return ast.parse(source)
 
 
 def _named(node: ast.AST, name: str) -> Iterator[ast.AST]:

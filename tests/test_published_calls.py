@@ -3,6 +3,7 @@
 What both sides sent and how long they took is printed (`pytest -s`).
 """
 
+import asyncio
 import json
 import math
 import random
@@ -16,6 +17,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from adjudge.engine.commands.export_run import export_run
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.page import Page, address_of
 from adjudge.judges.checkout import Checkout
@@ -73,18 +75,6 @@ WRITTEN = {
 }
 
 
-def race_text(scores: dict, system: str) -> str:
-    """race_result.txt from our scores."""
-    tasks = sorted({int(task) for name, task, _ in scores if name == system})
-    lines = []
-    for metric in (*DIMENSIONS, "overall"):
-        values = [scores[system, str(task), metric] for task in tasks]
-        values = [value for value in values if value is not None]
-        name = "Overall Score" if metric == "overall" else metric.replace("_", " ").title()
-        lines.append(f"{name}: {sum(values) / len(values):.4f}\n")
-    return "".join(lines)
-
-
 @pytest.mark.parametrize(("variant", "flags"), [("full", []), ("pointwise", ["--no_reference"])])
 async def test_race_sends_and_scores_as_the_reference_does(
     tmp_path: Path, capsys, variant: str, flags: list[str]
@@ -103,6 +93,7 @@ async def test_race_sends_and_scores_as_the_reference_does(
         protocols = [{"name": "race", "call": "published", "checkout": checkout, "variant": variant}]
         scores, own_seconds = await ours(bench, tmp_path, judge.url, protocols=protocols)
     assert judge.requests == theirs.requests
+    await asyncio.to_thread(export_run, tmp_path / "run", "deepresearch-bench", tmp_path / "exported")
     for system in SYSTEMS:
         raw = {str(row["id"]): row for row in rows(bench / "results" / system / "raw_results.jsonl")}
         assert 4 <= len(raw) < 10, "some tasks are scored, and some fail"
@@ -112,7 +103,7 @@ async def test_race_sends_and_scores_as_the_reference_does(
                 name = "overall_score" if metric == "overall" else metric
                 assert value == (pytest.approx(raw[task][name], abs=1e-9) if task in raw else None)
         published = (bench / "results" / system / "race_result.txt").read_text()
-        assert race_text(scores, system) == published
+        assert (tmp_path / "exported/race" / system / "race_result.txt").read_text() == published
     told(
         capsys, f"RACE, {variant}, {len(SYSTEMS)} systems x 10 tasks", (theirs, seconds), (judge, own_seconds)
     )
@@ -257,20 +248,6 @@ def tallies(validated: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def fact_text(scores: dict, system: str) -> str:
-    """fact_result.txt from our scores."""
-    cited, judged, supported = (
-        sum(value or 0 for (name, _, one), value in scores.items() if (name, one) == (system, metric))
-        for metric in ("cited", "judged", "supported")
-    )
-    lines = {
-        "total_citations": judged / cited,
-        "total_valid_citations": supported / cited,
-        "valid_rate": supported / judged,
-    }
-    return "".join(f"{name}: {value}\n" for name, value in lines.items())
-
-
 async def test_fact_sends_and_counts_as_the_reference_does(tmp_path: Path, capsys) -> None:
     bench = bench_folder(tmp_path, "deep_research_bench_tickr")
     two_languages(bench)
@@ -316,16 +293,18 @@ async def test_fact_sends_and_counts_as_the_reference_does(tmp_path: Path, capsy
         assert lacking and all(FAILED in request for request in lacking), (
             "what the code asks about failed scrapes"
         )
+    for run in ("live", "recorded"):
+        await asyncio.to_thread(export_run, tmp_path / run / "run", "deepresearch-bench", tmp_path / run)
     for system in SYSTEMS:
         counted = tallies(bench / "results/fact" / system / "validated.jsonl")
         assert 3 <= len(counted) < 10, "some reports cite, some do not or cannot be read"
         published = (bench / "results/fact" / system / "fact_result.txt").read_text()
-        for found in (scores, same):
+        for run, found in (("live", scores), ("recorded", same)):
+            assert (tmp_path / run / "fact" / system / "fact_result.txt").read_text() == published
             for task, (supported, judged) in counted.items():
                 assert found[system, task, "cited"] == 1
                 assert (found[system, task, "supported"] or 0, found[system, task, "judged"] or 0) == (
                     supported,
                     judged,
                 )
-            assert fact_text(found, system) == published
     told(capsys, f"FACT, {len(SYSTEMS)} systems x 10 tasks", (theirs, seconds), (judge, own_seconds))

@@ -196,7 +196,10 @@ def write(run: RunToWrite, out: Path) -> Iterator[Path]:
             name: sum(card.scores.get(name) or 0.0 for _, card in made)
             for name in ("judged", "supported", "cited")
         }
-        if min(steps) == 3 and totals["cited"] and totals["judged"]:
+        extracted = [
+            step for (row, _), step in zip(made, steps, strict=True) if row["citations"] != _NO_EXTRACTION
+        ]
+        if min(extracted, default=0) == 3 and totals["cited"] and totals["judged"]:
             judged, supported, cited = (int(total) for total in totals.values())
             (folder / "fact_result.txt").write_text(
                 f"total_citations: {judged / cited}\ntotal_valid_citations: {supported / cited}\n"
