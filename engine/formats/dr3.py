@@ -1,14 +1,13 @@
-"""DR3-Eval: one folder per task with the user's files and the sandbox corpora, and one file of reports per system.
+"""DR3-Eval: its own folders (`dr3_published`), and a second form with all of a task in one folder.
 
-    datasets_en/                     the folder to name as `tasks:`
+    tasks/                           the folder to name as `tasks:`
       001/
         task.json                    query; optionally language, domain, insights, checklist
         files/                       the user's files: text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, pictures, ...
         corpus/64k.jsonl, 512k.jsonl one page per line: url, title, text, role (supportive, distractor or noise)
 
 Every corpus makes a separate task, `001@64k`; a folder without a corpus makes the task `001`. Reports: `SYSTEM.jsonl`,
-one per line: id, size, report; optionally citations (url, title, marker), sample, seconds. The benchmark's data was not
-available when this was written: its folder names are kept, the names inside a task's folder are ours.
+one per line: id, size, report; optionally citations (url, title, marker), sample, seconds.
 """
 
 from collections.abc import Iterator
@@ -25,7 +24,8 @@ from adjudge.engine.formats.dataset import (
     located,
     rows,
 )
-from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
+from adjudge.engine.formats.dr3_published import QUERIES, read_published
+from adjudge.engine.formats.user_files import user_files
 from adjudge.scoring.contract.case import Amount, Citation, Report, Sample, Task
 from adjudge.scoring.dr3_eval.dr3 import Gold, GoldInsights
 from adjudge.scoring.dr3_eval.sandbox import Role, Source
@@ -69,10 +69,13 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
 
     A user's file that cannot be read is rejected, but remains a source that a report should cite.
     """
+    if (tasks / QUERIES).is_file():
+        return read_published(tasks, reports)
     folders = sorted(file.parent for file in tasks.glob("*/task.json"))
     if not folders:
         raise FormatError(
-            f"tasks: {tasks} has no folder with a task.json; give the folder above those of the tasks"
+            f"tasks: {tasks} has neither query.jsonl nor a folder with a task.json; give the folder "
+            "above those of the tasks"
         )
     rejected: list[Rejected] = []
     known = {task.id: task for folder in folders for task in _tasks(folder, rejected)}
@@ -89,13 +92,13 @@ def _tasks(folder: Path, rejected: list[Rejected]) -> Iterator[Task]:
     except (OSError, *UNREADABLE) as error:
         rejected.append(Rejected.of(file, 0, Task, error))
         return
-    user_files = tuple(_user_files(folder / "files", rejected))
+    files = tuple(user_files(folder / "files", rejected))
     corpora: list[Path | None] = [*sorted((folder / "corpus").glob("*.jsonl"))]
     for corpus in corpora or [None]:
         pages = [] if corpus is None else [page for _, _, page in rows(corpus, Page, rejected)]
         size = "" if corpus is None else corpus.stem
         gold = Gold(
-            user_files=user_files,
+            user_files=files,
             corpus=tuple(
                 Source(url=page.url, title=page.title, text=page.text, role=page.role) for page in pages
             ),
@@ -110,23 +113,6 @@ def _tasks(folder: Path, rejected: list[Rejected]) -> Iterator[Task]:
             domain=task.domain,
             gold={"dr3": msgspec.Raw(msgspec.json.encode(gold))},
         )
-
-
-def _user_files(folder: Path, rejected: list[Rejected]) -> Iterator[Source]:
-    """Every file of `folder`; links that lead elsewhere are left out."""
-    inside = folder.resolve()
-    for file in sorted(folder.glob("*")):
-        if file.name.startswith(".") or not file.is_file():
-            continue
-        try:
-            if not file.resolve().is_relative_to(inside):
-                raise DocumentError(f"{file}: is a link that leads out of its folder")
-            yield read_source(file)
-        except MissingReader as error:
-            raise FormatError(str(error)) from error
-        except DocumentError as error:
-            rejected.append(Rejected(str(file), 0, str(error).removeprefix(f"{file}: ")))
-            yield Source(name=file.name)
 
 
 def _id(task: str, size: str) -> str:
