@@ -63,6 +63,7 @@ FACT_ROWS = [
     fact_row(2, {}),
     fact_row(3, {"https://a.example/x": ["supported", "supported"], "doi:10.1/x": ["unsupported"]}),
 ]
+FACT_FIGURES = "total_citations: 2.5\ntotal_valid_citations: 1.5\nvalid_rate: 0.6\n"
 
 
 def written(file: Path, rows: list[Row]) -> Path:
@@ -120,6 +121,7 @@ def fact_folder(folder: Path) -> Path:
         if number == 0:
             rows.append({"id": 4, "prompt": "Why 4?", "article": "B.", "citations": "extraction failed"})
         written(folder / "fact/one" / f"{name}.jsonl", rows)
+    (folder / "fact/one/fact_result.txt").write_text(FACT_FIGURES)
     return folder
 
 
@@ -129,7 +131,7 @@ def test_fact_results_survive_import_and_export(tmp_path: Path) -> None:
     assert (found.scorecards, found.unscored, found.pages) == (4, 1, 2)
     assert figures(found)["supported", "one"] == 3 / 4
     export_run(tmp_path / "run", DRB, tmp_path / "out")
-    assert same_files(tmp_path / "out", folder) == 4
+    assert same_files(tmp_path / "out", folder) == 5
 
 
 def test_fact_figures_are_those_of_paper_and_code(tmp_path: Path) -> None:
@@ -140,7 +142,7 @@ def test_fact_figures_are_those_of_paper_and_code(tmp_path: Path) -> None:
     assert found["e_cit_code", "one"] == pytest.approx(3 / 2)
     written_files = export_run(tmp_path / "run", DRB, tmp_path / "out").files
     text = next(Path(file) for file in written_files if file.endswith("fact_result.txt")).read_text()
-    assert text == "total_citations: 2.5\ntotal_valid_citations: 1.5\nvalid_rate: 0.6\n"
+    assert text == FACT_FIGURES
 
 
 def test_url_without_verdicts_is_dropped_by_the_code_alone(tmp_path: Path) -> None:
