@@ -21,6 +21,7 @@ def small_ray() -> Iterator[None]:
     ray = pytest.importorskip("ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(
+        address="local",
         num_cpus=CPUS,
         object_store_memory=100_000_000,
         include_dashboard=False,

@@ -49,3 +49,12 @@ async def test_unreachable_address_gives_one_line(tmp_path):
     errors = await done(process)
     assert process.returncode == 2
     assert errors.startswith("adjudge: cluster: 127.0.0.1:1:") and len(errors.strip().splitlines()) == 1
+
+
+@pytest.mark.timeout(120)
+async def test_local_cluster_is_its_own_where_another_runs(tmp_path, monkeypatch):
+    """Ray would connect to the cluster that the environment names, and then refuse to say how large its own is."""
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    process = await evaluate(world(tmp_path, systems=1, tasks=1), "--cluster", "local")
+    errors = await done(process)
+    assert process.returncode == 0, errors

@@ -41,6 +41,7 @@ async def test_rewards_are_served_and_kept_on_shutdown(tmp_path, monkeypatch):
 
     def start() -> None:
         ray.init(
+            address="local",
             num_cpus=4,
             object_store_memory=100_000_000,
             include_dashboard=False,

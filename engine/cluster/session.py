@@ -35,6 +35,7 @@ def connected(address: str, cpus: float) -> Iterator[None]:
         try:
             if address == "local":
                 ray.init(
+                    address="local",
                     num_cpus=max(int(cpus + 0.99), os.cpu_count() or 1),
                     object_store_memory=_OBJECT_STORE_BYTES,
                     include_dashboard=False,
