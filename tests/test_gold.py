@@ -7,7 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
+from adjudge.engine.formats import load_dataset
+from adjudge.judges import Question, ScriptedJudge
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.scorecard import Missing
+from adjudge.scoring.dr3_eval.checklist import Checklist, ChecklistOf
+from adjudge.scoring.dr3_eval.dr3 import DR3
+from adjudge.scoring.dr3_eval.insights import Insights, InsightsOf
 from tests.test_cli import run
+from tests.tools import DirectTools
+from tests.wheel import ROOT
+
+EXAMPLE = ROOT / "examples" / "dr3"
 
 PROMPTS = ("Compare trams and buses.", "比较电车和公交车。", "Which trains run at night?")
 REFERENCE = "Trams and buses both cost money. Trams are quieter."
@@ -119,3 +130,39 @@ def test_task_that_cannot_be_drafted_keeps_its_gold(config: Path, capsys: Any) -
     found = json.loads(printed)
     assert (code, found["unscored"], found["drafted"]) == (3, {"gold_invalid": 1}, 2)
     assert lines(out)[0] == msgspec.to_builtins(tasks[0]) | {"domain": "", "attributes": {}}
+
+
+def opinion(question: Question[Any]) -> Any:
+    if isinstance(question, InsightsOf):
+        return Insights(insights=("The harbour has grown.", "Ferries run at night."))
+    if isinstance(question, ChecklistOf):
+        return Checklist(requirements=("Names the year.",))
+    return question.lexical() or "judge_unsupported"
+
+
+async def test_dr3_drafts_insights_and_checklist() -> None:
+    """Frozen, they give the same scores, and nobody is asked for them again."""
+    dataset = load_dataset("dr3-eval", str(EXAMPLE / "datasets_en"), [str(EXAMPLE / "results/*.jsonl")])
+    given = next(dataset.cases())
+    gold = msgspec.json.decode(given.task.gold["dr3"], type=dict[str, Any])
+    bare = {name: part for name, part in gold.items() if name not in ("insights", "checklist")}
+    case = with_gold(given, msgspec.json.encode(bare))
+    tools = DirectTools(ScriptedJudge(opinion))
+    drafted = await DR3().draft(case, tools)
+    assert isinstance(drafted, msgspec.Raw)
+    assert {type(question) for question in tools.questions} == {InsightsOf, ChecklistOf}
+    frozen = with_gold(given, bytes(drafted))
+    later = DirectTools(ScriptedJudge(opinion))
+    once, again = (
+        await DR3().score(case, DirectTools(ScriptedJudge(opinion))),
+        await DR3().score(frozen, later),
+    )
+    assert once.scores == again.scores
+    assert not {InsightsOf, ChecklistOf} & {type(question) for question in later.questions}
+    unanswered = await DR3().draft(case, DirectTools(ScriptedJudge(lambda _: "judge_timeout")))
+    assert unanswered == Missing("judge_timeout")
+
+
+def with_gold(case: Case, gold: bytes) -> Case:
+    task = msgspec.structs.replace(case.task, gold={"dr3": msgspec.Raw(gold)})
+    return msgspec.structs.replace(case, task=task)

@@ -142,6 +142,7 @@ def test_insight_is_recalled_fully_partly_or_not() -> None:
     question = Recall(
         context=Context.of(report="Tram ridership grew by 12 per cent after the new line opened in Lyon."),
         language="en",
+        task="How did tram ridership develop?",
         insights=(
             "Tram ridership grew by 12 per cent in Lyon.",
             "Tram ridership grew after a costly fuel reform.",

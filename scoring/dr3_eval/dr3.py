@@ -10,7 +10,7 @@ becomes of it, so `fa` and `fa_claims` are over the others where these are the s
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -19,7 +19,7 @@ from adjudge.scoring.answers.answered import Answered
 from adjudge.scoring.answers.parts import EVERY, MinAnswered, combined, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Partial, Scorecard, Value
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Partial, Scorecard, Value
 from adjudge.scoring.dr3_eval.checklist import check_report, find_checklist
 from adjudge.scoring.dr3_eval.citing import Cited
 from adjudge.scoring.dr3_eval.grounding import COUNTS, POOLED, Pair, ground_claims, role_counts, strictly
@@ -193,15 +193,28 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ]
         return Scorecard.of(self.name, case, scores, evidence)
 
+    async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
+        """The task's gold with insights and a checklist, found by the judge where it has none. Raises GoldError."""
+        gold = case.gold(self.name, Gold)
+        files, pages, checklist = await asyncio.gather(
+            _insights(gold.insights.user_files, gold.user_files, case, tools),
+            _insights(gold.insights.corpus, gold.supportive, case, tools),
+            _checklist(gold, case, tools),
+        )
+        for one in (*files, *pages, checklist):
+            if isinstance(one, Missing):
+                return one
+        raw = msgspec.json.decode(case.task.gold[self.name], type=dict[str, Any])
+        raw |= {"insights": {"user_files": files, "corpus": pages}, "checklist": checklist}
+        return msgspec.Raw(msgspec.json.encode(raw))
+
     async def _recall(
         self, insights: Sequence[str] | None, sources: Sequence[Source], case: Case, tools: Tools
     ) -> list[Answered[str]]:
-        found = await find_insights(sources, case, tools) if insights is None else insights
-        return await recall_insights(found, case, tools)
+        return await recall_insights(await _insights(insights, sources, case, tools), case, tools)
 
     async def _follow(self, gold: Gold, case: Case, tools: Tools) -> list[Answered[str]]:
-        requirements = gold.checklist or await find_checklist(case, tools)
-        return await check_report(requirements, case, tools)
+        return await check_report(await _checklist(gold, case, tools), case, tools)
 
     async def _depth(self, case: Case, tools: Tools) -> Answered[str]:
         report = Context.of(report=case.report.text)
@@ -224,6 +237,17 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             *(["cc", "cc_lenient"] if requires else []),
         ]
         return [Metric(name=name, scale=100.0, headline=name == "average") for name in names]
+
+
+async def _insights(
+    given: Sequence[str] | None, sources: Sequence[Source], case: Case, tools: Tools
+) -> Sequence[str | Missing]:
+    """The insights that gold gives, else those that the judge finds in `sources`."""
+    return await find_insights(sources, case, tools) if given is None else given
+
+
+async def _checklist(gold: Gold, case: Case, tools: Tools) -> Sequence[str] | Missing:
+    return gold.checklist or await find_checklist(case, tools)
 
 
 class Answers(msgspec.Struct, frozen=True):
