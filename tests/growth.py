@@ -20,6 +20,7 @@ from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.deepresearch_bench import published_citations, published_criteria, published_marks
 from adjudge.scoring.dr3_eval import citing
+from adjudge.scoring.livedrbench import published_questions
 from adjudge.scoring.rubrics import annotations, keywords, trusted_links
 from adjudge.scoring.text import (
     aside,
@@ -105,6 +106,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.cleaning.without_lists": cleaning.without_lists,
     "scoring.text.relevance.relevant_chunks": lambda text: relevance.relevant_chunks(text, text[:1_000]),
     "scoring.dr3_eval.citing.read_cited": lambda text: citing.read_cited(text, (), _LABELS),
+    "scoring.livedrbench.published_questions.json_in": partial(_read, published_questions.json_in),
+    "scoring.livedrbench.published_questions.match_in": partial(_read, published_questions.match_in),
     "scoring.text.relevance.chunks_for": lambda text: relevance.chunks_for(text, (text[:1_000], "a")),
     "scoring.text.sentences.tidy": sentences.tidy,
     "scoring.text.splitting.compatible": splitting.compatible,
@@ -161,7 +164,7 @@ MODULES: tuple[ModuleType, ...] = (
         import_module(found.name)
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
-    *(annotations, published_citations, published_criteria, published_marks),
+    *(annotations, published_citations, published_criteria, published_marks, published_questions),
     *(
         citing,
         keywords,

@@ -1,0 +1,359 @@
+"""LiveDRBench in the benchmark's own calls: its prompts from the user's checkout, its replies read as its code does.
+
+Each category is graded by the code's rule, in its order, with its parameters, a request up to six times until the reply
+can be read. A row of a list is matched and graded together: where either reply cannot be read, both are asked again. A
+match that the reply makes up counts, as in the code, and takes no gold away.
+
+The code stops with an error, for every question, at an answer of another shape than gold's, at replies that are JSON of
+a wrong kind, and where a question has more points than keys. Here such an answer has no points, such a reply cannot be
+read, and such a question has no value. SciFacts asks for a title and an alias once, where the code asks for recall and
+again for precision, in an order that differs from run to run. An answer in prose is converted by the two calls of
+`convert_to_format.py`.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, cast
+
+import msgspec
+
+from adjudge.judges import Context
+from adjudge.judges.published import PublishedQuestion, UnreadableReply, Wording
+from adjudge.scoring.answers.attempts import ask_until_read
+from adjudge.scoring.answers.overlap import Overlap
+from adjudge.scoring.contract.case import NULL, Case, GoldError
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
+from adjudge.scoring.livedrbench.prediction import fenced_json
+from adjudge.scoring.livedrbench.published_questions import (
+    ATTEMPTS,
+    NAMED,
+    LiveWordings,
+    Object,
+    PublishedAnswer,
+    PublishedConversion,
+    PublishedEqual,
+    PublishedGrades,
+    PublishedMatch,
+    PublishedSearch,
+    live_wordings,
+)
+
+__all__ = ["Graded", "PublishedGold", "PublishedLiveDR", "points"]
+
+
+class PublishedGold(msgspec.Struct, frozen=True):
+    """A question's ground truth in the shape of its category, and the published `eval_info`, both as they are."""
+
+    category: str
+    ground_truths: msgspec.Raw
+    eval_info: msgspec.Raw = NULL
+
+
+class Graded(msgspec.Struct, frozen=True):
+    """A predicted object or row and its grades by key; None if it matches nothing. `whole` marks an object slot."""
+
+    predicted: Object
+    grades: Object | None
+    whole: bool
+
+
+class PublishedLiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Score an answer by the calls of the benchmark at `checkout`."""
+
+    name: ClassVar[str] = "livedr"
+
+    checkout: str
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """F1 first."""
+        return tuple(Metric(name=name, headline=name == "f1") for name in ("f1", "precision", "recall"))
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """`metrics`, the same for every task. Raises GoldError."""
+        _truth(case)
+        return self.metrics
+
+    def prompts(self) -> dict[str, str]:
+        """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
+        found = live_wordings(self.checkout)
+        named: dict[str, Wording] = {
+            name: getattr(found, name) for name in ("grades", "match", "equal", "answer", "conversion")
+        }
+        named |= {f"search.{category}": wording for category, wording in found.search.items()}
+        return {f"livedr.{name}": wording.digest.hex() for name, wording in named.items()}
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Read the answer, and grade it by its category's rule."""
+        category, truths, info = _truth(case)
+        wordings = live_wordings(self.checkout)
+        answer = await _answer(case, wordings, tools)
+        evidence: list[Evidence] = []
+        if isinstance(answer, Missing):
+            found: Overlap | Missing = answer
+        elif not _fits(category, truths, answer):
+            found = Overlap(0.0, 0.0, 0.0)
+            evidence.append(Evidence(what="answer", outcome="not of the shape that the question asks for"))
+        elif category.startswith("scifacts-"):
+            found = await _Scifacts(wordings, tools).graded(truths[0], answer[0])
+        elif category in NAMED:
+            found = await _named(category, truths, answer, wordings.search[category], tools)
+        else:
+            found = await _slots(truths, answer, info, wordings, tools)
+        values: dict[str, Value] = {
+            metric.name: found if isinstance(found, Missing) else getattr(found, metric.name)
+            for metric in self.metrics
+        }
+        return Scorecard.of(self.name, case, values, evidence)
+
+
+def _truth(case: Case) -> tuple[str, list[Any], Object]:
+    """Category, ground truths and `eval_info`. Raises GoldError."""
+    gold = case.gold("livedr", PublishedGold)
+    try:
+        truths, info = json.loads(bytes(gold.ground_truths)), json.loads(bytes(gold.eval_info))
+    except (ValueError, RecursionError) as error:
+        raise GoldError("gold_invalid", f"task {case.task.id}: ground_truths: {error}") from error
+    kinds: tuple[type, ...] = (list,) if _listed(gold.category) else (list, dict)
+    if gold.category == "claims" or not isinstance(truths, list) or not truths:
+        raise GoldError("gold_invalid", f"task {case.task.id}: not a question of a published category")
+    if not all(isinstance(one, kinds) and one for one in truths) or not isinstance(info or {}, dict):
+        raise GoldError("gold_invalid", f"task {case.task.id}: ground_truths of another shape than published")
+    return gold.category, truths, info or {}
+
+
+def _listed(category: str) -> bool:
+    return category in NAMED or category.startswith("scifacts-")
+
+
+async def _answer(case: Case, wordings: LiveWordings, tools: Tools) -> Any:
+    """The slots of the answer, as they are; Missing if prose could not be converted."""
+    raw = case.report.answer if case.report.answer != NULL else fenced_json(case.report.text)
+    if raw is not None:
+        try:
+            return json.loads(bytes(raw))
+        except (ValueError, RecursionError):
+            return None
+    context = Context.of(pred=case.report.text)
+    said = await ask_until_read(tools, PublishedAnswer(context=context, wording=wordings.answer))
+    if isinstance(said, Missing):
+        return said
+    asked = PublishedConversion(
+        context=Context.of(format=case.task.prompt), wording=wordings.conversion, pred=json.dumps(said.value)
+    )
+    found = await ask_until_read(tools, asked)
+    return found if isinstance(found, Missing) else found.value
+
+
+def _fits(category: str, truths: Sequence[Any], answer: Any) -> bool:
+    """Whether the answer has gold's shape, slot by slot and row by row."""
+    if not isinstance(answer, list) or len(answer) != len(truths):
+        return False
+    if category.startswith("scifacts-") and len(answer) != 1:
+        return False
+    row = str if category == "entities" else dict
+    return all(
+        type(slot) is type(gold) and (isinstance(slot, dict) or all(type(one) is row for one in slot))
+        for slot, gold in zip(answer, truths, strict=True)
+    )
+
+
+async def _slots(
+    truths: Sequence[Any], answer: Sequence[Any], info: Object, wordings: LiveWordings, tools: Tools
+) -> Overlap | Missing:
+    """NovelDS and Flights: objects graded key by key, rows matched first."""
+    listed = await asyncio.gather(
+        *(
+            _object(gold, slot, wordings, tools)
+            if isinstance(gold, dict)
+            else _rows(gold, slot, info, wordings, tools)
+            for gold, slot in zip(truths, answer, strict=True)
+        )
+    )
+    missing = next((one for one in listed if isinstance(one, Missing)), None)
+    if missing is not None:
+        return missing
+    graded = [one for each in listed if not isinstance(each, Missing) for one in each]
+    found = points(graded, truths, info)
+    return Missing("judge_unparseable") if found is None else found
+
+
+async def _object(
+    gold: Object, predicted: Object, wordings: LiveWordings, tools: Tools
+) -> list[Graded] | Missing:
+    question = PublishedGrades(
+        context=Context.of(dict_gt=json.dumps(gold)), wording=wordings.grades, dict_pred=json.dumps(predicted)
+    )
+    reply = await ask_until_read(tools, question)
+    return reply if isinstance(reply, Missing) else [Graded(predicted, reply.value, True)]
+
+
+async def _rows(
+    gold: list[Object], predicted: Sequence[Object], info: Object, wordings: LiveWordings, tools: Tools
+) -> list[Graded] | Missing:
+    """Each row in order against the gold rows that are left."""
+    keys, graded = info.get("primary_keys") or [], []
+    for row in predicted:
+        found = await _matched(gold, row, info, wordings, tools)
+        if isinstance(found, Missing):
+            return found
+        match, grades = found
+        graded.append(Graded(row, grades, False))
+        if grades is not None:
+            same = (place for place, one in enumerate(gold) if all(one.get(k) == match.get(k) for k in keys))
+            place = next(same, None)
+            gold = gold if place is None else gold[:place] + gold[place + 1 :]
+    return graded
+
+
+async def _matched(
+    gold: list[Object], row: Object, info: Object, wordings: LiveWordings, tools: Tools
+) -> tuple[Object, Object | None] | Missing:
+    """The gold row that `row` is said to be, and its grades; matched and graded again if either cannot be read."""
+    question = PublishedMatch(
+        context=Context.of(list_gt=json.dumps(gold)),
+        wording=wordings.match,
+        dict_pred=json.dumps(row),
+        primary_keys=json.dumps(info.get("primary_keys")),
+        note=json.dumps(info.get("evaluation_note", {})),
+    )
+    for attempt in range(ATTEMPTS):
+        try:
+            match = await _read(tools, msgspec.structs.replace(question, attempt=attempt))
+            if isinstance(match, Missing):
+                return match
+            if not match:
+                return {}, None
+            context = Context.of(dict_gt=json.dumps(match))
+            asked = PublishedGrades(
+                context=context, wording=wordings.grades, dict_pred=json.dumps(row), attempt=attempt
+            )
+            grades = await _read(tools, asked)
+            return grades if isinstance(grades, Missing) else (match, grades)
+        except UnreadableReply:
+            continue
+    return Missing("judge_unparseable")
+
+
+async def _read(tools: Tools, question: PublishedQuestion[Object]) -> Object | Missing:
+    """What one reply says. Raises UnreadableReply."""
+    judgment = await tools.ask(question)
+    if judgment.answer is None:
+        return Missing(judgment.reason or "judge_unparseable")
+    return question.read(judgment.answer.text)
+
+
+def points(graded: Sequence[Graded], truths: Sequence[Any], info: Object) -> Overlap | None:
+    """Precision, recall and F1 of graded objects and rows; None if there are more points than keys.
+
+    A main claim graded 1 or less in an object makes everything wrong, in a row that row. Whatever keys a reply names
+    count, ignored ones apart.
+    """
+    main = info.get("main_claims") or []
+    ignored = frozenset(info.get("ignore_keys") or [])
+    rows = [row for slot in truths for row in (slot if isinstance(slot, list) else [slot])]
+    wanted = sum(key not in ignored for row in rows for key in row)
+    given = sum(key not in ignored for one in graded for key in one.predicted)
+    closed = any(one.whole and _shut(one.grades or {}, main) for one in graded)
+    right = sum(
+        grade > 1 and key not in ignored
+        for one in graded
+        if not closed and not _shut(one.grades or {}, main)
+        for key, grade in (one.grades or {}).items()
+    )
+    return None if right > given or right > wanted else Overlap.counted(right, given, wanted)
+
+
+def _shut(grades: Mapping[str, float], main: Sequence[str]) -> bool:
+    return any(key in main and grade <= 1 for key, grade in grades.items())
+
+
+async def _named(
+    category: str, truths: Sequence[Any], answer: Sequence[Any], wording: Wording, tools: Tools
+) -> Overlap | Missing:
+    """PriorArt, by title, and Entities: each prediction in order against the gold texts that are left."""
+    title = category == "prior-art"
+    golds = [[row.get("title", "") if title else row for row in slot] for slot in truths]
+    told = [[row.get("title", "") if title else row for row in slot] for slot in answer]
+    found = await asyncio.gather(
+        *(_searched(gold, slot, wording, tools) for gold, slot in zip(golds, told, strict=True))
+    )
+    missing = next((one for one in found if isinstance(one, Missing)), None)
+    if missing is not None:
+        return missing
+    right, given = sum(cast(Sequence[int], found)), sum(map(len, told))
+    wanted = sum(map(len, golds))
+    return Missing("judge_unparseable") if right > wanted else Overlap.counted(right, given, wanted)
+
+
+async def _searched(
+    gold: list[str], predicted: Sequence[Any], wording: Wording, tools: Tools
+) -> int | Missing:
+    right = 0
+    for one in predicted:
+        question = PublishedSearch(
+            context=Context.of(gt_list=json.dumps(gold)), wording=wording, pred_str=json.dumps(one)
+        )
+        reply = await ask_until_read(tools, question)
+        if isinstance(reply, Missing):
+            return reply
+        match = reply.value.text
+        if match is not None:
+            right += 1
+            same = (place for place, text in enumerate(gold) if text.lower() == match.lower())
+            place = next(same, None)
+            gold = gold if place is None else gold[:place] + gold[place + 1 :]
+    return right
+
+
+class _Scifacts:
+    """SciFacts: every predicted value against the aliases of gold entries; equal texts are not asked about."""
+
+    def __init__(self, wordings: LiveWordings, tools: Tools) -> None:
+        self._wording = wordings.equal
+        self._tools = tools
+
+    async def graded(self, gold: Sequence[Object], predicted: Sequence[Object]) -> Overlap | Missing:
+        """Titles alone, or the product with materials where the first gold row has one."""
+        names = ["material", "paper_title"] if "material" in gold[0] else ["paper_title"]
+        found = await asyncio.gather(*(self._field(gold, predicted, name) for name in names))
+        precision = recall = f1 = 1.0
+        for one in found:
+            if isinstance(one, Missing):
+                return one
+            precision, recall, f1 = precision * one.precision, recall * one.recall, f1 * one.f1
+        return Overlap(precision, recall, f1)
+
+    async def _field(
+        self, gold: Sequence[Object], predicted: Sequence[Object], name: str
+    ) -> Overlap | Missing:
+        entries = [list(dict.fromkeys(entry[name])) for entry in gold]
+        values = [row.get(name, "") for row in predicted]
+        every = list(dict.fromkeys(alias for entry in entries for alias in entry))
+        recalled = [self._any([(value, alias) for value in values for alias in entry]) for entry in entries]
+        precise = [self._any([(value, alias) for alias in every]) for value in values]
+        found = await asyncio.gather(*recalled, *precise)
+        missing = next((one for one in found if isinstance(one, Missing)), None)
+        if missing is not None:
+            return missing
+        right = [bool(one) for one in found]
+        recall = sum(right[: len(entries)]) / len(entries)
+        return Overlap.of(sum(right[len(entries) :]) / len(values) if values else 0.0, recall)
+
+    async def _any(self, pairs: Sequence[tuple[Any, str]]) -> bool | Missing:
+        """Whether any (value, alias) is the same. A value that is no text, or empty, is nothing."""
+        given = [(value, alias) for value, alias in pairs if isinstance(value, str) and value]
+        if any(value.lower().strip() == alias.lower().strip() for value, alias in given):
+            return True
+        for value, alias in given:
+            question = PublishedEqual(
+                context=Context.of(actual_item=alias), wording=self._wording, pred=value
+            )
+            reply = await ask_until_read(self._tools, question)
+            if isinstance(reply, Missing):
+                return reply
+            if reply.value:
+                return True
+        return False
