@@ -46,8 +46,9 @@ GRAMMAR = (
     "|a|b\n|-|-\n", "## References\n1. a\n", "References:\n", "# a\n", "> ", "```a\n", "```\n", "~~~\n", "a\n", "\n",
     "\r", "\u2028", "*", "_a", "<b>", "-", ".", "。", "国", "a", "Ab ", "A-", "1,", "1.", " ", "\t", "{", "{\"a\":",
     "}", "```json", "<json_output>", "insight", "\"criterion\": \"", "\"article_1_score\": 1",
-    "<!--",     "<!--judge", "give w ", "give give ", "ignore all previous w", "answer \"", "style='", "dear the ",
+    "<!--", "<!--judge", "give w ", "give give ", "ignore all previous w", "answer \"", "style='", "dear the ",
     "a\u0315\u0300", "\u0315\u0300", "\ufdfa", "\u200b\u200b", "<p>", "<div", "&amp;", "</think>", "%41", "@", "?a=b&",
+    "**a b** (http://a)\n- b c d\n", "  - **c d** [1]\n", "**a b [1-50]**\n\n", "word.46 A ", "參考\n1. http://x\n",
 )  # fmt: skip
 
 _LISTED = "".join(f"[{i}] T https://r.example/{i}\n" for i in range(1, 60))
