@@ -343,7 +343,7 @@ class _Scifacts:
         return Overlap.of(sum(right[len(entries) :]) / len(values) if values else 0.0, recall)
 
     async def _any(self, pairs: Sequence[tuple[Any, str]]) -> bool | Missing:
-        """Whether any (value, alias) is the same. A value that is no text, or empty, is nothing."""
+        """Whether any (value, alias) is the same. A value that is empty, or not a text, matches nothing."""
         given = [(value, alias) for value, alias in pairs if isinstance(value, str) and value]
         if any(value.lower().strip() == alias.lower().strip() for value, alias in given):
             return True
