@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from adjudge.engine import RunConfig, evaluate
@@ -114,6 +115,20 @@ def test_choice_is_no_gap_in_coverage(tmp_path: Path) -> None:
     record = RunRecord.read(tmp_path / "run")
     assert record.config.select == chosen.select
     assert [list(record.tasks), record.systems] == [["1", "2", "3"], ["Atlas"]]
+
+
+def test_invalid_lines_of_other_systems_do_not_count(tmp_path: Path) -> None:
+    settings = config(tmp_path, {"systems": ["Atlas"]})
+    rows = [
+        {"task_id": "1", "system": "Cirrus", "text": "x"},
+        {"task_id": "none", "system": "Cirrus", "text": "x"},
+    ]
+    lines(tmp_path / "more.jsonl", rows)
+    reports = [*settings.reports, str(tmp_path / "more.jsonl")]
+    both = msgspec.structs.replace(settings, reports=reports)
+    assert chosen_dataset(both).rejected == []
+    everything = msgspec.structs.replace(both, select=Select())
+    assert [line.line for line in chosen_dataset(everything).rejected] == [2]
 
 
 def test_gap_within_the_choice_is_still_counted(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def on_export(options: argparse.Namespace) -> int:
 
 def on_snapshot(options: argparse.Namespace) -> int:
     """Write a run's pages as a snapshot."""
-    _print(options, snapshot_run(options.run_folder, options.out), show.exported)
+    _print(options, snapshot_run(options.run_folder, options.out, warc=options.warc), show.exported)
     return DONE
 
 

@@ -127,6 +127,7 @@ def _snapshot(commands: Commands) -> None:
     command = _add(commands, "snapshot", actions.on_snapshot, summary)
     _add_run(command)
     command.add_argument("--out", required=True, metavar="DIR", help="the new folder of pages")
+    command.add_argument("--warc", action="store_true", help="also as a WARC file of their texts")
 
 
 def _show(commands: Commands) -> None:

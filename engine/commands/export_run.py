@@ -24,9 +24,12 @@ from adjudge.engine.store.scorecards import run_cards
 from adjudge.fetchers.archive import export_folder
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.snapshot import SnapshotError
+from adjudge.fetchers.warc import write_warc
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["FORMS", "ExportResult", "export_run", "snapshot_run"]
+
+WARC = "pages.warc.gz"
 
 
 class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,8 +57,11 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
     return ExportResult(out=str(target), files=files)
 
 
-def snapshot_run(run: str | Path, out: str | Path) -> ExportResult:
-    """Write the pages that the run `run` read into the new folder `out`. Raises UsageError, StoreError."""
+def snapshot_run(run: str | Path, out: str | Path, *, warc: bool = False) -> ExportResult:
+    """Write the pages that the run `run` read into the new folder `out`, with `warc` as a WARC file too.
+
+    Raises UsageError, StoreError.
+    """
     folder, target = Path(run), Path(out)
     record = RunRecord.read(folder).found_from_here(folder)
     place = Place.of(record.config.store)
@@ -64,6 +70,10 @@ def snapshot_run(run: str | Path, out: str | Path) -> ExportResult:
         raise UsageError(f"snapshot: {folder} has read no pages that its store still holds")
     try:
         export_folder(pages.values(), target)
+        if warc:
+            write_warc(pages.values(), target / WARC)
+    except ImportError as error:
+        raise UsageError("warc: warcio is not installed; run pip install 'adjudge[warc]'") from error
     except OSError as error:
         raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
     except SnapshotError as error:

@@ -276,15 +276,15 @@ def _by_number(name: str) -> list[tuple[int, int, str]]:
 
 def _renamed(reports: Sequence[Located], system: str, files: Sequence[str]) -> list[Located]:
     """`reports`, with those of `files` as `system`'s; where files have the same tasks, each is a sample."""
-    own = [one for one in reports if one.file in files]
-    for file in files:
-        said = sorted({one.system for one in own if one.file == file})
-        if len(said) > 1:
-            raise FormatError(
-                f"reports: {file} has the reports of several systems ({', '.join(said[:5])}), which cannot all be "
-                f"{system!r}; name the file without system:"
-            )
     first = {file: place for place, file in enumerate(files)}
+    own = [one for one in reports if one.file in first]
+    said: dict[str, str] = {}
+    for one in own:
+        if said.setdefault(one.file, one.system) != one.system:
+            raise FormatError(
+                f"reports: {one.file} has the reports of several systems ({said[one.file]}, {one.system}), which "
+                f"cannot all be {system!r}; name the file without system:"
+            )
     seen: dict[tuple[str, int], str] = {}
     sampled = any(seen.setdefault((one.task_id, one.sample), one.file) != one.file for one in own)
     width = 1 + max((one.sample for one in own), default=0)

@@ -32,7 +32,10 @@ class Attributes(Protocol):
 
 
 def chosen_dataset(config: RunConfig) -> Dataset:
-    """The dataset of `config`, as far as `select:` chooses it. Raises UsageError."""
+    """The dataset of `config`, as far as `select:` chooses it; lines left out of other systems' files are not its.
+
+    Raises UsageError.
+    """
     dataset = load_dataset(config.format, config.tasks, config.report_files(), config.articles)
     select = config.select
     if not select.words:
@@ -44,7 +47,10 @@ def chosen_dataset(config: RunConfig) -> Dataset:
             f"select: no reports are left ({select.words}); choose tasks that the systems have reports for"
         )
     chosen = {name: dataset.tasks[name] for name in tasks}
-    return Dataset(chosen, reports, dataset.rejected, dataset.lacking)
+    others = {one.file for one in dataset.reports if one.system not in systems}
+    others -= {one.file for one in dataset.reports if one.system in systems}
+    rejected = [line for line in dataset.rejected if line.file not in others]
+    return Dataset(chosen, reports, rejected, dataset.lacking)
 
 
 def chosen_tasks(config: RunConfig) -> list[Task]:
