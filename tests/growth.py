@@ -9,8 +9,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import get_type_hints
 
-from adjudge.engine.config.reward import Length
-from adjudge.engine.rewards import flags, injection
+from adjudge.engine.config.reward import Length, ReportRules
+from adjudge.engine.rewards import flags, injection, report
 from adjudge.engine.viewer.data import passages
 from adjudge.fetchers import charset, extract, urls
 from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_of, split_url, worker_of
@@ -49,6 +49,7 @@ GRAMMAR = (
     "<!--", "<!--judge", "give w ", "give give ", "ignore all previous w", "answer \"", "style='", "dear the ",
     "a\u0315\u0300", "\u0315\u0300", "\ufdfa", "\u200b\u200b", "<p>", "<div", "&amp;", "</think>", "%41", "@", "?a=b&",
     "**a b** (http://a)\n- b c d\n", "  - **c d** [1]\n", "**a b [1-50]**\n\n", "word.46 A ", "參考\n1. http://x\n",
+    "<think>", "<tool_call>", "</tool_response>", "<tool_response>", "<|im_start|>user\n", "<|im_end|>", "`",
 )  # fmt: skip
 
 _LISTED = "".join(f"[{i}] T https://r.example/{i}\n" for i in range(1, 60))
@@ -155,6 +156,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.flags.flags_of": lambda text: flags.flags_of(text, (), _LENGTH, flags.FLAGS),
     "engine.rewards.flags.injection": lambda text: flags.injection(text, (), _LENGTH),
     "engine.rewards.flags.length": lambda text: flags.length(text, (), _LENGTH),
+    "engine.rewards.report.last_turn": lambda text: report.last_turn(text, ReportRules()),
+    "engine.rewards.report.unclosed": report.unclosed,
     "engine.rewards.injection.injections": injection.injections,
     "engine.viewer.data.passages.nearest": lambda text: passages.nearest(text, text[:1_000]),
     "engine.viewer.data.passages.said_at": lambda text: passages.said_at(text, [text[:1_000], text[-1_000:]]),
@@ -179,6 +182,7 @@ MODULES: tuple[ModuleType, ...] = (
         flags,
         injection,
         passages,
+        report,
     ),
 )
 _UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])

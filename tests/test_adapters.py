@@ -72,7 +72,7 @@ class TestTRL:
         called = {"prompts": [PROMPT, "?"], "completions": [TEXT, TEXT]}
         assert await trl.async_reward(**called, source=good) == [0.8, None]
         assert trl.reward(**called, source=str(failing)) == [None, None]
-        with pytest.raises(RewardError, match="gold_missing"):
+        with pytest.raises(RewardError, match="task_unknown"):
             trl.reward(**called, source=good, on_failure="raise")
 
     def test_reward_function_is_async_and_picklable(self, good):

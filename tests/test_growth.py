@@ -84,6 +84,7 @@ def test_no_pattern_repeats_a_long_repetition() -> None:
     """Where the repetition inside cannot end in two places, the pattern is named here."""
     one_way = {
         "_END",  # a mark and full stops: each repetition begins with the mark
+        "_CLOSING",  # each repetition begins with the last character of a token
         "_HOST",  # a label begins behind a dot, which it does not hold
         "_TARGET",  # likewise
         "_NAME",  # a word begins with a capital behind a space

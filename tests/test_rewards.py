@@ -307,7 +307,7 @@ class TestCauses:
             (0.0, "report_empty"),
             (0.0, "report_empty"),
             (0.0, "report_too_large"),
-            (None, "gold_missing"),
+            (None, "task_unknown"),
         ]
         assert [reward.status for reward in found] == ["scored"] * 3 + ["unscored", "scored"]
         assert found[4].value == by_id[0].value and found[4].value is not None
@@ -319,7 +319,7 @@ class TestCauses:
             found = model.score_sync(
                 {"task_id": "nobody", "text": text} for text in (TEXT, "", " \n", "x" * 1001)
             )
-        assert [(reward.value, reward.reason) for reward in found] == [(None, "gold_missing")] * 4
+        assert [(reward.value, reward.reason) for reward in found] == [(None, "task_unknown")] * 4
 
     async def test_dead_and_refused_citations_are_unsupported(self, tmp_path):
         async def answer(request):
@@ -524,7 +524,7 @@ class TestSharing:
             async with open_rewards(config) as scorer:
                 bulk = [
                     Case(
-                        task=scorer.task("0", None),
+                        task=scorer.tasks.of(RewardItem(text="", task_id="0"))[0],
                         report=Report(task_id="0", system="s", text=f"Bulk text {n}."),
                     )
                     for n in range(5)

@@ -87,7 +87,7 @@ class TestDialects:
         assert [(r["value"], r["status"], r["reason"]) for r in rewards] == [
             (0.8, "scored", None),
             (0.0, "scored", "report_empty"),
-            (None, "unscored", "gold_missing"),
+            (None, "unscored", "task_unknown"),
         ]
         assert rewards[0]["scores"]["score_clipped"] == 0.8
         assert (rewards[0]["n_asked"], rewards[0]["n_answered"]) == (10, 10)
@@ -109,7 +109,7 @@ class TestDialects:
             _, empty = await client.post("/get_reward", {"query": [], "prompts": [], "labels": []})
             assert (empty["rewards"], empty["scores"]) == ([], [])
             _, failed = await client.post("/get_reward", {"query": ["pq"], "prompts": ["p"], "labels": ["?"]})
-            assert failed["rewards"] == [None] and failed["extra_logs"]["reason"] == ["gold_missing"]
+            assert failed["rewards"] == [None] and failed["extra_logs"]["reason"] == ["task_unknown"]
             assert (await client.post("/get_reward", {"query": ["a"], "prompts": ["a", "b"]}))[0] == 400
 
     async def test_prompt_is_not_part_of_the_judged_text(self, tmp_path):
@@ -124,13 +124,13 @@ class TestDialects:
             assert await client.post("/reward", asked) == (200, 0.8)
             messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "What is fact 1?"}]
             assert await client.post("/reward", {**asked, "prompt": messages}) == (200, 0.8)
-            assert await client.post("/reward", {**asked, "prompt": "?"}) == (503, {"error": "gold_missing"})
+            assert await client.post("/reward", {**asked, "prompt": "?"}) == (200, None)
 
     async def test_nemo_gym_endpoint_scores(self, tmp_path):
         async with serving(tmp_path) as (client, _):
             assert await client.post("/verify", GYM) == (200, {**GYM, "reward": 0.8})
             unknown = {**GYM, "responses_create_params": {"input": "?"}}
-            assert await client.post("/verify", unknown) == (503, {"error": "gold_missing"})
+            assert await client.post("/verify", unknown) == (503, {"error": "task_unknown"})
             named = {**unknown, "verifier_metadata": {"task_id": "1", "x": [1]}}
             assert await client.post("/verify", named) == (200, {**named, "reward": 0.8})
 
@@ -382,7 +382,7 @@ async def test_metrics_count_rewards_by_reason_and_judge_checks(tmp_path):
         _, text = await client.get("/metrics")
     for line in (
         'adjudge_rewards_total{reason="scored"} 2.0',
-        'adjudge_rewards_total{reason="gold_missing"} 1.0',
+        'adjudge_rewards_total{reason="task_unknown"} 1.0',
         'adjudge_reward_flags_total{flag="injection"} 1.0',
         "adjudge_canary_drift 0.5",
         "adjudge_audit_gap 0.0",

@@ -13,7 +13,7 @@ from typing import Any
 
 from adjudge.engine.adapters.rollout import labelled, rollout
 from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, seconds, unswallowed
-from adjudge.engine.serving.conversation import response_in
+from adjudge.engine.rewards.conversation import response_in
 
 __all__ = ["reward_func"]
 

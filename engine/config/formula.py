@@ -1,6 +1,6 @@
 """`Formula`: from the scorecards of a rollout to one number, or to the reason why there is none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import get_args
 
@@ -51,8 +51,9 @@ class Formula:
     def __init__(self, config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> None:
         if config.metric is not None and config.weights:
             raise FormulaError("reward: metric: and weights: exclude each other; write one of them")
-        self.protocols = protocols
         self.parts = [_part(*weighted, config.strict, protocols) for weighted in _weights(config, protocols)]
+        self.needed = frozenset(part.protocol for part in self.parts)
+        self.protocols = _asked(protocols, self.needed, config.always)
         self._penalties: dict[str, float] = msgspec.structs.asdict(config.penalties)
         self._clip = config.clip
         self._blamed = ("report", "source") if config.strict else ("report",)
@@ -66,12 +67,28 @@ class Formula:
         return frozenset(name for name, weight in self._penalties.items() if weight)
 
     def scores(self, cards: Mapping[str, Scorecard]) -> dict[str, float | None]:
-        """All metrics of `cards` by name, as `protocol.metric` where two protocols share a name."""
+        """All metrics by name, as `protocol.metric` where two protocols share a name; None without a card."""
+        every = {
+            (protocol.name, metric.name): None
+            for protocol in self.protocols
+            for metric in protocol.metrics
+            if metric.ratio is None
+        }
+        known = {
+            (name, metric): value for name, card in cards.items() for metric, value in card.scores.items()
+        }
         return {
             f"{protocol}.{metric}" if metric in self._shared else metric: value
-            for protocol, card in cards.items()
-            for metric, value in card.scores.items()
+            for (protocol, metric), value in (every | known).items()
         }
+
+    @property
+    def least(self) -> float | None:
+        """The lowest reward: every metric at its worst, every penalty in full. None where a task's gold defines one."""
+        worst = [part.of(part.worst) for part in self.parts if part.worst is not None]
+        if len(worst) < len(self.parts):
+            return None
+        return _clipped(sum(worst) - sum(self._penalties.values()), self._clip)
 
     def value(self, cards: Mapping[str, Scorecard], flags: Mapping[str, float]) -> Value:
         """The reward for `cards` by protocol and `flags` from 0 to 1.
@@ -93,11 +110,22 @@ class Formula:
                 value = part.worst
             total += part.of(value)
             reason = reason or why
-        least = any(card.reason in LEAST for card in cards.values())
+        least = any(cards[name].reason in LEAST for name in self.needed)
         total -= sum(
             weight * (1.0 if least else flags.get(name, 0.0)) for name, weight in self._penalties.items()
         )
         return Value(_clipped(total, self._clip), reason)
+
+
+def _asked(
+    protocols: Sequence[ScoringProtocol], needed: Collection[str], always: Sequence[str]
+) -> tuple[ScoringProtocol, ...]:
+    """The protocols that the reward needs, and those that are asked all the same."""
+    unknown = set(always) - {protocol.name for protocol in protocols}
+    if unknown:
+        known = ", ".join(protocol.name for protocol in protocols)
+        raise FormulaError(f"reward: always: unknown protocol {min(unknown)!r}; use one of {known}")
+    return tuple(protocol for protocol in protocols if protocol.name in (*needed, *always))
 
 
 def _weights(config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> list[tuple[str, Term]]:

@@ -14,6 +14,7 @@ __all__ = [
     "Length",
     "OnFailure",
     "Penalties",
+    "ReportRules",
     "RewardConfig",
     "Term",
 ]
@@ -46,6 +47,36 @@ class Length(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     free: Annotated[int, msgspec.Meta(ge=0)] = 0
     max: Count = 1_000_000
+
+
+Tag = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")]
+Marker = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+
+class ReportRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What counts as the report of a rollout: its last assistant turn, without the blocks named here by their tags.
+
+    - `thinking` is what the policy thinks; `calls` are its calls of tools, `results` what tools return: what stands
+      before a result belongs to an earlier turn.
+    - `between`: only what stands between these two markers, the last time they occur.
+    - `end`: what a finished rollout ends with, where a trainer keeps it in the text; without it, it is truncated.
+    """
+
+    thinking: tuple[Tag, ...] = ("think", "thinking", "thought", "reasoning")
+    calls: tuple[Tag, ...] = ("tool_call", "tool_calls", "call_tool", "function_call", "tool_use")
+    results: tuple[Tag, ...] = (
+        "tool_response",
+        "tool_result",
+        "tool_results",
+        "tool_output",
+        "function_response",
+        "function_result",
+        "function_results",
+        "observation",
+        "information",
+    )
+    between: tuple[Marker, Marker] | None = None
+    end: Marker | None = None
 
 
 class CanaryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -94,10 +125,16 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     - `protocols` score a rollout; without them, the run's protocols do.
     - `weights` are by metric, or by `protocol.metric` where two protocols share a name; `metric` is short for one
       metric of weight 1. Without either, each protocol's headline metric has weight 1.
+    - Protocols without a weight are not asked, except those in `always`, whose metrics come with the reward and never
+      withhold it.
+    - `on_unanswered`: what a rollout gets about which the judge gave no readable answer twice while it answered about
+      other rollouts of the task: no reward, or the minimum.
     - `strict`: a metric with a form `NAME_strict` is used in that form, in which the report's own faults count
       against it. Only with `strict: false` does a name mean the published metric.
     - `deadline_s` holds for calls without a deadline.
     - `on_failure` is what a server's caller gets for a failed reward, where its HTTP dialect has a choice.
+    - `report` says what of a rollout counts as its report; one without an end gets the minimum, or with `on_truncated:
+      none` no reward.
     - `limits` are those of `adjudge serve`.
     - `retention_days`: how long the judgments and pages of rollouts are kept, apart from those of runs.
     """
@@ -105,10 +142,14 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     protocols: list[str | dict[str, Any]] = []
     metric: str | None = None
     weights: dict[str, float | Term] = {}
+    always: list[str] = []
     strict: bool = True
     clip: Bounds | None = None
     penalties: Penalties = Penalties()
     length: Length = Length()
+    report: ReportRules = ReportRules()
+    on_truncated: Literal["minimum", "none"] = "minimum"
+    on_unanswered: Literal["none", "minimum"] = "none"
     deadline_s: Positive = 30.0
     on_failure: OnFailure = "none"
     retention_days: Positive = 7.0

@@ -117,6 +117,7 @@ class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder.
 
+    - `tasks` may be left out for rewards alone, whose rollouts then carry what they are judged by.
     - `articles` of DeepResearch Bench are read as the system wrote them, or cleaned of citations.
     - `select` chooses tasks and systems; what it leaves out is not missing.
     - `min_answered` is the share of its parts that a metric of our own needs to have a value; a protocol's entry may
@@ -125,7 +126,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     - A run stops when it has asked `max_questions`, or spent `max_cost` by `prices`; the same command continues it.
     """
 
-    tasks: str
+    tasks: str = ""
     reports: list[str | ReportFiles] = []
     format: str = "adjudge"
     articles: Literal["raw", "cleaned"] | None = None
@@ -265,7 +266,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         shared = {
             "min_answered": self.min_answered,
             "pages": self.fetch.mode != "off",
-            "checkout": self.tasks,
+            **({"checkout": self.tasks} if self.tasks else {}),
         }
         return _chosen(entries, shared)
 

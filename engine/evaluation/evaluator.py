@@ -1,7 +1,8 @@
 """Runs cases through protocols in a sliding window; the same class works in this process and on a cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -41,9 +42,22 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class CaseTools(PageSource):
-    """What one protocol may do for one case. Remembers the judgments and pages that it used."""
+    """What one protocol may do for one case. Remembers the judgments and pages that it used.
 
-    def __init__(self, asker: Asker, reader: Reader, repeat: int, priority: int = 0) -> None:
+    `own` pages are known for this case alone; they are neither read nor stored. `reasons` counts questions without an
+    answer.
+    """
+
+    def __init__(
+        self,
+        asker: Asker,
+        reader: Reader,
+        repeat: int,
+        priority: int = 0,
+        own: Mapping[NormalURL, Page] | None = None,
+    ) -> None:
+        self._own = own or {}
+        self.reasons: Counter[str] = Counter()
         self._asker = asker
         self._reader = reader
         self._repeat = repeat
@@ -71,11 +85,13 @@ class CaseTools(PageSource):
 
     def _remember(self, judgment: Judgment[A]) -> None:
         self.answered += judgment.answer is not None
+        if judgment.reason is not None:
+            self.reasons[judgment.reason] += 1
         self.judgments[judgment.key.hex()] = judgment.usage
 
     async def page(self, address: NormalURL) -> Page:
         """The page at `address`."""
-        page = await self._reader.page(address)
+        page = self._own.get(address) or await self._reader.page(address)
         self.pages[page.url] = None
         return page
 
@@ -139,9 +155,11 @@ class Evaluator:
         """Index what other processes have written since. Raises StoreError."""
         await asyncio.gather(self.asker.store.refresh(), self.reader.store.refresh())
 
-    def tools(self, case: Case, priority: int = 0) -> CaseTools:
-        """What one protocol may do for `case`; questions of a lower `priority` go first."""
-        return CaseTools(self.asker, self.reader, case.repeat, priority)
+    def tools(
+        self, case: Case, priority: int = 0, pages: Mapping[NormalURL, Page] | None = None
+    ) -> CaseTools:
+        """What one protocol may do for `case`; questions of a lower `priority` go first. It has `pages` already."""
+        return CaseTools(self.asker, self.reader, case.repeat, priority, pages)
 
     async def score(self, case: Case, protocol: ScoringProtocol, tools: CaseTools | None = None) -> Scorecard:
         """One case under one protocol. `tools` of its own let a caller see what was done, even if it gives up."""

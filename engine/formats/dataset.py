@@ -199,6 +199,8 @@ def _readers() -> dict[str, EntryPoint]:
 def _read(
     layout: str, tasks: str, reports: list[Path], articles: Literal["raw", "cleaned"] | None = None
 ) -> Dataset:
+    if not tasks:
+        raise FormatError("tasks: is missing; add the path of a file or folder of tasks")
     readers = _readers()
     if layout not in readers:
         raise FormatError(f"format: unknown format {layout!r}; use one of {', '.join(sorted(readers))}")

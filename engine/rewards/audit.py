@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
+import msgspec
+
 from adjudge.engine.config.reward import AuditConfig
 from adjudge.engine.rewards.reward import Reward, RewardItem
 from adjudge.engine.store import StoreError
@@ -84,7 +86,8 @@ class Audit:
 
     def _is_chosen(self, item: RewardItem) -> bool:
         """Choose by a hash of the text: the same rollouts in any order, and no policy can avoid it."""
-        digest = hashlib.blake2b(item.text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        said = item.said if isinstance(item.said, str) else msgspec.json.encode(item.said).decode()
+        digest = hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         return int.from_bytes(digest, "big") < self._config.share * 2**64
 
     async def _run(self) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import CanaryConfig
-from adjudge.engine.rewards.reward import Reward, RewardItem
+from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items
 from adjudge.engine.store import StoreError
 from adjudge.fetchers.process import PoolError
 
@@ -25,7 +25,7 @@ __all__ = ["Canary", "CanaryWatch"]
 _log = logging.getLogger(__name__)
 
 
-class Canary(RewardItem, frozen=True, kw_only=True):
+class Canary(RewardItem, frozen=True, kw_only=True, omit_defaults=True):
     """A report with its known reward. Without `value`, the first reward in this process becomes the known one."""
 
     value: float | None = None
@@ -33,7 +33,7 @@ class Canary(RewardItem, frozen=True, kw_only=True):
     @property
     def item(self) -> RewardItem:
         """The rollout to score."""
-        return RewardItem(text=self.text, task_id=self.task_id, prompt=self.prompt, sample=self.sample)
+        return RewardItem(**{name: getattr(self, name) for name in RewardItem.__struct_fields__})
 
 
 class Score(Protocol):
@@ -109,9 +109,10 @@ def load_canaries(file: str) -> list[Canary]:
     try:
         lines = Path(file).read_bytes().splitlines()
         found = [msgspec.json.decode(line, type=Canary) for line in lines if line.strip()]
+        as_items(found)
     except OSError as error:
         raise ConfigError(f"reward.canary.file: {file} cannot be read: {error.strerror}") from error
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, RewardError) as error:
         raise ConfigError(f"reward.canary.file: {file}: invalid canary: {error}") from error
     if not found:
         raise ConfigError(f"reward.canary.file: {file} is empty; add at least one canary")

@@ -1,6 +1,8 @@
 """`RewardModel`: rewards from an engine in this process."""
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem
@@ -11,17 +13,24 @@ __all__ = ["Reward", "RewardError", "RewardItem", "RewardModel"]
 
 
 class RewardModel(RewardSource):
-    """Scores rollouts by the section `reward:` of a configuration (or of the file at a path). Raises UsageError.
+    """Scores rollouts by the section `reward:` of a configuration, a mapping or the file at a path. Raises UsageError.
 
     The first call opens judge, fetcher and store; `close` writes what is not yet stored. Picklable: a copy opens an
     engine of its own.
     """
 
-    def __init__(self, config: RunConfig | str | os.PathLike[str]) -> None:
-        self.config = config if isinstance(config, RunConfig) else RunConfig.load(config)
+    def __init__(self, config: RunConfig | Mapping[str, Any] | str | os.PathLike[str]) -> None:
+        self.config = _config(config)
         self.config.check_reward()
-        super().__init__("adjudge rewards", lambda: open_rewards(self.config))
+        seconds = self.config.reward_config().deadline_s
+        super().__init__("adjudge rewards", lambda: open_rewards(self.config), seconds)
 
     def __reduce__(self) -> tuple[type["RewardModel"], tuple[RunConfig]]:
         """Only the configuration travels."""
         return RewardModel, (self.config,)
+
+
+def _config(given: RunConfig | Mapping[str, Any] | str | os.PathLike[str]) -> RunConfig:
+    if isinstance(given, RunConfig):
+        return given
+    return RunConfig.of(given) if isinstance(given, Mapping) else RunConfig.load(given)

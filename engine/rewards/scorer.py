@@ -1,15 +1,15 @@
 """`RewardScorer`: scores rollouts in one event loop, in batches or singly, each call within its deadline."""
 
 import asyncio
-import hashlib
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from adjudge.engine.config.formula import Value
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
@@ -19,19 +19,14 @@ from adjudge.engine.evaluation.trust import Patience, RewardTrust, Trust
 from adjudge.engine.formats import load_tasks
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
-from adjudge.engine.rewards.flags import flags_of
-from adjudge.engine.rewards.reward import Item, Reward, RewardItem, as_items
+from adjudge.engine.rewards.reward import Item, Reward, as_items
+from adjudge.engine.rewards.rollout import UNANSWERED, Rollout
 from adjudge.engine.rewards.room import room_for_reports
+from adjudge.engine.rewards.tasks import KnownTasks
 from adjudge.engine.store import Place, StoreError
 from adjudge.engine.store.upkeep import prune
-from adjudge.engine.telemetry.scorecard import note
-from adjudge.judges import Usage
 from adjudge.judges.errors import JudgeError
-from adjudge.scoring.contract.case import Case, Report, Task, Unread
-from adjudge.scoring.contract.protocol import ScoringProtocol
-from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.contract.scorecard import Scorecard
-from adjudge.scoring.text.aside import aside, storable
+from adjudge.scoring.contract.case import Task
 
 __all__ = ["RewardScorer", "open_rewards"]
 
@@ -41,7 +36,7 @@ AHEAD = (
 BEFORE_BULK = (
     1_000_000  # subtracted from a priority, so that rewards go before all other questions to the judge
 )
-SYSTEM = "policy"
+KEPT_TASKS = 10_000  # tasks whose answers are remembered; counts of more tasks are kept together
 _log = logging.getLogger(__name__)
 
 
@@ -61,7 +56,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
     await asyncio.to_thread(prune, place, days=reward.retention_days)
     async with AsyncExitStack() as stack:
         stack.enter_context(rare_collections())
-        tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks)
+        tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks) if config.tasks else {}
         scorer = await stack.enter_async_context(_open(config, place, tasks, patience))
         if reward.audit is not None:
             other = msgspec.structs.replace(config, judge=config.audit_judge())
@@ -117,8 +112,10 @@ class RewardScorer:
         self._trust = trust or RewardTrust()
         evaluator.report_limit = min(evaluator.report_limit, self.reward_config.length.max)
         self._config = config
+        self.unanswered: Counter[tuple[str, str]] = Counter()
+        self.tasks = KnownTasks(tasks, [protocol.name for protocol in self.formula.protocols])
         self._tasks = tasks
-        self._by_prompt = {task.prompt: task for task in tasks.values()}
+        self._answered: OrderedDict[str, None] = OrderedDict()
         self._leaving: set[asyncio.Task[None]] = set()
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         judge = config.judge_config()
@@ -168,15 +165,64 @@ class RewardScorer:
         taken = as_items(items)
         seconds = self.reward_config.deadline_s if deadline is None else deadline
         until = asyncio.get_running_loop().time() + seconds
-        rollouts = [_Rollout(self, self._case(item, repeat), priority - BEFORE_BULK) for item in taken]
+        rollouts = [
+            Rollout(
+                item,
+                self.tasks.of(item),
+                self.evaluator,
+                self.formula,
+                self.reward_config,
+                self._trust,
+                priority - BEFORE_BULK,
+                repeat,
+            )
+            for item in taken
+        ]
         await self._run(rollouts, until)
+        await self._ask_again(rollouts, until)
         rewards = [rollout.reward() for rollout in rollouts]
         if self.audit is not None:
             for item, reward in zip(taken, rewards, strict=True):
                 self.audit.offer(item, reward)
         return rewards
 
-    async def _run(self, rollouts: list["_Rollout"], until: float) -> None:
+    async def _ask_again(self, rollouts: list[Rollout], until: float) -> None:
+        """Ask a second time about rollouts without a readable answer, where the judge has answered about others.
+
+        Those that have none then are flagged and counted: they may have provoked it.
+        """
+        for rollout in rollouts:
+            if rollout.value().value is not None:
+                self._answered[rollout.case.task.id] = None
+                self._answered.move_to_end(rollout.case.task.id)
+        while len(self._answered) > KEPT_TASKS:
+            self._answered.popitem(last=False)
+        silent = [
+            one
+            for one in rollouts
+            if one.value().reason in UNANSWERED
+            and one.value().value is None
+            and one.case.task.id in self._answered
+        ]
+        if not silent:
+            return
+        await self._run(silent, until, Rollout.again)
+        for rollout in silent:
+            found = rollout.value()
+            if found.value is None and found.reason in UNANSWERED:
+                rollout.is_unanswered = True
+                name = rollout.case.task.id, str(found.reason)
+                self.unanswered[
+                    name if name in self.unanswered or len(self.unanswered) < KEPT_TASKS else ("", name[1])
+                ] += 1
+                _log.warning("reward: task %s: no readable answer twice (%s), others have one", *name)
+
+    async def _run(
+        self,
+        rollouts: list[Rollout],
+        until: float,
+        work_of: Callable[[Rollout], Coroutine[Any, Any, None]] = Rollout.run,
+    ) -> None:
         """Run `rollouts` until all are done or the time is up; unfinished ones are cancelled in the background."""
         loop = asyncio.get_running_loop()
         work: list[asyncio.Task[None]] = []
@@ -185,7 +231,7 @@ class RewardScorer:
                 async with asyncio.timeout_at(until):
                     # Rollouts of one task go together.
                     for rollout in sorted(rollouts, key=lambda rollout: rollout.case.task.id):
-                        await self._begin(rollout, work)
+                        await self._begin(rollout, work_of, work)
             if work:
                 await asyncio.wait(work, timeout=until - loop.time(), return_when=asyncio.FIRST_EXCEPTION)
             for task in work:
@@ -198,7 +244,12 @@ class RewardScorer:
                 self._leaving.add(leaving)
                 leaving.add_done_callback(self._leaving.discard)
 
-    async def _begin(self, rollout: "_Rollout", work: list["asyncio.Task[None]"]) -> None:
+    async def _begin(
+        self,
+        rollout: Rollout,
+        work_of: Callable[[Rollout], Coroutine[Any, Any, None]],
+        work: list["asyncio.Task[None]"],
+    ) -> None:
         """Start `rollout`, and add it to `work`, once the judge has room at its priority.
 
         Rollouts wait for a busy judge, not their questions: a rollout is cheap to hold and to give up.
@@ -206,82 +257,12 @@ class RewardScorer:
         turn = self._turns.setdefault(rollout.priority, asyncio.Lock())
         async with turn:
             await self.evaluator.asker.room(self._enough, rollout.priority)
-            work.append(asyncio.ensure_future(rollout.run()))
+            work.append(asyncio.ensure_future(work_of(rollout)))
             await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Wait until the unfinished rollouts of past calls are cancelled."""
         await asyncio.gather(*self._leaving)
-
-    def task(self, task_id: str | None, prompt: str | None) -> Task:
-        """The known task with that id, else with exactly that prompt, else a new task of these two alone."""
-        if task_id is not None and task_id in self._tasks:
-            return self._tasks[task_id]
-        if prompt is not None and prompt in self._by_prompt:
-            return self._by_prompt[prompt]
-        digest = hashlib.blake2b((prompt or "").encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-        return Task(id=task_id if task_id is not None else f"prompt {digest}", prompt=prompt or "")
-
-    def _case(self, item: RewardItem, repeat: int) -> Case:
-        task = self.task(item.task_id, item.prompt)
-        report = Report(task_id=task.id, system=SYSTEM, sample=item.sample, text=item.text)
-        return Case(task=task, report=report, repeat=repeat)
-
-
-class _Rollout:
-    """One rollout on its way through the protocols: its scorecards and flags so far, and what was asked for it."""
-
-    def __init__(self, scorer: RewardScorer, case: Case, priority: int) -> None:
-        self.case = case
-        self.priority = priority
-        self._scorer = scorer
-        self._protocols = scorer.formula.protocols
-        self._tools = {protocol.name: scorer.evaluator.tools(case, priority) for protocol in self._protocols}
-        self._cards: dict[str, Scorecard] = {}
-        self._flags: dict[str, float] | None = None
-        self._failure: Reason | None = None
-
-    async def run(self) -> None:
-        """Score the case under every protocol, then look for flags."""
-        scorer = self._scorer
-        limit = 0
-        while limit != scorer.evaluator.report_limit:  # which the judge's first probe may lower meanwhile
-            limit = scorer.evaluator.report_limit
-            await asyncio.gather(*map(self._score, self._protocols))
-        report, limits = self.case.report, scorer.reward_config.length
-        wanted = {"injection", *scorer.formula.flags}
-        if len(report.text) > limits.max:
-            self._flags = flags_of(report.text, report.citations, limits, wanted)
-            return
-        try:
-            self._flags = await aside(flags_of, storable(report.text), report.citations, limits, wanted)
-        except Unread as error:
-            self._failure = error.reason
-
-    async def _score(self, protocol: ScoringProtocol) -> None:
-        """Score under one protocol."""
-        evaluator = self._scorer.evaluator
-        card = await evaluator.score(self.case, protocol, self._tools[protocol.name])
-        note(card, evaluator.metrics)
-        self._cards[protocol.name] = card
-
-    def reward(self) -> Reward:
-        """The reward, or the reason there is none."""
-        formula, tools = self._scorer.formula, self._tools.values()
-        if self._flags is not None and len(self._cards) == len(self._protocols):
-            found = formula.value(self._cards, self._flags)
-        else:
-            late: Reason = "deadline" if self._scorer.judge_trouble is None else "judge_unavailable"
-            found = Value(None, self._failure or late)
-        return Reward(
-            value=found.value,
-            status="unscored" if found.value is None else "scored",
-            reason=found.reason,
-            scores={**formula.scores(self._cards), **(self._flags or {})},
-            n_asked=sum(each.asked for each in tools),
-            n_answered=sum(each.answered for each in tools),
-            usage=sum((each.usage for each in tools), Usage()),
-        )
 
 
 async def _give_up(work: list["asyncio.Task[None]"]) -> None:

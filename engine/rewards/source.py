@@ -1,10 +1,16 @@
 """`RewardSource`: what a trainer holds, to be called from any thread and any event loop."""
 
 import asyncio
+import os
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, Self
+from weakref import WeakSet
+
+import msgspec
 
 from adjudge.engine.rewards.loop_thread import LoopThread
 from adjudge.engine.rewards.reward import Item, Reward, RewardItem, as_items
@@ -25,40 +31,69 @@ class Scorer(Protocol):
 class RewardSource:
     """Rewards from the scorer that `opens` gives, which lives in an event loop and thread of its own.
 
-    So nothing of it blocks the caller's loop. The first call opens it; a call after `close` opens it again.
+    So nothing of it blocks the caller's loop. The first call opens it; so does one after `close`, and the first in a
+    process that was forked. `deadline_s` holds for calls without a deadline.
     """
 
-    def __init__(self, name: str, opens: Callable[[], AbstractAsyncContextManager[Scorer]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        opens: Callable[[], AbstractAsyncContextManager[Scorer]],
+        deadline_s: float,
+    ) -> None:
+        self.deadline_s = deadline_s
         self._name = name
         self._opens = opens
         self._lock = threading.Lock()
-        self._thread: LoopThread[Scorer] | None = None
+        self._opened: Future[LoopThread[Scorer]] | None = None
+        _SOURCES.add(self)
 
     async def score(
-        self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0
+        self,
+        items: Iterable[Item],
+        *,
+        deadline: float | None = None,
+        priority: int = 0,
+        since: float | None = None,
     ) -> list[Reward]:
         """The rewards of `items`, in their order; what has no answer after `deadline` seconds is None.
 
-        Without `deadline` the configured one holds; lower `priority` goes first. Raises RewardError for an item that is
-        not a rollout.
+        The seconds count from `since`, a time in seconds since 1970 at which the trainer's own clock started; without
+        it, from now. Without `deadline` the configured one holds; lower `priority` goes first. Raises RewardError for
+        an item that is not a rollout.
         """
-        work = _scoring(items, deadline, priority)
-        thread = await asyncio.to_thread(self._opened) if self._thread is None else self._opened()
-        return await asyncio.wrap_future(thread.submit(work))
+        call = _Call(as_items(items), self._until(deadline, since), priority)
+        opening = self._opening()
+        if not opening.done():
+            await asyncio.wait(
+                [asyncio.wrap_future(opening)], timeout=call.left
+            )  # others may wait for it too
+        if not opening.done():
+            return call.failed()
+        return await asyncio.wrap_future(opening.result().submit(call.begin))
 
     def score_sync(
-        self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0
+        self,
+        items: Iterable[Item],
+        *,
+        deadline: float | None = None,
+        priority: int = 0,
+        since: float | None = None,
     ) -> list[Reward]:
         """`score`, for a caller that waits for it; also in a thread whose own event loop is running."""
-        work = _scoring(items, deadline, priority)
-        return self._opened().submit(work).result()
+        call = _Call(as_items(items), self._until(deadline, since), priority)
+        try:
+            thread = self._opening().result(call.left)
+        except TimeoutError:
+            return call.failed()
+        return thread.submit(call.begin).result()
 
     def close(self) -> None:
         """Write what was answered and let everything go. A later call opens it again."""
         with self._lock:
-            thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.close()
+            opening, self._opened = self._opened, None
+        if opening is not None:
+            opening.result().close()
 
     def __enter__(self) -> Self:
         return self
@@ -66,15 +101,61 @@ class RewardSource:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _opened(self) -> LoopThread[Scorer]:
+    def _forget(self) -> None:
+        """Begin without a thread: a process that was forked has none, and its locks may be held for ever."""
+        self._lock = threading.Lock()
+        self._opened = None
+
+    def _until(self, deadline: float | None, since: float | None) -> float:
+        """When the time is up, on this process's clock."""
+        passed = 0.0 if since is None else max(0.0, time.time() - since)
+        return time.monotonic() + (self.deadline_s if deadline is None else deadline) - passed
+
+    def _opening(self) -> "Future[LoopThread[Scorer]]":
+        """The thread, or the one that is being opened; an opening that failed is tried again by the next call."""
         with self._lock:
-            if self._thread is None:
-                self._thread = LoopThread(self._name, self._opens)
-            return self._thread
+            found = self._opened
+            if found is None or (found.done() and found.exception() is not None):
+                found = self._opened = Future()
+                threading.Thread(
+                    target=self._open, args=(found,), name=f"{self._name} opens", daemon=True
+                ).start()
+            return found
+
+    def _open(self, opened: "Future[LoopThread[Scorer]]") -> None:
+        try:
+            opened.set_result(LoopThread(self._name, self._opens))
+        except BaseException as error:  # noqa: BLE001 - handed over to the callers
+            opened.set_exception(error)
 
 
-def _scoring(
-    items: Iterable[Item], deadline: float | None, priority: int
-) -> Callable[[Scorer], Awaitable[list[Reward]]]:
-    rollouts = as_items(items)
-    return lambda scorer: scorer.score(rollouts, deadline=deadline, priority=priority)
+class _Call(msgspec.Struct):
+    """Rollouts that are waited for until a moment of `time.monotonic`."""
+
+    items: list[RewardItem]
+    until: float
+    priority: int
+
+    @property
+    def left(self) -> float:
+        """Seconds until then, at least 0."""
+        return max(0.0, self.until - time.monotonic())
+
+    def begin(self, scorer: Scorer) -> Awaitable[list[Reward]]:
+        """Score them in the time that is left."""
+        return scorer.score(self.items, deadline=self.left, priority=self.priority)
+
+    def failed(self) -> list[Reward]:
+        """What they get when not even a scorer was open in time."""
+        return [Reward(value=None, status="unscored", reason="deadline") for _ in self.items]
+
+
+_SOURCES: "WeakSet[RewardSource]" = WeakSet()
+
+
+def _forked() -> None:
+    for source in _SOURCES:
+        source._forget()
+
+
+os.register_at_fork(after_in_child=_forked)

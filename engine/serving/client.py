@@ -16,6 +16,7 @@ import aiohttp
 import msgspec
 
 from adjudge.engine.config.access import TOKEN
+from adjudge.engine.rewards.gold import plain
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem
 from adjudge.engine.rewards.source import RewardSource
 from adjudge.engine.serving.dialects import Rewards, Rollouts
@@ -42,8 +43,7 @@ class RewardClient(RewardSource):
 
     def __init__(self, url: str, deadline_s: float = 30.0) -> None:
         self.url = url.rstrip("/")
-        self.deadline_s = deadline_s
-        super().__init__("adjudge reward client", lambda: _sender(self.url, deadline_s))
+        super().__init__("adjudge reward client", lambda: _sender(self.url, deadline_s), deadline_s)
 
     def __reduce__(self) -> tuple[type["RewardClient"], tuple[str, float]]:
         """Only the address travels."""
@@ -116,7 +116,7 @@ class _Sender:
         """Send what waits: rollouts of one task side by side, each request of one priority and a bounded size."""
         wanted = [each for each in self._waiting if not each.reward.done()]
         self._waiting = []
-        wanted.sort(key=lambda each: (each.priority, each.item.task_id or "", each.item.prompt or ""))
+        wanted.sort(key=lambda each: (each.priority, each.item.named or "", each.item.asked or ""))
         for _, same in groupby(wanted, key=lambda each: each.priority):
             for batch in _batches(same):
                 task = asyncio.ensure_future(self._deliver(batch))
@@ -158,7 +158,9 @@ class _Sender:
     async def _post(self, batch: list[_Waiting], left: float) -> list[Reward]:
         body = Rollouts([each.item for each in batch], left, batch[0].priority)
         try:
-            async with self._session.post(self._url, data=msgspec.json.encode(body)) as response:
+            async with self._session.post(
+                self._url, data=msgspec.json.encode(body, enc_hook=plain)
+            ) as response:
                 content = await response.read()
                 if response.status == 200:
                     return _rewards(content, len(batch))
@@ -185,7 +187,7 @@ def _batches(waiting: Iterable[_Waiting]) -> Iterator[list[_Waiting]]:
     batch: list[_Waiting] = []
     chars = 0
     for each in waiting:
-        size = len(each.item.text) + len(each.item.prompt or "")
+        size = len(msgspec.json.encode(each.item, enc_hook=plain))
         if batch and (len(batch) == BATCH or chars + size > BATCH_CHARS):
             yield batch
             batch, chars = [], 0

@@ -11,15 +11,9 @@ import msgspec
 from msgspec import Meta
 
 from adjudge.engine.config.reward import Constant, OnFailure
+from adjudge.engine.rewards.conversation import Conversation, Message, Pages, response_in, task_name
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items
-from adjudge.engine.serving.conversation import (
-    Conversation,
-    Message,
-    response_in,
-    task_name,
-    text_of,
-    unclosed,
-)
+from adjudge.scoring.contract.reasons import TRANSIENT
 
 __all__ = [
     "DIALECTS",
@@ -30,6 +24,7 @@ __all__ = [
     "Rewards",
     "Rollouts",
     "Verification",
+    "labelled",
     "verification_item",
     "verified",
 ]
@@ -37,6 +32,7 @@ __all__ = [
 B = TypeVar("B")
 
 MAX_DEADLINE_S = 3600
+_ROW = ("task_id", "language", "gold", "rubrics")
 
 
 class BadRequest(ValueError):
@@ -61,8 +57,24 @@ class Rewards(msgspec.Struct, frozen=True):
     rewards: list[Reward]
 
 
+def labelled(label: object) -> dict[str, Any]:
+    """What the one value beside a prompt says: fields of a row, what the rollout is judged by, or the id of its task.
+
+    An object with `task_id` or `gold` is a row; another object, a list, and the JSON text of either are gold.
+    """
+    found = label
+    if isinstance(label, str) and label.lstrip()[:1] in ("{", "["):
+        try:
+            found = msgspec.json.decode(label)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return {"task_id": task_name(label)}
+    if isinstance(found, dict) and ("task_id" in found or "gold" in found):
+        return {name: found[name] for name in _ROW if found.get(name) is not None}
+    return {"gold": found} if isinstance(found, (dict, list)) else {"task_id": task_name(found)}
+
+
 class RemoteQuery(msgspec.Struct, frozen=True):
-    """OpenRLHF: prompts followed by responses, the prompts alone, and the data set's labels (here: ids of tasks)."""
+    """OpenRLHF: prompts followed by responses, the prompts alone, and the labels of the data set (`labelled`)."""
 
     query: list[str]
     prompts: list[str] = []
@@ -78,7 +90,7 @@ class RemoteRewards(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """Slime: a prompt, the policy's response, and the data set's label (here: the id of a task)."""
+    """Slime: a prompt, the policy's response, and the label of the data set (`labelled`)."""
 
     prompt: Conversation
     response: str
@@ -94,13 +106,18 @@ class CreateParams(msgspec.Struct, frozen=True):
 class Response(msgspec.Struct, frozen=True):
     """NeMo-Gym: the policy's answer, in the shape of the Responses API."""
 
-    output: list[Message]
+    output: tuple[Message, ...]
+    status: str | None = None
 
 
 class TaskNamed(msgspec.Struct, frozen=True):
-    """NeMo-Gym: metadata of a row."""
+    """NeMo-Gym: metadata of a row: the id of its task, and what it is judged by."""
 
-    task_id: str | int | None = None
+    task_id: str | int | float | None = None
+    gold: Any = None
+    rubrics: Any = None
+    pages: Pages = ()
+    language: str | None = None
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -108,8 +125,12 @@ class Verification(msgspec.Struct, frozen=True):
 
     response: Response
     responses_create_params: CreateParams = CreateParams()
-    task_id: str | int | None = None
+    task_id: str | int | float | None = None
     verifier_metadata: TaskNamed | None = None
+    gold: Any = None
+    rubrics: Any = None
+    pages: Pages = ()
+    language: str | None = None
 
 
 class Verified(msgspec.Struct, frozen=True):
@@ -157,7 +178,7 @@ def _remote(body: RemoteQuery) -> Call:
     labels = body.labels or [None] * count
     return Call(
         [
-            RewardItem(text=response_in(query, prompt or ""), prompt=prompt, task_id=task_name(label))
+            RewardItem(text=response_in(query, prompt or ""), prompt=prompt, **labelled(label))
             for query, prompt, label in zip(body.query, prompts, labels, strict=True)
         ]
     )
@@ -174,6 +195,13 @@ def _remote_rewards(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure
     return RemoteRewards(values, values, logs)
 
 
+def _remote_reward(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure) -> float | None:
+    """slime: a number; null for what fails again however often it is asked for, since slime tries ten times."""
+    (reward,) = rewards
+    is_final = reward.value is None and reward.reason not in TRANSIENT
+    return None if is_final and on_failure == "none" else _number(reward, on_failure)
+
+
 def _number(reward: Reward, on_failure: OnFailure) -> float:
     if reward.value is not None:
         return reward.value
@@ -183,13 +211,18 @@ def _number(reward: Reward, on_failure: OnFailure) -> float:
 
 
 def verification_item(body: Verification) -> RewardItem:
-    """The rollout in a NeMo-Gym request: its messages' text; the task by `task_id` or by the last user message."""
-    named = body.task_id
-    if named is None and body.verifier_metadata is not None:
-        named = body.verifier_metadata.task_id
-    answer = "\n\n".join(item.text for item in body.response.output if item.type == "message")
-    prompt = text_of(body.responses_create_params.input, "user")
-    return RewardItem(text=answer, prompt=prompt, task_id=task_name(named))
+    """The rollout in a NeMo-Gym request: its output items; the task by `task_id` or by the last user message."""
+    row = TaskNamed() if body.verifier_metadata is None else body.verifier_metadata
+    return RewardItem(
+        messages=body.response.output,
+        truncated=body.response.status == "incomplete",
+        prompt=body.responses_create_params.input,
+        task_id=task_name(row.task_id if body.task_id is None else body.task_id),
+        gold=row.gold if body.gold is None else body.gold,
+        rubrics=row.rubrics if body.rubrics is None else body.rubrics,
+        pages=body.pages or row.pages,
+        language=body.language or row.language,
+    )
 
 
 def verified(reward: Reward, on_failure: OnFailure) -> dict[str, Any]:
@@ -223,19 +256,11 @@ DIALECTS: tuple[Dialect[Any], ...] = (
     ),
     Dialect(
         path="/reward",
-        summary="slime's remote reward model: the reply is the reward.",
+        summary="slime's remote reward model: the reply is the reward, null for one that cannot be had.",
         body=Sample,
-        answer=float,
-        call=lambda body: Call(
-            [
-                RewardItem(
-                    text=unclosed(body.response),
-                    prompt=text_of(body.prompt, "user"),
-                    task_id=task_name(body.label),
-                )
-            ]
-        ),
-        reply=lambda raw, rewards, on_failure: _number(rewards[0], on_failure),
+        answer=float | None,
+        call=lambda body: Call([RewardItem(text=body.response, prompt=body.prompt, **labelled(body.label))]),
+        reply=_remote_reward,
     ),
     Dialect(
         path="/verify",

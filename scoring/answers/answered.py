@@ -43,11 +43,13 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
         """The same answer about `item`."""
         return Answered(item, self.value, self.worst, self.best, self.judgment)
 
-    def evidence(self, what: str, outcome: Callable[[float], str]) -> Evidence:
-        """A line of evidence: what was asked about, and the outcome."""
+    def evidence(self, what: str, outcome: Callable[[float], str], id: str = "") -> Evidence:
+        """A line of evidence: what was asked about, by its `id` if it has one, and the outcome."""
         if isinstance(self.value, Missing):
-            return Evidence(what=what, outcome="", judgment=self.judgment, reason=self.value.reason)
-        return Evidence(what=what, outcome=outcome(self.value), judgment=self.judgment)
+            return Evidence(what=what, outcome="", judgment=self.judgment, reason=self.value.reason, id=id)
+        return Evidence(
+            what=what, outcome=outcome(self.value), judgment=self.judgment, id=id, value=self.value
+        )
 
 
 async def ask_numbered(

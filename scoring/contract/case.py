@@ -95,7 +95,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     `answer` is structured output where a benchmark asks for one, `plan` the subtasks the agent laid out, `evidence`
     what it read, `trace` its steps, `seconds` its wall time, `mode` what it was written from where a benchmark tells
-    modes apart. `answer` and `trace` are JSON, and null where there is none (JSON decoding knows no `Raw | None`).
+    modes apart. A `truncated` report was cut off before its end. `answer` and `trace` are JSON, and null where there is
+    none (JSON decoding knows no `Raw | None`).
     Only the first two and `text` are required.
     """
 
@@ -111,6 +112,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     usage: ReportUsage | None = None
     seconds: Amount | None = None
     mode: str = ""
+    truncated: bool = False
 
     @property
     def identity(self) -> tuple[str, str, int]:

@@ -9,7 +9,7 @@ import msgspec
 
 from adjudge.fetchers.page import PageSource
 from adjudge.judges import Answer, Judgment, Question
-from adjudge.scoring.contract.case import Case, GoldError, Unread
+from adjudge.scoring.contract.case import Case, GoldError, Report, Unread
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing, Partial, Scorecard
 
@@ -107,10 +107,10 @@ async def score_case(
 ) -> Scorecard:
     """`protocol`'s scorecard of `case`, with the rules that hold for every protocol.
 
-    An empty or oversized report takes the minimum without being judged; missing or invalid gold leaves all metrics
-    unscored, whatever the report, and so does a failure to read the report that is not its own doing.
+    A truncated, empty or oversized report takes the minimum without being judged; missing or invalid gold leaves all
+    metrics unscored, whatever the report, and so does a failure to read the report that is not its own doing.
     """
-    own_doing = _own_doing(case.report.text, report_limit)
+    own_doing = _own_doing(case.report, report_limit)
     try:
         if own_doing is not None:
             return minimum(protocol, case, own_doing)
@@ -155,10 +155,12 @@ def minimum(protocol: ScoringProtocol, case: Case, reason: Reason) -> Scorecard:
     return msgspec.structs.replace(Scorecard.of(protocol.name, case, values), reason=reason)
 
 
-def _own_doing(text: str, report_limit: int) -> Reason | None:
-    if not text.strip():
+def _own_doing(report: Report, report_limit: int) -> Reason | None:
+    if report.truncated:
+        return "truncated"
+    if not report.text.strip():
         return "report_empty"
-    return "report_too_large" if len(text) > report_limit else None
+    return "report_too_large" if len(report.text) > report_limit else None
 
 
 def installed_protocols() -> Iterator[tuple[str, Callable[[], Any]]]:

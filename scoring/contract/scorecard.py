@@ -76,6 +76,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """A line of evidence: what was judged (a criterion, a statement), the outcome, and its source.
 
     `judgment` is the hex key of a judgment, `url` a page's URL, `reason` why there is no outcome; each may be empty.
+    `value` is the outcome as a number, where it is one, `id` a name for what was judged.
     """
 
     what: str
@@ -83,6 +84,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     judgment: str = ""
     url: str = ""
     reason: str = ""
+    id: str = ""
+    value: float | None = None
 
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):

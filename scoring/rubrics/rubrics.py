@@ -123,7 +123,9 @@ async def give_points(
         Answered.of(criterion, judgment, _points, criterion.worst, criterion.best)
         for criterion, judgment in zip(criteria, judgments, strict=True)
     ]
-    evidence = [answer.evidence(answer.item.criterion, _of_full(answer.item)) for answer in answers]
+    evidence = [
+        answer.evidence(answer.item.criterion, _of_full(answer.item), answer.item.id) for answer in answers
+    ]
     return answers, evidence
 
 

@@ -1,0 +1,209 @@
+"""One rollout on its way to its reward: its case, its scorecards and flags so far, and what was asked for it."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from adjudge.engine.config.formula import Formula, Value
+from adjudge.engine.config.reward import RewardConfig
+from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
+from adjudge.engine.evaluation.trust import RewardTrust
+from adjudge.engine.rewards.conversation import GivenPage, pages_in
+from adjudge.engine.rewards.flags import flags_of
+from adjudge.engine.rewards.report import report_in
+from adjudge.engine.rewards.reward import Part, Reward, RewardItem
+from adjudge.engine.telemetry.scorecard import note
+from adjudge.fetchers.page import Page, address_of
+from adjudge.fetchers.urls import NormalURL
+from adjudge.judges import Usage
+from adjudge.scoring.contract.case import NULL, Case, Report, Task, Unread
+from adjudge.scoring.contract.protocol import ScoringProtocol
+from adjudge.scoring.contract.reasons import Reason
+from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.text.aside import aside, storable
+
+__all__ = ["UNANSWERED", "Rollout", "case_of", "page_of"]
+
+SYSTEM = "policy"
+UNANSWERED = frozenset({"judge_refused", "judge_unparseable", "answer_truncated"})
+"""Why a judge that answers others gives no answer about one report: the report may have provoked it."""
+SECOND = 1 << 30  # of a repeat: its question is asked once more
+
+
+def case_of(item: RewardItem, task: Task, reward: RewardConfig, repeat: int) -> Case:
+    """What is judged of `item`: its report under `task`."""
+    written = report_in(item.said, reward.report)
+    messages = [] if item.messages is None else [f"{one.role}: {one.text}" for one in item.messages]
+    trace = item.trace if item.trace is not None else messages or None
+    report = Report(
+        task_id=task.id,
+        system=SYSTEM,
+        sample=item.sample,
+        text=written.text,
+        citations=item.citations,
+        answer=_raw(item.answer),
+        trace=_raw(trace),
+        truncated=item.truncated or not written.is_whole,
+    )
+    return Case(task=task, report=report, repeat=repeat)
+
+
+def page_of(given: GivenPage) -> tuple[NormalURL, Page] | None:
+    """A page that a rollout has read, by its address; None for an address that no citation can lead to."""
+    address = address_of(given.url)
+    if isinstance(address, Page):
+        return None
+    page = Page(
+        url=address,
+        final_url=address,
+        status="read",
+        reason=None,
+        fetched_at=0.0,
+        content_type="text/plain",
+        sha256="",
+        title=given.title,
+        description="",
+        text=given.text,
+    )
+    return address, page
+
+
+def _pages(item: RewardItem) -> dict[NormalURL, Page]:
+    given = (*pages_in(item.messages or ()), *item.pages)
+    return dict(found for found in map(page_of, given) if found is not None)
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return NULL if value is None else msgspec.Raw(msgspec.json.encode(value))
+
+
+class Rollout:
+    """A rollout in one call of a scorer; lower `priority` goes first."""
+
+    def __init__(
+        self,
+        item: RewardItem,
+        found: tuple[Task, bool],
+        evaluator: Evaluator,
+        formula: Formula,
+        config: RewardConfig,
+        trust: RewardTrust,
+        priority: int,
+        repeat: int,
+    ) -> None:
+        task, self._is_unknown = found
+        self.case = case_of(item, task, config, repeat)
+        self.priority = priority
+        self.is_unanswered = False
+        self._evaluator = evaluator
+        self._formula = formula
+        self._config = config
+        self._trust = trust
+        self._pages = _pages(item)
+        self._all: list[CaseTools] = []
+        self._tools = self._new_tools(self.case)
+        self._cards: dict[str, Scorecard] = {}
+        self._flags: dict[str, float] | None = None
+        self._failure: Reason | None = None
+
+    async def run(self) -> None:
+        """Score the case under every protocol, and look for flags."""
+        if self.case.report.truncated and self._config.on_truncated == "none":
+            self._failure = "truncated"
+            return
+        await asyncio.gather(self._judge(self.case), self._flag())
+
+    async def again(self) -> None:
+        """Ask once more what had no answer the first time; what was scored then stays."""
+        case = msgspec.structs.replace(self.case, repeat=self.case.repeat ^ SECOND)
+        self._tools = self._new_tools(case)
+        await self._judge(case)
+
+    async def _judge(self, case: Case) -> None:
+        evaluator = self._evaluator
+        protocols = [one for one in self._formula.protocols if not self._is_scored(one.name)]
+        limit = 0
+        while limit != evaluator.report_limit:  # which the judge's first probe may lower meanwhile
+            limit = evaluator.report_limit
+            await asyncio.gather(*(self._score(case, protocol) for protocol in protocols))
+
+    async def _flag(self) -> None:
+        report, limits = self.case.report, self._config.length
+        wanted = {"injection", *self._formula.flags}
+        if len(report.text) > limits.max:
+            self._flags = flags_of(report.text, report.citations, limits, wanted)
+            return
+        try:
+            self._flags = await aside(flags_of, storable(report.text), report.citations, limits, wanted)
+        except Unread as error:
+            self._failure = error.reason
+
+    async def _score(self, case: Case, protocol: ScoringProtocol) -> None:
+        """Score under one protocol."""
+        card = await self._evaluator.score(case, protocol, self._tools[protocol.name])
+        note(card, self._evaluator.metrics)
+        self._cards[protocol.name] = card
+
+    def _is_scored(self, protocol: str) -> bool:
+        return protocol in self._cards and self._cards[protocol].status == "scored"
+
+    def _new_tools(self, case: Case) -> dict[str, CaseTools]:
+        made = {
+            protocol.name: self._evaluator.tools(case, self.priority, self._pages)
+            for protocol in self._formula.protocols
+        }
+        self._all += made.values()
+        return made
+
+    def value(self) -> Value:
+        """The reward's value, or the reason there is none."""
+        if self._failure is not None:
+            return Value(None, self._failure)
+        if self._flags is None or not self._formula.needed <= self._cards.keys():
+            return Value(None, "judge_unavailable" if self._is_judge_away() else "deadline")
+        found = self._formula.value(self._cards, self._flags)
+        if found.value is None and found.reason == "gold_missing" and self._is_unknown:
+            return Value(None, "task_unknown")
+        if found.value is None and self.is_unanswered and self._config.on_unanswered == "minimum":
+            return Value(self._formula.least, found.reason)
+        return found
+
+    def _is_judge_away(self) -> bool:
+        return self._trust.trouble is not None or any(one.reasons["judge_unavailable"] for one in self._all)
+
+    def reward(self) -> Reward:
+        """The reward as far as it is known now."""
+        found = self.value()
+        return Reward(
+            value=found.value,
+            status="unscored" if found.value is None else "scored",
+            reason=found.reason,
+            scores=self._scores(),
+            parts=tuple(_parts(self._cards)),
+            n_asked=sum(each.asked for each in self._all),
+            n_answered=sum(each.answered for each in self._all),
+            usage=sum((each.usage for each in self._all), Usage()),
+        )
+
+    def _scores(self) -> dict[str, float | None]:
+        """The same keys for every rollout of a task, whatever failed."""
+        flags = dict.fromkeys(sorted({"injection", *self._formula.flags}), None)
+        return {
+            **self._formula.scores(self._cards),
+            **flags,
+            **(self._flags or {}),
+            "unanswered": float(self.is_unanswered),
+        }
+
+
+def _parts(cards: Mapping[str, Scorecard]) -> list[Part]:
+    return [
+        Part(protocol=protocol, id=line.id or f"c{number:02d}", value=line.value, reason=line.reason)
+        for protocol, card in sorted(cards.items())
+        for number, line in enumerate(_judged(card.evidence), 1)
+    ]
+
+
+def _judged(evidence: Sequence[Evidence]) -> list[Evidence]:
+    return [line for line in evidence if line.judgment or line.value is not None]
