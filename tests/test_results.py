@@ -217,6 +217,18 @@ def test_judgements_without_reference_are_weighed_by_the_folder(tmp_path: Path) 
     assert (tmp_path / "out/judgements/one.jsonl").read_bytes() == file.read_bytes()
 
 
+def test_results_before_the_verdicts_have_their_counts(tmp_path: Path) -> None:
+    """Nobody is told to run anything again: there is nothing to run."""
+    row = json.loads(json.dumps(FACT_ROWS[0]))
+    for source in row["citations_deduped"].values():
+        source |= {"url_content": None}
+        del source["article_id"], source["validate_res"], source["validate_error"]
+    found = import_results(written(tmp_path / "one_deduplicated.jsonl", [row]), DRB, tmp_path / "run")
+    assert (figures(found)["pairs", "one"], found.unscored) == (3.0, 1)
+    (note,) = [note for note in found.leaderboard.notes if "fact c_acc: 1 unscored" in note]
+    assert note.endswith("; missing in the recorded results")
+
+
 # Other benchmarks
 
 
@@ -355,6 +367,14 @@ def test_recorded_runs_are_compared_and_held_against_people(tmp_path: Path) -> N
     )
     (agreement,) = with_humans(tmp_path / "run", human)
     assert (agreement.metric, agreement.par) == ("comprehensiveness", 1.0)
+
+
+def test_recorded_system_is_listed_where_it_has_results(tmp_path: Path) -> None:
+    written(tmp_path / "results/race/a/raw_results.jsonl", [race_row(1, 0.5)])
+    written(tmp_path / "results/fact/b/validated.jsonl", [FACT_ROWS[0]])
+    board = import_results(tmp_path / "results", DRB, tmp_path / "run").leaderboard
+    listed = {board.protocol: {row.system for row in board.standings} for board in board.metrics}
+    assert listed == {"race": {"a"}, "fact": {"b"}}
 
 
 def test_scores_are_exported_with_names_in_clear(tmp_path: Path, own: Path) -> None:

@@ -66,10 +66,12 @@ def said_of(
 ) -> list[str]:
     """One sentence for each reason in `counts`, the scores of `name` that are missing in the runs `records`."""
     found = []
+    recorded = bool(records) and all(record.recorded for record in records)
     for reason, count in sorted(counts.items()):
         places = not_submitted if reason == NOT_SUBMITTED else _places(reason, protocol, records)
         about = _about(reason, places, records)
-        found.append(f"{name}: {count:,} unscored, {reason} ({cause_of(reason)}){about}; {remedy(reason)}")
+        todo = "missing in the recorded results" if recorded else remedy(reason)
+        found.append(f"{name}: {count:,} unscored, {reason} ({cause_of(reason)}){about}; {todo}")
     return found
 
 

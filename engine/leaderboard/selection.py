@@ -121,7 +121,7 @@ def _selection(protocol: str, rows: Sequence[MetricRows], records: Sequence[RunR
     for name, task in tasks.items():
         for metric, value in ({} if task is None else task.worst.get(protocol, {})).items():
             worst.setdefault(metric, {})[name] = value
-    listed = {name for record in records for name in record.systems}
+    listed = {name for record in records if not record.recorded for name in record.systems}
     submitting = frozenset(names.systems[at] for at in systems)
     return Selection(
         systems=tuple(sorted(listed | submitting)),

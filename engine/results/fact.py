@@ -100,7 +100,12 @@ class Row(msgspec.Struct, frozen=True):
         tally = self.tally
         names = ("c_acc", "e_cit", "pairs", "supported", "unsupported", "unknown", "judged", "cited")
         if tally is None:
-            return dict.fromkeys(names)
+            known: dict[str, float | None] = {}
+            if self.citations != _NO_EXTRACTION:
+                known["cited"] = float(bool(self.citations))
+            if self.citations_deduped is not None:
+                known["pairs"] = float(sum(len(one.facts) for one in self.citations_deduped.values()))
+            return dict.fromkeys(names) | known
         whole = len(self._sources) == len(self.citations_deduped or {})
         counts = (tally.supported, tally.unsupported, tally.unknown, tally.supported + tally.unsupported)
         return {
