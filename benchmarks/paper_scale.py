@@ -40,7 +40,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 SHAPES: dict[str, tuple[Ask, ...]] = {
-    "race": (Ask(1, 1, 2 * REPORT, 1_500, 900),),
+    "race": (Ask(1, 1, 2 * REPORT, 1_500, 1_700),),
     "fact": (Ask(1, 1, REPORT, 300, 3_000), Ask(30, 1, PAGE, 200, 60), Ask(10, 1, 0, 300, 20)),
     "rigorous": (Ask(1, 56, REPORT, 100, 60), Ask(1, 2, REPORT, 200, 60)),
     "livedr": (Ask(1, 1, REPORT, 300, 600), Ask(10, 1, 0, 300, 20)),
