@@ -1,5 +1,6 @@
 """Prompts are read out of a checkout as data, and anything that is not one is refused with its place."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,20 @@ def test_unreadable_file_is_refused_in_one_line(tmp_path: Path, source: bytes | 
         Checkout(tmp_path).plain("prompts.py", "prompt")
     assert said in str(raised.value) and "\n" not in str(raised.value)
     assert str(tmp_path / "prompts.py") in str(raised.value)
+
+
+def test_parser_that_fails_by_chance_is_asked_again(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse, failures = ast.parse, [SystemError("AST constructor recursion depth mismatch")]
+
+    def flaky(source: bytes) -> ast.Module:
+        if failures:
+            raise failures.pop()
+        return parse(source)
+
+    monkeypatch.setattr(ast, "parse", flaky)
+    assert checkout.plain("prompts.py", "typed").fill({}) == "typed"
 
 
 def test_digest_follows_the_wording_alone(tmp_path: Path) -> None:

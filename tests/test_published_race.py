@@ -167,6 +167,15 @@ def test_call_and_its_options_are_checked(tmp_path: Path, options: dict[str, str
         config(tmp_path, **options)
 
 
+def test_metrics_keep_their_names_under_expected_scores(tmp_path: Path) -> None:
+    made_bench(tmp_path / "bench")
+    sampled = msgspec.to_builtins(config(tmp_path))
+    expecting = RunConfig.of(sampled | {"judge": {"backend": "vllm", "model": "m", "scoring": "expected"}})
+    assert [one.metrics for one in expecting.scoring_protocols()] == [
+        one.metrics for one in config(tmp_path).scoring_protocols()
+    ]
+
+
 def test_checkout_path_starts_at_the_configurations_folder(tmp_path: Path) -> None:
     made_bench(tmp_path / "bench")
     file = tmp_path / "adjudge.yaml"

@@ -260,7 +260,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def _chosen(self, entries: list[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
         chosen = self._unwrapped(entries)
-        return tuple(map(expected, chosen)) if self.judge_config().expects else chosen
+        if not self.judge_config().expects:
+            return chosen
+        # Free text has no labels whose probabilities could be seen: it is sampled under any judge.
+        return tuple(one if isinstance(one, PublishedCalls) else expected(one) for one in chosen)
 
     def _unwrapped(self, entries: list[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
         shared = {
