@@ -218,7 +218,7 @@ def test_judgements_without_reference_are_weighed_by_the_folder(tmp_path: Path) 
 
 
 def test_results_before_the_verdicts_have_their_counts(tmp_path: Path) -> None:
-    """Nobody is told to run anything again: there is nothing to run."""
+    """No remedy is offered: there is nothing to run again."""
     row = json.loads(json.dumps(FACT_ROWS[0]))
     for source in row["citations_deduped"].values():
         source |= {"url_content": None}
