@@ -337,8 +337,33 @@ def test_own_run_exports_what_the_benchmark_would_count(tmp_path: Path, own: Pat
     assert "Rain fell in May." in rows[0]["citations_deduped"]["https://a.example/x"]["url_content"]
     again = figures(import_results(tmp_path / "out", DRB, tmp_path / "again"))
     mine = {metric.metric: metric.standings[0].value for metric in build_leaderboard([own]).metrics}
-    for name in ("c_acc_code", "e_cit_code", "supported"):
+    for name in ("c_acc", "e_cit", "unreachable", "c_acc_code", "e_cit_code", "supported"):
         assert again[name, "one"] == pytest.approx(mine[name]), name
+
+
+@pytest.mark.parametrize(
+    ("example", "benchmark", "metrics"),
+    [
+        ("livedrbench", "livedrbench", ("f1", "precision", "recall")),
+        ("rigorous", "rigorous", ("integrated", "quality", "drift", "boost")),
+        ("dr3", "dr3-eval", ("ir_uf", "fa_claims", "cc_lenient", "if")),
+    ],
+)
+def test_exported_runs_are_imported_with_their_figures(
+    tmp_path: Path, example: str, benchmark: str, metrics: tuple[str, ...]
+) -> None:
+    file = Path(__file__).parents[1] / "examples" / example / "adjudge.yaml"
+    evaluate(RunConfig.load(file, out=str(tmp_path / "run"), store=str(tmp_path / "store")))
+    export_run(tmp_path / "run", benchmark, tmp_path / "out")
+    import_results(tmp_path / "out", benchmark, tmp_path / "again")
+    mine, again = (
+        {(m.metric, row.system): row.value for m in build_leaderboard([run]).metrics for row in m.standings}
+        for run in (tmp_path / "run", tmp_path / "again")
+    )
+    same = [key for key in again if key[0] in metrics]
+    assert len(same) == 2 * len(metrics)
+    for key in same:
+        assert again[key] == pytest.approx(mine[key]), key
 
 
 def test_recorded_run_ranks_beside_our_own(tmp_path: Path, own: Path) -> None:

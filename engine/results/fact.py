@@ -37,6 +37,8 @@ _VERDICTS = ("supported", "unsupported", "unknown")
 _FAILED_SCRAPE = "scrape failed"
 _NO_EXTRACTION = "extraction failed"
 _DEDUPED = "citations_deduped"
+_UNREACHED = frozenset({"page_gone", "page_blocked", "page_barred", "citation_malformed"})
+"""What a run of our own writes for pages that nobody gets: these pairs stay in the paper's N_u."""
 
 
 class Cited(msgspec.Struct, frozen=True):
@@ -88,7 +90,9 @@ class Row(msgspec.Struct, frozen=True):
         if self.step < 3:
             return None
         judged: list[str] = [one.result for source in self._sources for one in source.validate_res or ()]
-        return Tally(**{name: judged.count(name) for name in _VERDICTS})
+        unread = [one for one in (self.citations_deduped or {}).values() if one.validate_error in _UNREACHED]
+        counts = {name: judged.count(name) for name in _VERDICTS}
+        return Tally(**counts, unreachable=sum(len(one.facts) for one in unread))
 
     @property
     def _sources(self) -> list[Source]:
@@ -106,13 +110,15 @@ class Row(msgspec.Struct, frozen=True):
             if self.citations_deduped is not None:
                 known["pairs"] = float(sum(len(one.facts) for one in self.citations_deduped.values()))
             return dict.fromkeys(names) | known
-        whole = len(self._sources) == len(self.citations_deduped or {})
+        errors = {one.validate_error for one in (self.citations_deduped or {}).values()}
+        whole = errors <= {None, *_UNREACHED}
         counts = (tally.supported, tally.unsupported, tally.unknown, tally.supported + tally.unsupported)
         return {
             "c_acc": citation_accuracy(tally) if whole else None,
             "e_cit": float(tally.supported) if whole else None,
             "pairs": float(tally.pairs) if whole else None,
             **dict(zip(names[3:7], map(float, counts), strict=True)),
+            "unreachable": float(tally.unreachable) if whole else None,
             "cited": float(bool(self.citations)),
         }
 
@@ -122,11 +128,12 @@ class Row(msgspec.Struct, frozen=True):
             verdicts = source.validate_res or []
             for place, fact in enumerate(source.facts):
                 known = source.validate_error is None and place < len(verdicts)
+                unread = source.validate_error in _UNREACHED
                 yield Evidence(
                     what=storable(fact),
-                    outcome=verdicts[place].result if known else "",
+                    outcome=verdicts[place].result if known else "unreachable" if unread else "",
                     url=storable(url),
-                    reason="" if known else "judge_unparseable",
+                    reason="" if known else (source.validate_error or "") if unread else "judge_unparseable",
                 )
 
 
