@@ -105,6 +105,19 @@ class Checkout:
             )
         return next(iter(found.values()))
 
+    def passed(self, file: str, scope: str, name: str) -> Template:
+        """The constant that `scope` (a function) passes as the argument `name`, or under this key of a dictionary."""
+        where, node = self._found(file, scope, None)
+        found = {
+            value.value
+            for each in ast.walk(node)
+            for key, value in _passed(each)
+            if key == name and isinstance(value, ast.Constant) and isinstance(value.value, str)
+        }
+        if len(found) != 1:
+            raise CheckoutError(f"{where}: passes {len(found)} constants as {name}, not one; {_UNCHANGED}")
+        return Template.of(where, iter([(found.pop(), "")]))
+
     def _text(self, file: str, name: str, nth: int | None) -> tuple[str, str]:
         """The place and text of a constant."""
         where, node = self._found(file, name, nth)
@@ -186,6 +199,15 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
 
 def _holds(node: ast.AST) -> bool:
     return isinstance(node, ast.stmt | ast.excepthandler | ast.match_case)
+
+
+def _passed(node: ast.AST) -> Iterator[tuple[object, ast.AST]]:
+    """The arguments of a call by name, or the values of a dictionary by key."""
+    if isinstance(node, ast.Call):
+        yield from ((one.arg, one.value) for one in node.keywords)
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            yield getattr(key, "value", None), value
 
 
 def _is(target: ast.AST, name: str) -> bool:

@@ -19,7 +19,7 @@ from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.deepresearch_bench import published_citations, published_criteria, published_marks
-from adjudge.scoring.dr3_eval import citing
+from adjudge.scoring.dr3_eval import citing, published_replies
 from adjudge.scoring.livedrbench import published_questions
 from adjudge.scoring.rubrics import annotations, keywords, trusted_links
 from adjudge.scoring.text import (
@@ -110,6 +110,14 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.dr3_eval.citing.read_cited": lambda text: citing.read_cited(text, (), _LABELS),
     "scoring.livedrbench.published_questions.json_in": partial(_read, published_questions.json_in),
     "scoring.livedrbench.published_questions.match_in": partial(_read, published_questions.match_in),
+    "scoring.dr3_eval.published_replies.depth_in": partial(_read, published_replies.depth_in),
+    "scoring.dr3_eval.published_replies.json_in": partial(_read, published_replies.json_in),
+    "scoring.dr3_eval.published_replies.recalled_in": partial(
+        _read, lambda text: published_replies.recalled_in(text, 9)
+    ),
+    "scoring.dr3_eval.published_replies.satisfied_in": partial(
+        _read, lambda text: published_replies.satisfied_in(text, 9)
+    ),
     "scoring.text.relevance.chunks_for": lambda text: relevance.chunks_for(text, (text[:1_000], "a")),
     "scoring.text.sentences.tidy": sentences.tidy,
     "scoring.text.splitting.compatible": splitting.compatible,
@@ -169,6 +177,7 @@ MODULES: tuple[ModuleType, ...] = (
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
     *(annotations, published_citations, published_criteria, published_marks, published_questions),
+    published_replies,
     *(
         citing,
         keywords,

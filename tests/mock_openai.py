@@ -21,12 +21,12 @@ from aiohttp import web
 Fault = Callable[["MockOpenAI", "Call"], Awaitable[web.StreamResponse | None]]
 
 
-class _JsonSchema(msgspec.Struct):
+class _JsonSchema(msgspec.Struct, frozen=True):
     schema: msgspec.Raw = msgspec.Raw(b'{"type":"null"}')
 
 
 class _ResponseFormat(msgspec.Struct):
-    json_schema: _JsonSchema
+    json_schema: _JsonSchema = _JsonSchema()
 
 
 class _Request(msgspec.Struct):

@@ -1,0 +1,342 @@
+"""DR3-Eval in the benchmark's own calls: recall, checklist and depth, by the prompts of the user's checkout.
+
+Requests are the code's (`evaluators/`): system and user message, temperature 0, 16,384 tokens, JSON mode. The code
+lowers the tokens for some models by their names, which is not copied. `published_replies` has its rules of reading:
+
+- Recall in batches of 10: one detailed call; if it cannot be read, up to three compact ones; if none can, no value. An
+  insight that a reply leaves out counts as not recalled, and `_strict` metrics have no value then.
+- The checklist in batches of 5, up to three calls each. A requirement without a verdict is left out of the count, and
+  `if_strict` has no value then. If no requirement has a verdict, there is no value.
+- Depth in up to three calls, the second and third in other words. The calls ask for tags in JSON mode: the code reads
+  the tags in the field `text` of a JSON object, and nothing else. A score that is not a number is 0; `dq_strict` has
+  no value then.
+
+A judge that cannot be reached gives no value, as everywhere. Insights and checklist are gold; the code that drafts them
+is not part of the public checkout. Factual accuracy and citation coverage are asked in our own words (`dr3`).
+"""
+
+import ast
+import asyncio
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import msgspec
+
+from adjudge.judges import Context
+from adjudge.judges.checkout import Checkout
+from adjudge.judges.published import PublishedQuestion, UnreadableReply, Wording
+from adjudge.scoring.answers.attempts import ReadReply, ask_until_read
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
+from adjudge.scoring.dr3_eval.dr3 import Gold
+from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
+
+__all__ = [
+    "PublishedCompactRecall",
+    "PublishedDR3",
+    "PublishedDepth",
+    "PublishedRecall",
+    "PublishedRequirements",
+]
+
+INSIGHTS, REQUIREMENTS = 10, 5
+DEPTH_ATTEMPTS = 3
+_RECALL = "evaluators/information_recall.py"
+_CHECKLIST = "evaluators/format_compliance.py"
+_DEPTH = "evaluators/depth_quality.py"
+_PARAMETERS: dict[str, Any] = {
+    "temperature": 0,
+    "max_tokens": 16_384,
+    "response_format": {"type": "json_object"},
+}
+_SHAPE = """", ".join([f'{{"id": {i+1}, "satisfied": true/false}}' for i in range(batch_size)])"""
+
+
+class DR3Wordings(msgspec.Struct, frozen=True):
+    """The requests of one checkout; `depth` are those of the first attempt and of the others."""
+
+    recall: Wording
+    compact: Wording
+    requirements: Wording
+    depth: tuple[Wording, Wording]
+
+    @classmethod
+    def of(cls, folder: str) -> "DR3Wordings":
+        """The wordings in the checkout at `folder`. Raises CheckoutError."""
+        checkout = Checkout(folder)
+        recall = "InformationRecallEvaluator._verify_batch_insights"
+        shown = {_plain("self.query or 'No specific query provided'"): "query", "len(batch)": "count"}
+        checks = "FormatComplianceEvaluator._evaluate_checklist_batch"
+        depth = "OverallQualityEvaluator.evaluate"
+        expert = checkout.passed(_DEPTH, depth, "system")
+        return cls(
+            Wording.of(
+                checkout.fstring(_RECALL, f"{recall}.prompt", shown),
+                checkout.plain(_RECALL, f"{recall}.system_prompt"),
+                **_PARAMETERS,
+            ),
+            Wording.of(
+                checkout.fstring(_RECALL, f"{recall}_compact.compact_prompt", shown),
+                checkout.plain(_RECALL, f"{recall}_compact.compact_system"),
+                **_PARAMETERS,
+            ),
+            Wording.of(
+                checkout.fstring(_CHECKLIST, f"{checks}.prompt", {_plain(_SHAPE): "shape"}),
+                checkout.passed(_CHECKLIST, checks, "system"),
+                **_PARAMETERS,
+            ),
+            (
+                Wording.of(checkout.fstring(_DEPTH, f"{depth}.prompt", nth=0), expert, **_PARAMETERS),
+                Wording.of(checkout.fstring(_DEPTH, f"{depth}.prompt", nth=1), expert, **_PARAMETERS),
+            ),
+        )
+
+
+_wordings = lru_cache(maxsize=8)(DR3Wordings.of)
+
+
+def _plain(source: str) -> str:
+    """An expression as this Python spells it."""
+    return ast.unparse(ast.parse(source, mode="eval").body)
+
+
+class PublishedCompactRecall(PublishedQuestion[tuple[float | None, ...]], frozen=True, kw_only=True):
+    """How far does the report (`result_text`) bring out each of `count` insights?"""
+
+    attempts: ClassVar[int] = 3
+
+    insights_list: str
+    count: int
+
+    def read(self, text: str) -> tuple[float | None, ...]:
+        """A score for each."""
+        return recalled_in(text, self.count)
+
+    def example(self) -> str:
+        """All are recalled."""
+        listed = ", ".join(f'{{"id": {n}, "score": 1.0}}' for n in range(1, self.count + 1))
+        return f'{{"results": [{listed}]}}'
+
+
+class PublishedRecall(PublishedCompactRecall, frozen=True, kw_only=True):
+    """How far does the report bring out each of `count` insights that matter for `query`?"""
+
+    attempts: ClassVar[int] = 1
+
+    query: str
+
+    def example(self) -> str:
+        """All are recalled, with a word on each."""
+        said = '"core_points": ["x"], "found_in_report": "x", "missing_points": [], "reasoning": "x"'
+        listed = ", ".join(f'{{"id": {n}, {said}, "score": 1.0}}' for n in range(1, self.count + 1))
+        return f'{{"results": [{listed}]}}'
+
+
+class PublishedRequirements(PublishedQuestion[tuple[bool | None, ...]], frozen=True, kw_only=True):
+    """Which of `batch_size` requirements does the report (`result_text`) satisfy?"""
+
+    attempts: ClassVar[int] = 3
+
+    checklist_list: str
+    batch_size: int
+    shape: str
+
+    def read(self, text: str) -> tuple[bool | None, ...]:
+        """A verdict on each."""
+        return satisfied_in(text, self.batch_size)
+
+    def example(self) -> str:
+        """All are satisfied."""
+        return f'{{"results": [{self.shape.replace("true/false", "true")}]}}'
+
+
+class PublishedDepth(PublishedQuestion[Depth], frozen=True, kw_only=True):
+    """How deep is the analysis of the report (`result_text`)?"""
+
+    attempts: ClassVar[int] = DEPTH_ATTEMPTS
+
+    dr_question: str
+
+    def read(self, text: str) -> Depth:
+        """The depth."""
+        return depth_in(text)
+
+    def example(self) -> str:
+        """A middling score, in the form that the code reads."""
+        said = "<depth_quality><score>6</score><justification>So it is.</justification></depth_quality>"
+        return f'{{"text": "{said}"}}'
+
+
+class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Score a report's recall, checklist and depth by the calls of the benchmark at `checkout`."""
+
+    name: ClassVar[str] = "dr3"
+
+    checkout: str
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All metrics that a task may have: recall first, then the others, then all without what the code scores 0."""
+        names = ("ir", "ir_uf", "ir_sc", "if", "dq")
+        return (
+            *(Metric(name=name, scale=100.0, headline=name == "ir") for name in names),
+            *(Metric(name=f"{name}_strict", scale=100.0, shown=False) for name in names),
+        )
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """The metrics for which this task has gold. Raises GoldError."""
+        sides, checklist = _sides(case), case.gold(self.name, Gold).checklist
+        names = {"dq", *sides, *(["ir"] if sides else []), *(["if"] if checklist else [])}
+        return tuple(metric for metric in self.metrics if metric.name.removesuffix("_strict") in names)
+
+    def prompts(self) -> dict[str, str]:
+        """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
+        found = _wordings(self.checkout)
+        named = {"recall": found.recall, "compact": found.compact, "requirements": found.requirements}
+        named |= {f"depth.{number}": wording for number, wording in enumerate(found.depth, 1)}
+        return {f"dr3.{name}": wording.digest.hex() for name, wording in named.items()}
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Recall of the gold insights, the checklist, and depth."""
+        asking = _Asking(case, _wordings(self.checkout), tools)
+        sides, checklist = _sides(case), case.gold(self.name, Gold).checklist
+        recalls, followed, depth = await asyncio.gather(
+            asyncio.gather(*(asking.recall(insights) for insights in sides.values())),
+            asking.follow(checklist),
+            asking.depth(),
+        )
+        values: dict[str, tuple[Value, Value]] = {"dq": depth}
+        values |= zip(sides, recalls, strict=True)
+        if recalls:
+            values["ir"] = _mean([one for one, _ in recalls]), _mean([strict for _, strict in recalls])
+        if checklist:
+            values["if"] = followed
+        scores = {name: value for name, (value, _) in values.items()}
+        scores |= {f"{name}_strict": strict for name, (_, strict) in values.items()}
+        return Scorecard.of(self.name, case, scores, asking.evidence)
+
+
+def _sides(case: Case) -> dict[str, tuple[str, ...]]:
+    """The gold insights by metric. Raises GoldError for a task without any gold."""
+    gold = case.gold("dr3", Gold)
+    found = {"ir_uf": gold.insights.user_files or (), "ir_sc": gold.insights.corpus or ()}
+    sides = {name: insights for name, insights in found.items() if insights}
+    if not sides and not gold.checklist:
+        raise GoldError("gold_missing", f"task {case.task.id}: neither gold insights nor a checklist")
+    return sides
+
+
+class _Asking:
+    """Asks about one report; values come in pairs, as the code scores and strictly."""
+
+    def __init__(self, case: Case, wordings: DR3Wordings, tools: Tools) -> None:
+        self._task = case.task.prompt
+        self._wordings = wordings
+        self._tools = tools
+        self._context = Context.of(result_text=case.report.text)
+        self.evidence: list[Evidence] = []
+
+    async def recall(self, insights: Sequence[str]) -> tuple[Value, Value]:
+        """The share of insights that are recalled."""
+        found = await asyncio.gather(*(self._recalled(batch) for batch in _batches(insights, INSIGHTS)))
+        missing = next((one for one in found if isinstance(one, Missing)), None)
+        if missing is not None:
+            return missing, missing
+        scores = [score for one in found if not isinstance(one, Missing) for score in one]
+        value = sum(score == 1 for score in scores) / len(scores)
+        return value, Missing("judge_unparseable") if None in scores else value
+
+    async def _recalled(self, batch: Sequence[str]) -> Sequence[float | None] | Missing:
+        listed = _listed(batch)
+        full = PublishedRecall(
+            context=self._context,
+            wording=self._wordings.recall,
+            insights_list=listed,
+            count=len(batch),
+            query=self._task or "No specific query provided",
+        )
+        compact = PublishedCompactRecall(
+            context=self._context, wording=self._wordings.compact, insights_list=listed, count=len(batch)
+        )
+        missing = Missing("judge_unparseable")
+        for question in (full, compact):
+            reply = await ask_until_read(self._tools, question)
+            if isinstance(reply, ReadReply):
+                self._note("insight", batch, reply.value, reply.judgment)
+                return reply.value
+            missing = reply
+            if missing.reason != "judge_unparseable":
+                break
+        return missing
+
+    async def follow(self, checklist: Sequence[str]) -> tuple[Value, Value]:
+        """The share of requirements with a verdict that are satisfied."""
+        batches = _batches(checklist, REQUIREMENTS)
+        found = await asyncio.gather(*(self._followed(batch) for batch in batches))
+        verdicts: list[bool | None] = []
+        for batch, one in zip(batches, found, strict=True):
+            if isinstance(one, Missing) and one.reason != "judge_unparseable":
+                return one, one
+            verdicts += [None] * len(batch) if isinstance(one, Missing) else one
+        known = [verdict for verdict in verdicts if verdict is not None]
+        lacking = Missing("judge_unparseable")
+        value = sum(known) / len(known) if known else lacking
+        return value, value if len(known) == len(verdicts) else lacking
+
+    async def _followed(self, batch: Sequence[str]) -> Sequence[bool | None] | Missing:
+        shape = ", ".join(f'{{"id": {n}, "satisfied": true/false}}' for n in range(1, len(batch) + 1))
+        question = PublishedRequirements(
+            context=self._context,
+            wording=self._wordings.requirements,
+            checklist_list=_listed(batch),
+            batch_size=len(batch),
+            shape=shape,
+        )
+        reply = await ask_until_read(self._tools, question)
+        if isinstance(reply, Missing):
+            return reply
+        self._note("checklist", batch, reply.value, reply.judgment)
+        return reply.value
+
+    async def depth(self) -> tuple[Value, Value]:
+        """The depth from 0 to 1."""
+        first, other = self._wordings.depth
+        for attempt in range(DEPTH_ATTEMPTS):
+            question = PublishedDepth(
+                context=self._context,
+                wording=other if attempt else first,
+                attempt=attempt,
+                dr_question=self._task,
+            )
+            judgment = await self._tools.ask(question)
+            if judgment.answer is None:
+                missing = Missing(judgment.reason or "judge_unparseable")
+                return missing, missing
+            try:
+                found = question.read(judgment.answer.text)
+            except UnreadableReply:
+                continue
+            self._note("depth", ["of 1"], [found.value], judgment.key.hex())
+            return found.value, found.value if found.told else Missing("judge_unparseable")
+        return Missing("judge_unparseable"), Missing("judge_unparseable")
+
+    def _note(self, kind: str, batch: Sequence[str], found: Sequence[float | None], judgment: str) -> None:
+        for item, value in zip(batch, found, strict=True):
+            outcome = "not in the reply" if value is None else f"{float(value):g}"
+            self.evidence.append(Evidence(what=f"{kind}: {item}", outcome=outcome, judgment=judgment))
+
+
+def _batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def _listed(items: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
+
+
+def _mean(values: Sequence[Value]) -> Value:
+    missing = next((one for one in values if isinstance(one, Missing)), None)
+    known = [one for one in values if isinstance(one, float | int)]
+    return missing or sum(known) / len(known)
