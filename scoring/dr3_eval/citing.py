@@ -43,6 +43,7 @@ _PLACE = re.compile(
 )
 _QUOTED = re.compile(r"[\"'“‘「《]([^\"“”「」《》]{1,290}?)[\"'”’」》]\s*(?:[,，;；]|$)")
 _RAG = re.compile(r"\s*RAG[-_ ]?(\d{1,6})\s*", re.IGNORECASE)
+_SEVERAL = re.compile("[;；,，、]")
 _QUOTES = "\"'“”‘’《》「」 "
 _ELLIPSIS = ("...", "…")
 _SUFFIXES = frozenset(
@@ -182,13 +183,15 @@ class _Reader:
         self._names: dict[str, None] = {}
         self._unknown: dict[_Named, int] = {}
         self._matches: dict[str, list[int]] = {}
+        self._brackets: dict[tuple[str, bool], list[str]] = {}
 
     def cited(self) -> Cited:
         """What `read_cited` returns."""
         find = self._find
         text = _BRACKET.sub(self._bracket, _LINK.sub(self._link, self._text))
         text = _PARENTHESIS.sub(self._parenthesis, text)
-        listed = parse(text).references
+        found = parse(text)
+        listed = found.references
         handed = [Citation(url=citation.url, marker=citation.marker) for citation in self._citations]
         for reference in listed:
             place = find(reference.title)
@@ -199,7 +202,7 @@ class _Reader:
         self._names |= dict.fromkeys([*titles.values(), *(reference.title for reference in listed)])
 
         unknown = list(self._unknown)
-        passages = parse(text, tuple(handed)).passages
+        passages = (parse(text, tuple(handed)) if handed else found).passages
         claims = tuple(
             (passage.fact, tuple(dict.fromkeys(self._cites(passage, titles, unknown))))
             for passage in passages
@@ -269,14 +272,28 @@ class _Reader:
         return f"{' '.join(found)} " if found else match[0]
 
     def _named(self, inner: str, bare: bool) -> list[str]:
-        """The addresses of the sources in a bracket; `bare` allows a title without its kind. Empty if it is none."""
+        """The addresses of the sources in a bracket; `bare` allows a title without its kind. Empty if it is none.
+
+        Reports repeat their brackets: the first ones are looked up once.
+        """
+        found = self._brackets.get((inner, bare))
+        if found is None:
+            found = self._looked_up(inner, bare)
+            if len(self._brackets) < MAX_NAMES:
+                self._brackets[inner, bare] = found
+        return found
+
+    def _looked_up(self, inner: str, bare: bool) -> list[str]:
+        if not _SEVERAL.search(inner):
+            whole = self._one(inner, bare)
+            return [] if whole is None else [whole]
         several = [self._one(part, bare) for part in re.split("[;；]", inner) if part.strip()]
         if several and None not in several and self._find(inner) is None:
             return [one for one in several if one is not None]
         whole = self._one(inner, bare)
         if whole is not None:
             return [whole]
-        parts = [self._one(part, bare) for part in re.split("[;；,，、]", inner) if part.strip()]
+        parts = [self._one(part, bare) for part in _SEVERAL.split(inner) if part.strip()]
         return [one for one in parts if one is not None] if len(parts) > 1 else []
 
     def _one(self, text: str, bare: bool) -> str | None:
@@ -293,7 +310,8 @@ class _Reader:
         filed = [name for name in names if name.rpartition(".")[2].lower() in _SUFFIXES and "." in name]
         if not (bare or tool or filed):
             return None
-        found = next((place for name in [text, *names] if (place := self._find(name)) is not None), None)
+        called = dict.fromkeys([text, *names])
+        found = next((place for name in called if (place := self._find(name)) is not None), None)
         if found is None and (kind or names[0].endswith(_ELLIPSIS)):
             found = next((place for n in names if (place := self._labels.shortened(n)) is not None), None)
         if found is None and not kind and not filed:
