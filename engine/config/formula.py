@@ -82,14 +82,6 @@ class Formula:
             for (protocol, metric), value in (every | known).items()
         }
 
-    @property
-    def least(self) -> float | None:
-        """The lowest reward: every metric at its worst, every penalty in full. None where a task's gold defines one."""
-        worst = [part.of(part.worst) for part in self.parts if part.worst is not None]
-        if len(worst) < len(self.parts):
-            return None
-        return _clipped(sum(worst) - sum(self._penalties.values()), self._clip)
-
     def value(self, cards: Mapping[str, Scorecard], flags: Mapping[str, float]) -> Value:
         """The reward for `cards` by protocol and `flags` from 0 to 1.
 

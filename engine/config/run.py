@@ -258,17 +258,21 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         entries = [] if self.reward is None else self.reward.protocols
         return (*self._unwrapped(self.protocols), *(self._unwrapped(entries) if entries else ()))
 
-    def _chosen(self, entries: list[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
-        chosen = self._unwrapped(entries)
+    def _chosen(
+        self, entries: list[str | dict[str, Any]], may_bring_pages: bool = False
+    ) -> tuple[ScoringProtocol, ...]:
+        chosen = self._unwrapped(entries, may_bring_pages)
         if not self.judge_config().expects:
             return chosen
         # Free text has no labels whose probabilities could be seen: it is sampled under any judge.
         return tuple(one if isinstance(one, PublishedCalls) else expected(one) for one in chosen)
 
-    def _unwrapped(self, entries: list[str | dict[str, Any]]) -> tuple[ScoringProtocol, ...]:
+    def _unwrapped(
+        self, entries: list[str | dict[str, Any]], may_bring_pages: bool = False
+    ) -> tuple[ScoringProtocol, ...]:
         shared = {
             "min_answered": self.min_answered,
-            "pages": self.fetch.mode != "off",
+            "pages": may_bring_pages or self.fetch.mode != "off",
             **({"checkout": self.tasks} if self.tasks else {}),
         }
         return _chosen(entries, shared)
@@ -284,7 +288,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def reward_formula(self) -> Formula:
         """What makes a rollout's scorecards a reward, and the protocols that give them. Raises ConfigError."""
         reward = self.reward_config()
-        return Formula(reward, self._chosen(reward.protocols or self.protocols))
+        return Formula(reward, self._chosen(reward.protocols or self.protocols, may_bring_pages=True))
 
     def check_reward(self) -> None:
         """Raise ConfigError unless rewards can be computed, and audited where an audit is configured."""

@@ -18,7 +18,7 @@ from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Usage
 from adjudge.scoring.contract.case import NULL, Case, Report, Task, Unread
-from adjudge.scoring.contract.protocol import ScoringProtocol
+from adjudge.scoring.contract.protocol import ScoringProtocol, minimum
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 from adjudge.scoring.text.aside import aside, storable
@@ -166,7 +166,8 @@ class Rollout:
         if found.value is None and found.reason == "gold_missing" and self._is_unknown:
             return Value(None, "task_unknown")
         if found.value is None and self.is_unanswered and self._config.on_unanswered == "minimum":
-            return Value(self._formula.least, found.reason)
+            worst = {one.name: minimum(one, self.case, "truncated") for one in self._formula.protocols}
+            return msgspec.structs.replace(self._formula.value(worst, {}), reason=found.reason)
         return found
 
     def _is_judge_away(self) -> bool:

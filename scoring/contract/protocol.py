@@ -21,6 +21,7 @@ __all__ = [
     "ScoringProtocol",
     "Tools",
     "installed_protocols",
+    "minimum",
     "published_protocols",
     "score_case",
     "unscored",
