@@ -409,7 +409,7 @@ class TestEscape:
         assert means["none"][1] > means["none"][0]
         assert means["minimum"][1] <= means["minimum"][0]
 
-    async def test_second_answer_counts_and_a_judge_that_fails_all_flags_none(self, tmp_path):
+    async def test_second_answer_counts_and_a_broken_judge_flags_none(self, tmp_path):
         asked = []
 
         def once(question):
@@ -438,7 +438,7 @@ def _forked(model: RewardModel, sent: Any) -> None:
 
 class TestProcesses:
     @pytest.mark.parametrize("method", ["fork", "spawn"])
-    def test_source_of_another_process_answers_by_its_deadline(self, tmp_path, method):
+    def test_source_of_another_process_answers_in_time(self, tmp_path, method):
         context = multiprocessing.get_context(method)
         with RewardModel(rewarded(tmp_path)) as model:
             model.score_sync([{"task_id": "0", "text": MARKS}])
