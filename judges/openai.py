@@ -28,7 +28,7 @@ import msgspec
 from adjudge.judges.completions import BrokenReply, Form, Requests, completion
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import Asked, JudgeIdentity, Reply
-from adjudge.judges.openai_probe import MUCH_THOUGHT, THOUGHT_UNASKED, Trial
+from adjudge.judges.openai_probe import MUCH_THOUGHT, THOUGHT_UNASKED, Trial, window_of
 from adjudge.judges.probe import PROBE_SECONDS, Verdict
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.refusals import fatal, is_about_format, reason_of, refused_parameter
@@ -75,6 +75,14 @@ class OpenAIJudge:
         """The verdict on the server (adjudge.judges.probe)."""
         trial = Trial(self._config, self._server, self._requests)
         return (await trial.verdict(timeout_s),)
+
+    async def window(self, timeout_s: float) -> int | None:
+        """The most tokens of prompt and answer, as the server's list of models says within `timeout_s`; None if not."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return window_of(await self._server.models(), self._config)
+        except TimeoutError:
+            return None
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """Answer one question. Raises JudgeError only."""

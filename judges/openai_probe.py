@@ -18,7 +18,7 @@ from adjudge.judges.reply import without_reasoning
 from adjudge.judges.schema import UnparseableReply, decode, json_schema
 from adjudge.judges.server import OpenAIConfig, Received, Server
 
-__all__ = ["MUCH_THOUGHT", "THOUGHT_UNASKED", "Trial"]
+__all__ = ["MUCH_THOUGHT", "THOUGHT_UNASKED", "Trial", "window_of"]
 
 _THINKING_FIX = "set judge: thinking: true, or switch thinking off at the server"
 THOUGHT_UNASKED = f"cut off while thinking, before an answer began; {_THINKING_FIX}"
@@ -89,8 +89,7 @@ class Trial:
         """The verdict on a chat completion."""
         config = self._config
         own = [model for model in listed if _is_same(model.name, config.model)]
-        windows = [one for one in (config.max_context, *(model.window for model in own[:1])) if one]
-        self._window = min(windows, default=None)
+        self._window = window_of(listed, config)
         renamed = found.model != config.model and _is_same(found.model, config.model)
         if listed and not own and not renamed and len(listed) <= _CATALOGUE:
             names = ", ".join(model.name for model in listed)[:300]
@@ -143,6 +142,12 @@ class Trial:
 _ROOM = "serve the model with a longer context, or lower judge: thinking_tokens"
 _THINKING = f"thinks before it answers; {_THINKING_FIX}"
 _SCHEMA = "ignores the JSON schema of the request (response_format); use a server that keeps to it"
+
+
+def window_of(listed: list[Model], config: OpenAIConfig) -> int | None:
+    """The most tokens of prompt and answer, by the server's list of models and `max_context`; None if neither says."""
+    own = [model.window for model in listed if _is_same(model.name, config.model)]
+    return min((one for one in (config.max_context, *own[:1]) if one), default=None)
 
 
 def _is_same(name: str, model: str) -> bool:

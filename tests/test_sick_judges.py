@@ -13,9 +13,11 @@ import pytest
 from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.errors import LimitReached
+from adjudge.engine.evaluation.dry_run import longest
 from adjudge.engine.evaluation.trust import Patience
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.judges.errors import JudgeError
+from adjudge.scoring.contract.case import Case, Report, Task
 from tests.mock_openai import FAULTS, MockOpenAI
 from tests.processes import free_port
 from tests.reward_server import reward_server
@@ -24,6 +26,7 @@ from tests.worlds import lines, world
 
 QUICK = Patience(silence_s=0.3, patience_s=20.0, doubt_s=0.1, backoff_s=0.05, longest_s=0.2)
 CASES = 20
+CHARS = {"short": 10, "long": 1_000, "middling": 100}
 QUESTIONS = CASES * 10
 TEXT = "It states fact number 0. The measured value was 42 units."
 
@@ -287,6 +290,8 @@ async def test_prompts_that_do_not_fit_are_counted_before_the_run(tmp_path, caps
             for task in range(5)
         ]
         lines(tmp_path / "reports" / "long.jsonl", rows)
+        code, out, _ = await asyncio.to_thread(run, capsys, "plan", path)
+        assert code == 0 and "window of 2,500 tokens: about RubricPoints 50" in out and mock.calls == 0
         code, out, _ = await asyncio.to_thread(run, capsys, "doctor", path)
         assert code == 1 and "window of 2,500 tokens" in out and "50 of 200 RubricPoints" in out
         await evaluate_async(RunConfig.load(path))
@@ -297,6 +302,15 @@ async def test_prompts_that_do_not_fit_are_counted_before_the_run(tmp_path, caps
     small = changed(path, judge=judged(mock.url, max_context=2_500), store="new")
     code, out, _ = await asyncio.to_thread(run, capsys, "plan", small)
     assert code == 0 and "window of 2,500 tokens: about RubricPoints 50" in out
+    away = changed(path, judge=judged(mock.url), store="new")
+    code, out, _ = await asyncio.to_thread(run, capsys, "plan", away)
+    assert code == 0 and "the judge's window is not known" in out
+
+
+def test_longest_cases_are_looked_at_first():
+    reports = [Report(task_id="1", system=name, text="x" * chars) for name, chars in CHARS.items()]
+    found = longest((Case(task=Task(id="1", prompt="p"), report=report) for report in reports), 2)
+    assert [case.report.system for case in found] == ["long", "middling"]
 
 
 async def test_report_limit_is_the_same_for_all(tmp_path):

@@ -20,7 +20,7 @@ from adjudge.engine.cluster.driver import open_cluster
 from adjudge.engine.evaluation.assembly import make_judge
 from tests.test_cluster import on_cluster, score
 from tests.test_sick_judges import judged, outage, stored
-from tests.worlds import world
+from tests.worlds import lines, world
 
 pytestmark = [
     pytest.mark.usefixtures("small_ray"),
@@ -86,3 +86,18 @@ async def test_limit_of_a_run_holds_on_a_cluster(tmp_path):
             await evaluate_async(on_cluster(path, evaluators=2))
         assert 40 <= mock.calls <= 80
     assert isinstance(RunConfig.load(path).max_questions, int)
+
+
+async def test_prompts_that_do_not_fit_are_named_on_a_cluster(tmp_path, caplog):
+    async with MockOpenAI(serves="mock", window=2_500) as mock:
+        path = world(tmp_path, systems=1, tasks=5, judge=judged(mock.url))
+        rows = [
+            {"task_id": str(task), "system": "long", "text": "It states a fact. " * 2_000}
+            for task in range(5)
+        ]
+        lines(tmp_path / "reports" / "long.jsonl", rows)
+        await evaluate_async(on_cluster(path, evaluators=2))
+    (line,) = [line for line in caplog.messages if "too small" in line]
+    assert (
+        "a window of 2,500 tokens is too small for about" in line
+    )  # it is counted while others are answered

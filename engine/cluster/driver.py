@@ -27,7 +27,7 @@ from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.evaluator import Counts
-from adjudge.engine.evaluation.trust import Patience
+from adjudge.engine.evaluation.trust import Check, Patience
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import event
 from adjudge.engine.telemetry.metrics import Metrics
@@ -48,16 +48,17 @@ async def open_cluster(
     judge: MakeJudge | None = None,
     replicas: int = 0,
     patience: Patience | None = None,
+    check: Check | None = None,
 ) -> AsyncIterator["Cluster"]:
     """The cluster of `config` with a first evaluator open. On the way out everything is written and closed.
 
     `judge` makes another judge than the configured one, in every evaluator, or in so many `replicas` of its own. One
-    that no longer answers is waited for with `patience`. Raises UsageError, StoreError, JudgeError, LimitReached and
-    ClusterError.
+    that no longer answers is waited for with `patience`; `check` is called with its window, in tokens. Raises
+    UsageError, StoreError, JudgeError, LimitReached and ClusterError.
     """
     settings = config.cluster_config()
     with connected(settings.address, settings.cpus * (settings.evaluators or 0)):
-        cluster = Cluster(config, judge, replicas, patience)
+        cluster = Cluster(config, judge, replicas, patience, check)
         try:
             await cluster.open()
             yield cluster
@@ -74,6 +75,7 @@ class Cluster:
         judge: MakeJudge | None = None,
         replicas: int = 0,
         patience: Patience | None = None,
+        check: Check | None = None,
     ) -> None:
         asked = config.judge_config()
         total = min([asked.max_in_flight, *(member.max_in_flight for member in _panel(asked))])
@@ -84,6 +86,8 @@ class Cluster:
         self._backing = Backing(config, self.metrics, self._tell, judge, replicas)
         self._told = itertools.count()
         self._said: dict[str, float] = {}
+        self._check, self._window = check, math.inf
+        self._checking: asyncio.Future[None] | None = None
         self._config = config
         self._roster = Roster(config, self._backing, judge, patience)
         self._background = Background()
@@ -149,11 +153,15 @@ class Cluster:
         """End `work` when every case is written, or as soon as a task has failed; then raise that failure."""
         try:
             await self._background.until(work.complete)
+            if self._checking is not None:
+                await self._checking
         finally:
             work.end()
 
     async def close(self) -> None:
         """Let every evaluator write what it has, then end it."""
+        if self._checking is not None:
+            self._checking.cancel()
         await self._background.cancel()
         await asyncio.gather(*map(_stop, self._roster.members.values()))
         await self._backing.close()
@@ -196,6 +204,9 @@ class Cluster:
         member.hear(delivery, idle=idle)
         for line in delivery.said:
             self._say(line)
+        if self._check is not None and delivery.window is not None and delivery.window < self._window:
+            self._window = delivery.window
+            self._checking = asyncio.ensure_future(self._check(delivery.window))
         if (reached := self._roster.spent.limit(self._config)) is not None:
             raise reached
         if delivery.failure is not None:

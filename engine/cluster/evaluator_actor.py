@@ -60,7 +60,8 @@ class EvaluatorActor:
         self._written: list[Done] = []
         self._scored = 0
         self._said: list[str] = []
-        self._trust = RunTrust(setup.config, setup.patience, self._say)
+        self._judge_window: int | None = None
+        self._trust = RunTrust(setup.config, setup.patience, self._say, self._learn_window)
         self._failure: Failure | None = None
         self._broken: BaseException | None = None
         self._measured = 0.0
@@ -136,6 +137,7 @@ class EvaluatorActor:
             progress=progress,
             held=self._limit.held,
             lease=self._lease,
+            window=self._judge_window,
             said=said,
             waits=self._trust.is_waiting,
             spent=self._trust.spent,
@@ -212,6 +214,11 @@ class EvaluatorActor:
     def _say(self, line: str) -> None:
         """Tell the driver a line for the user."""
         self._said.append(line)
+        self._news.set()
+
+    async def _learn_window(self, window: int) -> None:
+        """Tell the driver the window of the judge, in tokens: it checks all prompts against it."""
+        self._judge_window = window
         self._news.set()
 
     def _fail(self, error: Exception) -> None:

@@ -105,7 +105,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     `finished` cases are scored but not written: they free their place in the window and cannot become suspects.
     `progress` grows with everything that is answered, read or scored. `held` is its share of the judge's
     requests in flight under the lease number `lease`. `measured` is all its metrics, in some of its deliveries.
-    `said` are lines for the user; one that `waits` for its judge need not make progress.
+    `window` is the most tokens that its judge takes, once that is known. `said` are lines for the user; one that
+    `waits` for its judge need not make progress.
     """
 
     finished: list[int] = []
@@ -115,6 +116,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     progress: int = 0
     held: int = 0
     lease: int = 0
+    window: int | None = None
     said: list[str] = []
     waits: bool = False
     spent: Spent = Spent()

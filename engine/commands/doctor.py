@@ -1,22 +1,18 @@
 """What is installed, reachable and missing, and how to fix it."""
 
 import asyncio
-import itertools
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
-
-import msgspec
 
 from adjudge.engine.commands.finding import Finding
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book, make_judge
-from adjudge.engine.evaluation.dry_run import complaint, dry_run
+from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.store import JudgmentStore, Place, StoreError
 from adjudge.judges.errors import JudgeError
@@ -131,7 +127,7 @@ async def _store(config: RunConfig) -> Finding:
 async def _judges(config: RunConfig) -> list[Finding]:
     try:
         book = make_book(config)
-        found = [await _judge(settings, book) for settings in _each(config.judge_config())]
+        found = [await _judge(settings, book) for settings in config.judge_config().each()]
     except UsageError as error:
         return [
             Finding(what="judge", good=False, found=str(error), fix="correct judge: in the configuration")
@@ -141,10 +137,9 @@ async def _judges(config: RunConfig) -> list[Finding]:
 
 
 async def _prompts(config: RunConfig, window: int) -> list[Finding]:
-    """Whether the prompts of the first reports fit into the judge's window."""
+    """Whether the prompts of the longest reports fit into the judge's window."""
     try:
-        dataset = chosen_dataset(config)
-        notes = (await dry_run(config, itertools.islice(dataset.cases(), _CASES))).notes
+        notes = (await dry_run(config, longest(chosen_dataset(config).cases(), _CASES))).notes
     except (UsageError, StoreError) as error:
         return [Finding(what="prompts", good=False, found=str(error), fix="correct tasks: and reports:")]
     line = complaint(notes, window)
@@ -152,18 +147,6 @@ async def _prompts(config: RunConfig, window: int) -> list[Finding]:
         return [Finding(what="prompts", good=True, found=f"fit into {window:,} tokens")]
     said, _, fix = line.rpartition("; ")
     return [Finding(what="prompts", good=False, found=said, fix=fix)]
-
-
-def _each(settings: JudgeConfig) -> Iterator[JudgeConfig]:
-    """Every model to ask: a panel's members, and each server of several."""
-    if settings.backend == "panel":
-        for member in settings.panel():
-            yield from _each(member)
-    elif settings.urls:
-        for url in settings.urls:
-            yield msgspec.structs.replace(settings, url=url, urls=[])
-    else:
-        yield settings
 
 
 async def _judge(settings: JudgeConfig, book: PromptBook) -> tuple[Finding, int | None]:

@@ -1,7 +1,6 @@
 """The main flow: report files in; scores, their evidence and a leaderboard out."""
 
 import asyncio
-import itertools
 import logging
 import os
 import secrets
@@ -24,7 +23,7 @@ from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.assembly import make_book, open_evaluator, rejected_pages
-from adjudge.engine.evaluation.dry_run import complaint, dry_run
+from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
@@ -161,12 +160,12 @@ def _open(
         return open_evaluator(config, place, trust=RunTrust(config, patience, check=check))
     from adjudge.engine.cluster.driver import open_cluster
 
-    return open_cluster(config, patience=patience)
+    return open_cluster(config, patience=patience, check=check)
 
 
 async def _check_window(config: RunConfig, dataset: Dataset, window: int) -> None:
-    """Say in one line which prompts do not fit into the judge's window; of many reports, the first are looked at."""
-    cases = itertools.islice(dataset.cases(), CHECKED_CASES)
+    """Say in one line which prompts do not fit into the judge's window; of many reports, the longest are looked at."""
+    cases = longest(dataset.cases(), CHECKED_CASES)
     line = complaint((await dry_run(config, cases)).notes, window)
     if line is not None:
         _log.warning("%s", line)

@@ -4,15 +4,20 @@ import asyncio
 
 import msgspec
 
+from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import Price, RunConfig
-from adjudge.engine.evaluation.assembly import rejected_pages
+from adjudge.engine.evaluation.assembly import make_book, make_judge, rejected_pages
 from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
 from adjudge.engine.formats import Rejected
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.judges import Usage
+from adjudge.judges.openai import OpenAIJudge
+from adjudge.prompts import PromptBook
 
 __all__ = ["ASSUMED_PAGE_CHARS", "Plan", "plan"]
+
+_LIST_S = 5.0  # for a server's list of models
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +29,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `seconds` and `cost` are None without a price for the judge. `unscored` counts by reason the scorecards that
     no judge can score because their gold is missing or invalid; `lacking` says by protocol which file would have held
     it. `rejected` are the lines that are not a valid task or report. `oversized` questions by type do not fit into the
-    judge's `window` (max_context, in tokens).
+    judge's `window` (tokens; of several judges the smallest, by max_context and by the servers' lists of models; None
+    if nothing says).
     """
 
     cases: int
@@ -47,7 +53,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(config: RunConfig) -> Plan:
-    """The plan of `config`; asks no judge, uses no network, writes nothing. Raises UsageError, StoreError."""
+    """The plan of `config`; asks no judge but a server's list of models, reads no page, writes nothing.
+
+    Raises UsageError, StoreError.
+    """
     return asyncio.run(_plan(config))
 
 
@@ -56,7 +65,7 @@ async def _plan(config: RunConfig) -> Plan:
     dataset.rejected += rejected_pages(config.fetch)
     found = await dry_run(config, dataset.cases(config.repeats))
     notes = found.notes
-    window = config.judge_config().max_context
+    window = await _window(config.judge_config(), make_book(config))
     price = config.prices.get(notes.identity.name)
     spent = Usage(notes.prompt_tokens, 0, notes.completion_tokens)
     return Plan(
@@ -78,6 +87,20 @@ async def _plan(config: RunConfig) -> Plan:
         window=window,
         oversized={} if window is None else notes.oversized(window),
     )
+
+
+async def _window(config: JudgeConfig, book: PromptBook) -> int | None:
+    """The fewest tokens that one of the judges takes, where it is known."""
+    windows = await asyncio.gather(*(_one_window(one, book) for one in config.each()))
+    return min((window for window in windows if window is not None), default=None)
+
+
+async def _one_window(config: JudgeConfig, book: PromptBook) -> int | None:
+    judge = make_judge(config, book)
+    try:
+        return await judge.window(_LIST_S) if isinstance(judge, OpenAIJudge) else config.max_context
+    finally:
+        await judge.close()
 
 
 def _seconds(notes: NoteTaker, price: Price | None) -> float | None:

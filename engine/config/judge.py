@@ -1,5 +1,6 @@
 """The section `judge:` of a configuration: who answers the questions, and how it is reached."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -59,6 +60,17 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if len(found) < 2 or any(member.backend == "panel" for member in found):
             raise ConfigError("judge: backend panel needs members: at least two judges, none of them a panel")
         return found
+
+    def each(self) -> Iterator["JudgeConfig"]:
+        """Every server or engine by itself: a panel's members, and each of several `urls`. Raises ConfigError."""
+        if self.backend == "panel":
+            for member in self.panel():
+                yield from member.each()
+        elif self.urls:
+            for url in self.urls:
+                yield msgspec.structs.replace(self, url=url, urls=[])
+        else:
+            yield self
 
     @classmethod
     def from_spec(cls, spec: str) -> "JudgeConfig":

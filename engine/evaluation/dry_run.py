@@ -1,5 +1,6 @@
 """Evaluating with a judge that only takes notes: what would be asked, and what would not fit into a judge's window."""
 
+import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, cast
@@ -24,7 +25,15 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.reasons import CAUSES
 
-__all__ = ["ASSUMED_PAGE_CHARS", "DryRun", "NoteTaker", "complaint", "dry_run", "estimate_tokens"]
+__all__ = [
+    "ASSUMED_PAGE_CHARS",
+    "DryRun",
+    "NoteTaker",
+    "complaint",
+    "dry_run",
+    "estimate_tokens",
+    "longest",
+]
 
 A = TypeVar("A", bound=Answer)
 
@@ -84,6 +93,19 @@ async def dry_run(
         if fetcher is not None:
             await fetcher.close()
     return DryRun(notes, judgments.stored, len(reader.urls), len(reader.assumed), scorecards, unscored)
+
+
+def longest(cases: Iterable[Case], count: int) -> list[Case]:
+    """At most `count` of `cases`: those whose report, task and gold have the most characters, the longest first."""
+    return heapq.nlargest(count, cases, key=_characters)
+
+
+def _characters(case: Case) -> int:
+    return (
+        len(case.report.text)
+        + len(case.task.prompt)
+        + sum(len(bytes(gold)) for gold in case.task.gold.values())
+    )
 
 
 def complaint(notes: "NoteTaker", window: int) -> str | None:

@@ -7,7 +7,7 @@ judge_unavailable at once, and it is tried again in the background.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,7 +42,7 @@ _UNHEARD = frozenset({"judge_unavailable", "judge_timeout", "deadline"})
 _log = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
-Check = Callable[[int], Awaitable[None]]
+Check = Callable[[int], Coroutine[Any, Any, None]]
 """Called with the judge's window, in tokens, before the first question. Raises JudgeError if it is too small."""
 Trust = Callable[[Judge], Judge]
 """Wraps a judge that is asked itself: the configured one, or each member of a panel."""
