@@ -59,7 +59,8 @@ class ReportServer(SimpleResourcesServer):  # type: ignore[misc]
             value = number(reward, "raise")
         except RewardError as error:
             raise JudgeError(str(error)) from error
-        return ReportResponse.model_validate({**row, **reward.scores, "reward": value})
+        told = {"adjudge_reason": reward.reason, "adjudge_parts": msgspec.to_builtins(reward.parts)}
+        return ReportResponse.model_validate({**row, **reward.scores, **told, "reward": value})
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from adjudge.engine.adapters.rollout import labelled, rollout
+from adjudge.engine.adapters.rollout import rollout
 from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, seconds, unswallowed
 from adjudge.engine.rewards.conversation import response_in
+from adjudge.engine.serving.dialects import labelled
 
 __all__ = ["reward_func"]
 

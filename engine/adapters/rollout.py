@@ -5,10 +5,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.rewards.reward import RewardItem
-from adjudge.engine.serving.dialects import labelled
-
-__all__ = ["CARRIED", "Turns", "labelled", "rollout"]
+__all__ = ["CARRIED", "Turns", "rollout"]
 
 # What a row can bring under these names. Not the fields `answer` and `trace` of an item: in a data set, an answer is
 # mostly the right one, not the rollout's.
@@ -19,10 +16,26 @@ Turns = str | Sequence[Mapping[str, Any]]
 
 def rollout(
     said: Turns, *, prompt: Turns | None, row: Mapping[str, Any], truncated: bool = False
-) -> RewardItem:
-    """The item of what a policy said for `prompt`, a text or the messages of a conversation, with its row."""
+) -> dict[str, Any]:
+    """The item of what a policy said for `prompt`, a text or the messages of a conversation.
+
+    Of `row` the names in CARRIED count, as objects or as JSON text. `truncated` says that the trainer cut it off.
+    """
     item: dict[str, Any] = {"text": said} if isinstance(said, str) else {"messages": list(said)}
     if prompt is not None:
         item["prompt"] = prompt if isinstance(prompt, str) else list(prompt)
     carried = {name: row[name] for name in CARRIED if row.get(name) is not None}
-    return msgspec.convert({**item, **carried, "truncated": truncated}, RewardItem)
+    for name in ("citations", "pages"):
+        if name in carried:
+            carried[name] = _listed(carried[name])
+    return {**item, **carried, "truncated": truncated}
+
+
+def _listed(value: Any) -> Any:
+    """A list as it is, in an array, or in JSON text; what else it is, `as_items` refuses."""
+    if isinstance(value, str):
+        try:
+            return msgspec.json.decode(value)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return value
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol
 
-from adjudge.engine.adapters.rollout import Turns, labelled, rollout
+import msgspec
+
+from adjudge.engine.adapters.rollout import Turns, rollout
 from adjudge.engine.adapters.source import number, open_source, seconds
 from adjudge.engine.rewards.reward import Item, Reward
+from adjudge.engine.serving.dialects import labelled
 
 __all__ = ["Sample", "reward"]
 
@@ -51,6 +54,7 @@ def _item(sample: Sample) -> Item:
 def _settled(sample: Sample, found: Reward) -> float:
     """The reward's number; `sample` gets its metrics, and is left out of the loss if it has none of its own."""
     value = number(found)
-    sample.metadata = {**(sample.metadata or {}), "adjudge": {"reason": found.reason, **found.scores}}
+    told = {"reason": found.reason, **found.scores, "parts": msgspec.to_builtins(found.parts)}
+    sample.metadata = {**(sample.metadata or {}), "adjudge": told}
     sample.remove_sample = sample.remove_sample or found.value is None
     return value

@@ -27,6 +27,7 @@ __all__ = [
     "number",
     "numbers_of",
     "open_source",
+    "parts_text",
     "seconds",
     "unswallowed",
 ]
@@ -92,6 +93,11 @@ def numbers_of(
         name: number(msgspec.structs.replace(reward, value=reward.scores.get(name)), on_failure)
         for name in metrics
     }
+
+
+def parts_text(reward: Reward) -> str:
+    """The parts of `reward` as JSON: each criterion by its id, its points, and the reason or why it has none."""
+    return msgspec.json.encode(reward.parts).decode()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from adjudge.engine.adapters.rollout import CARRIED, Turns, rollout
-from adjudge.engine.adapters.source import Source, open_source, seconds
+from adjudge.engine.adapters.source import Source, open_source, parts_text, seconds
 from adjudge.engine.config.reward import OnFailure
 from adjudge.engine.rewards.reward import Item, Reward, settled
 
@@ -88,7 +88,7 @@ def _is_cut(ids: Sequence[int], end_ids: Collection[int]) -> bool:
 
 
 def _log(rewards: Sequence[Reward], log_metric: LogMetric | None, log_extra: LogExtra | None) -> None:
-    """Log the share of failed rewards, each metric of every rollout that has it, and the reasons as a column."""
+    """Log the share of failed rewards, each metric of every rollout that has it; as columns, reasons and parts."""
     if log_metric is not None:
         for found in rewards:
             log_metric("adjudge/failed", float(found.value is None))
@@ -97,3 +97,4 @@ def _log(rewards: Sequence[Reward], log_metric: LogMetric | None, log_extra: Log
                     log_metric(f"adjudge/{name}", value)
     if log_extra is not None:
         log_extra("adjudge_reason", [found.reason or "" for found in rewards])
+        log_extra("adjudge_parts", [parts_text(found) for found in rewards])

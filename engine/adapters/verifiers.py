@@ -9,6 +9,8 @@ here. A failed reward raises: the trace then has the error, and None as its rewa
 
 from typing import Any
 
+import msgspec
+
 from adjudge.engine.adapters.rollout import CARRIED, rollout
 from adjudge.engine.adapters.source import Source, number, open_source, seconds
 
@@ -16,7 +18,7 @@ __all__ = ["reward"]
 
 
 async def reward(task: Any, trace: Any, *, source: Source = None, deadline: float | None = None) -> float:
-    """The reward of the last reply in `trace` for the data `task`; its metrics are recorded on the trace.
+    """The reward of the last reply in `trace` for the data `task`; its metrics and parts are recorded on the trace.
 
     The task is the known one with its `id`, which verifiers before 0.4 do not have, else the one with its prompt; what
     else it is judged by is in the data's fields of that name (`rubrics`, `gold`), or in its `info`.
@@ -27,5 +29,6 @@ async def reward(task: Any, trace: Any, *, source: Source = None, deadline: floa
     row |= {name: value for name, value in fields.items() if value is not None}
     item = rollout(trace.last_reply, prompt=task.prompt_text, row=row, truncated=trace.is_truncated)
     (found,) = await open_source(source).score([item], deadline=seconds(deadline))
+    trace.info["adjudge"] = {"reason": found.reason, "parts": msgspec.to_builtins(found.parts)}
     trace.record_metrics({name: value for name, value in found.scores.items() if value is not None})
     return number(found)

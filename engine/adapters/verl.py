@@ -15,9 +15,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.engine.adapters.rollout import labelled, rollout
-from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, seconds, unswallowed
+from adjudge.engine.adapters.rollout import rollout
+from adjudge.engine.adapters.source import (
+    Source,
+    number,
+    numbers_of,
+    open_source,
+    parts_text,
+    seconds,
+    unswallowed,
+)
 from adjudge.engine.rewards.reward import Item, Reward
+from adjudge.engine.serving.dialects import labelled
 
 __all__ = ["compute_score", "compute_score_sync"]
 
@@ -87,5 +96,6 @@ def _score(reward: Reward, on_failure: str | float | None, metrics: Sequence[str
         "reason": reward.reason or "",
         "n_asked": reward.n_asked,
         "n_answered": reward.n_answered,
+        "parts": parts_text(reward),
         **numbers_of(reward, metrics, on_failure),
     }

@@ -16,7 +16,7 @@ from tests.reward_pages import block
 from tests.reward_server import judge_server, reward_server
 from tests.tiny_model import tiny_model
 from tests.trainers.conftest import REWARD
-from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
 from tests.worlds import world
 
 ROW = {"messages": [{"role": "user", "content": PROMPT}], "task_id": "1"}
@@ -43,7 +43,9 @@ class Engine:
         return 0
 
 
-def rolled_out(workflow, text: str = TEXT, stop_reason: str = "stop", count: int = 1) -> list[dict | None]:
+def rolled_out(
+    workflow, text: str = TEXT, stop_reason: str = "stop", count: int = 1, row: dict = ROW
+) -> list[dict | None]:
     """The trajectories that AReaL keeps; None in place of a rejected one."""
     assert issubclass(type(workflow), RLVRWorkflow)
     assert RLVRWorkflow.__module__ == "areal.workflow.rlvr"
@@ -52,7 +54,7 @@ def rolled_out(workflow, text: str = TEXT, stop_reason: str = "stop", count: int
     executor.initialize(train_data_parallel_size=1)
     try:
         for _ in range(count):
-            executor.submit(ROW, workflow)
+            executor.submit(row, workflow)
         return executor.wait(count, timeout=60, raise_timeout=False)
     finally:
         executor.destroy()
@@ -71,6 +73,17 @@ def workflow():
 def test_rollout_carries_its_reward(workflow, good):
     (kept,) = rolled_out(workflow(source=good))
     assert kept["rewards"].tolist() == pytest.approx([0.8])
+
+
+def test_row_brings_its_own_rubrics(workflow, good):
+    row = {"messages": [{"role": "user", "content": "another prompt"}], "rubrics": RUBRICS}
+    (kept,) = rolled_out(workflow(source=good), row=row)
+    assert kept["rewards"].tolist() == [1.0]
+
+
+def test_truncated_rollout_gets_the_minimum(workflow, good):
+    (kept,) = rolled_out(workflow(source=good), stop_reason="length")
+    assert kept["rewards"].tolist() == [0.0]
 
 
 @pytest.mark.parametrize("failing", ["down", "slow"])

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
 from tests.reward_pages import URL, block
-from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
 from tests.trainers.stubs import from_reference, stub
 
 
@@ -99,6 +99,21 @@ def test_task_id_finds_the_task_without_its_prompt(adapter, good):
     body = row(task_id="1")
     body["responses_create_params"]["input"] = "another prompt"
     assert verified(adapter, good, body)["reward"] == 0.8
+
+
+def test_row_brings_its_own_rubrics(adapter, good):
+    for more in ({"rubrics": RUBRICS}, {"verifier_metadata": {"rubrics": RUBRICS}}):
+        body = row(**more)
+        body["responses_create_params"]["input"] = "another prompt"
+        found = verified(adapter, good, body)
+        assert found["reward"] == 1.0 and found["adjudge_parts"][0]["value"] == 1.0
+
+
+def test_truncated_rollout_gets_the_minimum(adapter, good):
+    body = row()
+    body["response"] |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    found = verified(adapter, good, body)
+    assert (found["reward"], found["adjudge_reason"]) == (0.0, "truncated")
 
 
 @pytest.mark.parametrize("failing", ["down", "slow"])

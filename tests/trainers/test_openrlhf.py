@@ -3,6 +3,7 @@
 Stubbed: vllm and openrlhf.trainer.ray.vllm_engine (which starts it); a model that writes a fixed text is in its place.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -20,7 +21,7 @@ from tests.reward_pages import URL, block
 from tests.reward_server import reward_server
 from tests.tiny_model import tiny_model
 from tests.trainers.conftest import NOBODY, REWARD
-from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
 from tests.trainers.stubs import stub
 from tests.worlds import world
 
@@ -39,7 +40,14 @@ class Engine:
         return SimpleNamespace(outputs=[self.output])
 
 
-async def sampled(monkeypatch, where: str, text: str = TEXT, finish_reason: str = "stop"):
+async def sampled(
+    monkeypatch,
+    where: str,
+    text: str = TEXT,
+    finish_reason: str = "stop",
+    label: str = "1",
+    prompt: str = PROMPT,
+):
     """One rollout as OpenRLHF's trainer gets it."""
     stub(monkeypatch, "vllm", SamplingParams=object)
     stub(monkeypatch, "openrlhf.trainer.ray.vllm_engine", batch_vllm_engine_call=None)
@@ -47,8 +55,8 @@ async def sampled(monkeypatch, where: str, text: str = TEXT, finish_reason: str 
     from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
     response = await SingleTurnAgentExecutor(where).execute(
-        PROMPT,
-        "1",
+        prompt,
+        label,
         SimpleNamespace(max_tokens=64, logprobs=None),
         512,
         AutoTokenizer.from_pretrained(tiny_model()),
@@ -75,6 +83,20 @@ class TestPythonForm:
         assert {name: found.info[name].item() for name in ("failed", "score_clipped")} == pytest.approx(
             {"failed": 0.0, "score_clipped": 0.8}
         )
+
+    async def test_label_brings_its_own_rubrics(self, monkeypatch, good):
+        for where in (adapter.__file__, REMOTE.replace(URL, good)):
+            monkeypatch.setenv(REWARDS, good)
+            found = await sampled(monkeypatch, where, label=json.dumps(RUBRICS), prompt="another prompt")
+            assert found.rewards.flatten().tolist() == [1.0]
+
+    async def test_rollout_without_its_end_gets_the_minimum(self, monkeypatch, tmp_path):
+        settings = {**REWARD, "report": {"end": "<|im_end|>"}}
+        with reward_server(world(tmp_path, reward=settings)) as (url, _):
+            monkeypatch.setenv(REWARDS, url)
+            whole = await sampled(monkeypatch, adapter.__file__, f"{TEXT}<|im_end|>")
+            cut = await sampled(monkeypatch, adapter.__file__, finish_reason="length")
+        assert (whole.rewards.tolist(), cut.rewards.tolist()) == (pytest.approx([0.8]), [0.0])
 
     @pytest.mark.parametrize("failing", ["down", "slow"])
     async def test_failed_judge_ends_the_step(self, monkeypatch, failing, request):

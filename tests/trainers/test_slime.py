@@ -4,6 +4,7 @@ Stubbed: slime.utils.misc (two helpers), since the rest of slime needs a GPU.
 """
 
 import importlib
+import json
 import time
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import pytest
 from adjudge.engine import RewardError
 from adjudge.engine.adapters.source import DEADLINE, ON_FAILURE, REWARDS
 from tests.reward_pages import URL, block
-from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
 from tests.trainers.stubs import from_reference, stub
 
 CUSTOM = block("slime", "sh").split("--custom-rm-path ")[1].split()[0]
@@ -57,6 +58,26 @@ async def test_trainer_sees_rewards_and_metrics(hub, good, monkeypatch):
     )
 
 
+async def test_row_brings_its_own_rubrics(hub, good, monkeypatch):
+    monkeypatch.setenv(REWARDS, good)
+    samples = [sample(metadata={"rubrics": RUBRICS}), sample(label=json.dumps(RUBRICS))]
+    for each in samples:
+        each.prompt = "another prompt"
+    assert await hub.batched_async_rm(arguments(custom_rm_path=CUSTOM), samples) == [1.0, 1.0]
+    assert samples[0].metadata["adjudge"]["parts"][0]["value"] == 1.0
+    assert (
+        await hub.async_rm(arguments(rm_type="remote_rm", rm_url=REMOTE.replace(URL, good)), samples[1])
+        == 1.0
+    )
+
+
+async def test_truncated_rollout_gets_the_minimum(hub, good, monkeypatch):
+    monkeypatch.setenv(REWARDS, good)
+    cut = sample(status="TRUNCATED")
+    assert await hub.async_rm(arguments(custom_rm_path=CUSTOM), cut) == 0.0
+    assert cut.metadata["adjudge"]["reason"] == "truncated" and not cut.remove_sample
+
+
 @pytest.mark.parametrize("failing", ["down", "slow"])
 async def test_failed_judge_raises_or_is_masked(hub, failing, request, monkeypatch):
     monkeypatch.setenv(REWARDS, request.getfixturevalue(failing))
@@ -73,7 +94,7 @@ async def test_failed_judge_raises_or_is_masked(hub, failing, request, monkeypat
 
 async def test_permanent_failure_is_not_tried_again(hub, good, monkeypatch):
     monkeypatch.setenv(REWARDS, good)
-    with pytest.raises(RewardError, match="gold_missing"):
+    with pytest.raises(RewardError, match="task_unknown"):
         unknown = sample(metadata={"task_id": "nobody"})
         unknown.prompt = "?"
         await hub.async_rm(arguments(custom_rm_path=CUSTOM), unknown)

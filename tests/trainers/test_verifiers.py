@@ -15,7 +15,7 @@ from aiohttp import web
 
 from adjudge.engine.adapters.source import DEADLINE, REWARDS
 from tests.reward_pages import URL, block
-from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
 
 PLUGINS = Path(__file__).parent / "plugins"
 
@@ -46,7 +46,7 @@ async def model(text: str, finish: str) -> AsyncIterator[str]:
     await runner.cleanup()
 
 
-async def rolled_out(text: str = TEXT, finish: str = "stop") -> vf.Trace:
+async def rolled_out(text: str = TEXT, finish: str = "stop", data: dict | None = None) -> vf.Trace:
     """The trace of one episode, from the configuration as verifiers' command line makes it."""
     run = tomllib.loads(block("verifiers", "toml"))["env"]
     run["taskset"]["id"] = "written_reports"
@@ -55,7 +55,7 @@ async def rolled_out(text: str = TEXT, finish: str = "stop") -> vf.Trace:
     assert type(env) is vf.SingleAgentEnv and type(env).__module__ == "verifiers.v1.envs.single_agent.env"
     async with model(text, finish) as url, env.serving():
         client = vf.EvalClientConfig(base_url=url, api_key_var="NO_SUCH_KEY")
-        (slot,) = env.slots(next(iter(env.taskset)))
+        (slot,) = env.slots(next(iter(env.taskset)).with_data(**(data or {})))
         episode = await env.run_slot(slot, vf.ModelContext("m", client, vf.SamplingConfig()))
     (trace,) = episode.traces
     return trace
@@ -67,6 +67,21 @@ async def test_rollout_gets_its_reward_and_metrics(good, monkeypatch):
     assert trace.ok and trace.last_reply == TEXT
     assert trace.rewards["adjudge"].value == 0.8
     assert trace.metrics["score_clipped"] == 0.8
+
+
+async def test_row_brings_its_own_rubrics(good, monkeypatch):
+    monkeypatch.setenv(REWARDS, good)
+    for data in ({"rubrics": RUBRICS}, {"info": {"rubrics": RUBRICS}}):
+        trace = await rolled_out(data={"prompt": "another prompt", "id": None, **data})
+        assert trace.rewards["adjudge"].value == 1.0
+        assert trace.info["adjudge"]["parts"][0]["value"] == 1.0
+
+
+async def test_truncated_rollout_gets_the_minimum(good, monkeypatch):
+    monkeypatch.setenv(REWARDS, good)
+    trace = await rolled_out(finish="length")
+    assert trace.is_truncated and trace.rewards["adjudge"].value == 0.0
+    assert trace.info["adjudge"]["reason"] == "truncated"
 
 
 async def test_failed_judge_leaves_no_reward_and_an_error(down, monkeypatch):
@@ -89,7 +104,7 @@ OLDER = """
 import asyncio, sys, verifiers
 from types import SimpleNamespace
 assert "id" not in vf.TaskData.model_fields and verifiers.__file__.startswith(sys.argv[1])
-trace = SimpleNamespace(last_reply=sys.argv[3], is_truncated=False, record_metrics=lambda metrics: None)
+trace = SimpleNamespace(last_reply=sys.argv[3], is_truncated=False, info={}, record_metrics=lambda metrics: None)
 print(asyncio.run(ReportTask(vf.TaskData(prompt=sys.argv[2])).report(trace)))
 """
 

@@ -1,8 +1,9 @@
 """verl's own reward managers, by its own configuration, and its reward loop on Ray."""
 
+import json
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from verl.trainer.ppo.reward import extract_reward, load_reward_manager
 from adjudge.engine.adapters.source import TrainingStop
 from tests.reward_pages import URL, block
 from tests.tiny_model import tiny_model
-from tests.trainers.rollouts import DEADLINE_S, PROMPT, TEXT
+from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
 
 MANAGERS = {
     "naive": "verl.experimental.reward_loop.reward_manager.naive.NaiveRewardManager",
@@ -30,7 +31,7 @@ MANAGERS = {
     "rate_limited": "verl.experimental.reward_loop.reward_manager.limited.RateLimitedRewardManager",
     "remote": "verl.experimental.reward_loop.reward_manager.remote.RemoteRewardManager",
 }
-KEYS = {"score", "failed", "reason", "n_asked", "n_answered", "score_clipped"}
+KEYS = {"parts", "score", "failed", "reason", "n_asked", "n_answered", "score_clipped"}
 
 
 def configured(
@@ -54,7 +55,7 @@ def configured(
     return migrate_legacy_reward_impl(config)
 
 
-def rollouts(texts: list[str], tasks: list[str]) -> DataProto:
+def rollouts(texts: list[str], tasks: list[object], extra: Mapping[str, object]) -> DataProto:
     """A batch as verl's rollout makes it: token ids to the right of the prompt, and the data set's row."""
     tokenizer = AutoTokenizer.from_pretrained(tiny_model())
     prompts = tokenizer([PROMPT] * len(texts), return_tensors="pt")["input_ids"]
@@ -73,7 +74,7 @@ def rollouts(texts: list[str], tasks: list[str]) -> DataProto:
     rows = {
         "data_source": ["reports"] * len(texts),
         "reward_model": [{"style": "rule", "ground_truth": task} for task in tasks],
-        "extra_info": [{"index": n, "prompt": PROMPT} for n in range(len(texts))],
+        "extra_info": [{"index": n, **extra} for n in range(len(texts))],
     }
     return DataProto(batch, {name: np.array(values, dtype=object) for name, values in rows.items()})
 
@@ -83,12 +84,19 @@ def path_of(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-async def seen(manager: str, source: str, *more: str, constant: bool = False) -> dict:
+async def seen(
+    manager: str,
+    source: str,
+    *more: str,
+    constant: bool = False,
+    truth: object = "1",
+    extra: Mapping[str, object] = {"prompt": PROMPT},
+) -> dict:
     """What the manager makes of one rollout."""
     config = configured(manager, source, *more, constant=constant)
     made = load_reward_manager(config, AutoTokenizer.from_pretrained(tiny_model()))
     assert path_of(type(made)) == MANAGERS[manager]
-    return await made.run_single(rollouts([TEXT], ["1"]))
+    return await made.run_single(rollouts([TEXT], [truth], extra))
 
 
 @pytest.mark.parametrize("manager", [name for name in MANAGERS if name != "remote"])  # which needs Ray
@@ -115,6 +123,21 @@ class TestManagers:
             extra = found["reward_extra_info"]
             assert (found["reward_score"], extra["failed"], extra["reason"]) == (-1.0, 1, reason)
             assert set(extra) == KEYS and extra["score_clipped"] == -1.0
+
+    async def test_row_brings_its_own_rubrics(self, manager, good):
+        for truth, extra in (
+            ({"rubrics": RUBRICS}, {}),
+            (json.dumps(RUBRICS), {}),
+            ("", {"rubrics": RUBRICS}),
+        ):
+            found = await seen(manager, good, truth=truth, extra=extra)
+            assert found["reward_score"] == 1.0
+        (part,) = json.loads(found["reward_extra_info"]["parts"])
+        assert (part["protocol"], part["value"]) == ("rubrics", 1.0)
+
+    async def test_truncated_rollout_gets_the_minimum(self, manager, good):
+        found = await seen(manager, good, extra={"truncated": True})
+        assert (found["reward_score"], found["reward_extra_info"]["reason"]) == (0.0, "truncated")
 
     async def test_wrong_settings_stop_the_step(self, manager, good):
         with pytest.raises(TrainingStop, match="no_such"):
@@ -143,7 +166,7 @@ class TestRewardLoop:
     def test_loop_on_ray_carries_rewards_and_failures(self, manager, function, good):
         loop = RewardLoopManager(configured(manager, good, function=function, constant=True))
         assert path_of(loop.reward_manager_cls) == MANAGERS[manager]
-        batch = rollouts([TEXT, "", TEXT, TEXT], ["1", "1", "1", "nobody"])
+        batch = rollouts([TEXT, "", TEXT, TEXT], ["1", "1", "1", "nobody"], {"prompt": PROMPT})
         batch.non_tensor_batch["extra_info"][3] = {}
         tensor, extra = extract_reward(batch.union(loop.compute_rm_score(batch)))
         assert tensor.sum(dim=1).tolist() == pytest.approx([0.8, 0.0, 0.8, -1.0])
@@ -154,4 +177,4 @@ class TestRewardLoop:
     def test_loop_on_ray_is_stopped_by_a_failure(self, down):
         loop = RewardLoopManager(configured("rate_limited", down))
         with pytest.raises(ray.exceptions.RayTaskError, match="judge_unavailable"):
-            loop.compute_rm_score(rollouts([TEXT], ["1"]))
+            loop.compute_rm_score(rollouts([TEXT], ["1"], {}))

@@ -6,9 +6,17 @@ import verifiers.v1 as vf
 from tests.trainers.rollouts import PROMPT
 
 
-class ReportTaskset(vf.Taskset[vf.Task, vf.TasksetConfig]):
-    def load(self) -> list[vf.Task]:
-        return [vf.Task(vf.TaskData(idx=0, id="1", prompt=PROMPT), self.config.task)]
+class ReportData(vf.TaskData):
+    rubrics: list | None = None
+    info: dict | None = None
+
+
+class ReportTask(vf.Task[ReportData]): ...
+
+
+class ReportTaskset(vf.Taskset[ReportTask, vf.TasksetConfig]):
+    def load(self) -> list[ReportTask]:
+        return [ReportTask(ReportData(idx=0, id="1", prompt=PROMPT), self.config.task)]
 
 
 class AskOnce(vf.Harness[vf.HarnessConfig]):
