@@ -2,7 +2,7 @@
 
     python -m pytest tests/test_reward_soak.py -m soak -s
 
-ADJUDGE_SOAK_S sets how long (180 seconds, after a third of that at half load).
+ADJUDGE_SOAK_S sets how long (360 seconds, after a third of that at half load; memory settles in the first two minutes).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from tests.worlds import world
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
-SECONDS = float(os.environ.get("ADJUDGE_SOAK_S", "180"))
+SECONDS = float(os.environ.get("ADJUDGE_SOAK_S", "360"))
 LATENCY = 0.2
 LIMIT = 64  # questions at once, 10 per rollout
 ADMITTED = 8  # rollouts at work at most
