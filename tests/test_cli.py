@@ -306,6 +306,7 @@ def test_plan_counts_the_questions_and_writes_nothing(tmp_path, capsys):
     code, out, _ = run(capsys, "plan", config, "--json")
     planned = json.loads(out)
     assert code == 0 and planned["questions"] == {"RubricPoints": 200} and planned["stored"] == 0
+    assert planned["window"] is None and not planned["window_unsaid"]  # the lexical judge has none
     assert planned["shared_tokens"] > 0.4 * planned["prompt_tokens"] > 0
     assert not (tmp_path / "store").exists() and not (tmp_path / "run").exists()
     run(capsys, "evaluate", config)

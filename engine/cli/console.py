@@ -154,7 +154,7 @@ def plan(found: Plan) -> None:
     if found.oversized:
         kinds = ", ".join(f"{escape(kind)} {count:,}" for kind, count in found.oversized.items())
         console.print(f"too long for the judge's window of {found.window:,} tokens: about {kinds}")
-    if found.window is None and asked:
+    if found.window_unsaid and asked:
         console.print(
             "the judge's window is not known, so prompts are not checked against it: start the judge, or set judge: "
             "max_context"

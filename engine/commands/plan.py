@@ -30,7 +30,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     no judge can score because their gold is missing or invalid; `lacking` says by protocol which file would have held
     it. `rejected` are the lines that are not a valid task or report. `oversized` questions by type do not fit into the
     judge's `window` (tokens; of several judges the smallest, by max_context and by the servers' lists of models; None
-    if nothing says).
+    if nothing says, which `window_unsaid` tells from a judge without one).
     """
 
     cases: int
@@ -48,6 +48,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     unscored: dict[str, int] = {}
     rejected: tuple[Rejected, ...] = ()
     window: int | None = None
+    window_unsaid: bool = False
     oversized: dict[str, int] = {}
     lacking: dict[str, str] = {}
 
@@ -85,6 +86,8 @@ async def _plan(config: RunConfig) -> Plan:
         lacking=dataset.lacking if found.unscored else {},
         rejected=tuple(dataset.rejected),
         window=window,
+        window_unsaid=window is None
+        and any(one.backend != "lexical" for one in config.judge_config().each()),
         oversized={} if window is None else notes.oversized(window),
     )
 
