@@ -22,6 +22,7 @@ from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.dialects import DIALECTS
 from adjudge.judges import Reply, ScriptedJudge
 from adjudge.scoring.rubrics.rubrics import PointsGiven
+from tests.reward_server import judge_server
 from tests.test_rewards import best, rewarded, scripted
 from tests.worlds import world
 
@@ -429,9 +430,16 @@ class TestEscape:
             assert [one.value for one in found] == [None, None] and not scorer.unanswered
 
 
+SECONDS = 2.0
+
+
+def _at(url: str) -> dict[str, object]:
+    return {"backend": "openai", "url": url, "model": "mock", "retries": 0}
+
+
 def _forked(model: RewardModel, sent: Any) -> None:
     began = time.monotonic()
-    (found,) = model.score_sync([{"task_id": "0", "text": MARKS}], deadline=5.0)
+    (found,) = model.score_sync([{"task_id": "0", "text": MARKS}], deadline=SECONDS)
     sent.send((found.value, found.reason, time.monotonic() - began))
     sent.close()
 
@@ -440,15 +448,16 @@ class TestProcesses:
     @pytest.mark.parametrize("method", ["fork", "spawn"])
     def test_source_of_another_process_answers_in_time(self, tmp_path, method):
         context = multiprocessing.get_context(method)
-        with RewardModel(rewarded(tmp_path)) as model:
-            model.score_sync([{"task_id": "0", "text": MARKS}])
+        with judge_server(60) as url, RewardModel(rewarded(tmp_path, judge=_at(url))) as model:
+            model.score_sync([{"task_id": "0", "text": MARKS}], deadline=0.5)
             ends, sent = context.Pipe(duplex=False)
             worker = context.Process(target=_forked, args=(model, sent), daemon=True)
             worker.start()
             assert ends.poll(60), "it hangs"
             value, reason, seconds = ends.recv()
             worker.join()
-        assert seconds < 5.0 * 1.1 + 3 and (value == 0.8 or reason == "deadline")
+        assert (value, reason) == (None, "deadline")
+        assert SECONDS <= seconds < SECONDS * 1.1 + 3  # the machine may be busy
 
     def test_deadline_counts_from_the_clock_of_the_trainer(self, tmp_path):
         with RewardModel(rewarded(tmp_path)) as model:

@@ -23,6 +23,12 @@ class RewardMetrics:
         )
         self._values = Counter("adjudge_reward_value", "Sum of the values of rewards", registry=own)
         self._flags = Counter("adjudge_reward_flags", "Sum of the flags of rewards", ["flag"], registry=own)
+        self._unanswered = Counter(
+            "adjudge_reward_unanswered",
+            "Rollouts without a readable answer twice while others of the task had one",
+            ["reason"],
+            registry=own,
+        )
         self._seconds = Histogram(
             "adjudge_request_seconds", "Time to score a request", buckets=SECONDS, registry=own
         )
@@ -43,5 +49,8 @@ class RewardMetrics:
         reasons = Tally(reward.reason if reward.value is None else "" for reward in rewards)
         for reason, count in reasons.items():
             self._rewards.labels(reason or "scored").inc(count)
+        for reward in rewards:
+            if reward.scores.get("unanswered"):
+                self._unanswered.labels(reward.reason or "").inc()
         for flag in flags:
             self._flags.labels(flag).inc(sum(reward.scores.get(flag) or 0.0 for reward in rewards))
