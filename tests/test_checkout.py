@@ -170,6 +170,18 @@ def test_parser_that_fails_by_chance_is_asked_again(
     assert checkout.plain("prompts.py", "typed").fill({}) == "typed"
 
 
+def test_constant_that_is_passed_is_found_by_its_name(tmp_path: Path) -> None:
+    source = 'def ask(task):\n    call(system="You {judge}.", user=task)\n'
+    source += '    say([{"content": "Hi."}, {"content": task}])\n'
+    (tmp_path / "a.py").write_text(f'{source}def two():\n    call(system="a")\n    call(system="b")\n')
+    checkout = Checkout(tmp_path)
+    assert checkout.passed("a.py", "ask", "system").fill({}) == "You {judge}."
+    assert checkout.passed("a.py", "ask", "content").fill({}) == "Hi."
+    for scope, name in (("ask", "user"), ("two", "system")):
+        with pytest.raises(CheckoutError, match=rf"a\.py:\d+: passes \d constants as {name}, not one"):
+            checkout.passed("a.py", scope, name)
+
+
 def test_digest_follows_the_wording_alone(tmp_path: Path) -> None:
     def read(source: str) -> Template:
         (tmp_path / "a.py").write_text(source, encoding="utf-8")
