@@ -20,7 +20,7 @@ from adjudge.engine.rendering.every_eval_ever import write_every_eval_ever
 from adjudge.engine.results import dr3, fact, livedrbench, race, rigorous
 from adjudge.engine.results.recorded import Identity, RunToWrite
 from adjudge.engine.store import PageStore, Place
-from adjudge.engine.store.scorecards import run_cards
+from adjudge.engine.store.scorecards import SCORE_TYPES, run_cards
 from adjudge.fetchers.archive import export_folder
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.snapshot import SnapshotError
@@ -102,7 +102,7 @@ def _rigorous(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
 
 def _scores(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
     """The score rows with the run, its judge, and the tasks' language and domain, in three forms."""
-    scores = read_scores([folder])
+    scores = read_scores([folder]).cast(pa.schema(SCORE_TYPES))
     tasks = [record.tasks.get(name) for name in scores["task_id"].to_pylist()]
     more = {
         "language": [task.language if task else None for task in tasks],

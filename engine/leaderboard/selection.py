@@ -138,29 +138,32 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: boo
     names = among.tasks
     count = (len(among.systems), len(names))
     cell, kept = _cells(rows, among.systems, names)
-    values, low, high = rows.values[kept], rows.low[kept], rows.high[kept]
+    values = rows.values[kept]
     scored = ~np.isnan(values)
     ends = _ends(metric, among.worst.get(rows.metric, {}), names)
-    task = cell % max(1, count[1])
-    low = np.where(np.isnan(low), ends[0, task], low)
-    high = np.where(np.isnan(high), ends[1, task], high)
-    bad = np.where(scored, values, high if bad_is_high else low)
     size = count[0] * count[1]
     present = np.bincount(cell, minlength=size).reshape(count)
     n_scored = np.bincount(cell[scored], minlength=size).reshape(count)
     absent = _absent(cell, rows.answer[kept], present)
-    cells = [
-        _mean(cell, of, present, absent, end)
-        for of, end in ((bad, ends[1] if bad_is_high else ends[0]), (low, ends[0]), (high, ends[1]))
-    ]
+
+    def cells(side: int, kept_values: bool) -> Floats:
+        """The cells' means with what is missing at the low (0) or high (1) side; only one is made at a time."""
+        bound = (rows.low, rows.high)[side][kept]
+        at_end = np.where(np.isnan(bound), ends[side, cell % max(1, count[1])], bound)
+        return _mean(
+            cell, np.where(scored, values, at_end) if kept_values else at_end, present, absent, ends[side]
+        )
+
     with np.errstate(invalid="ignore"):
-        bounds = [one.mean(axis=1) if count[1] else np.full(count[0], np.nan) for one in cells[1:]]
+        bounds = [
+            cells(side, False).mean(axis=1) if count[1] else np.full(count[0], np.nan) for side in (0, 1)
+        ]
     slots = present + absent
     unscored = rows.reason[kept][~scored]
     return Filled(
         systems=among.systems,
         tasks=names,
-        values=_finite(cells[0]),
+        values=_finite(cells(int(bad_is_high), True)),
         low=bounds[0],
         high=bounds[1],
         worst=float(ends[1 if bad_is_high else 0].mean()) if count[1] else np.nan,

@@ -27,6 +27,9 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+_TEXTS = ["protocol", "system", "task_id", "metric", "status", "reason"]
+_AS_IT_IS = slice(None)
+
 
 class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
     """The score rows of one metric: arrays with an element per row.
@@ -80,14 +83,15 @@ class ScoreMatrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_scores(runs: list[Path]) -> pa.Table:
-    """The score rows of `runs`, one after the other, with all columns of this version.
+    """The score rows of `runs`, one after the other, with all columns of this version; texts are dictionary-encoded.
 
     Raises UsageError for a folder without scores.parquet.
     """
     tables = []
     for run in runs:
         try:
-            tables.append(with_bounds(pq.read_table(run / "scores.parquet")))
+            with pq.ParquetFile(run / "scores.parquet", read_dictionary=_TEXTS) as file:
+                tables.append(with_bounds(file.read()))
         except (OSError, pa.ArrowException) as error:
             raise UsageError(
                 f"{run}: not a finished run: scores.parquet cannot be read ({error}); pass a run's folder"
@@ -96,25 +100,29 @@ def read_scores(runs: list[Path]) -> pa.Table:
 
 
 def read_matrices(scores: pa.Table) -> list[ScoreMatrix]:
-    """Every metric of `scores`, in order of protocol and first appearance."""
+    """Every metric of `scores`, in order of protocol and metric."""
     return [rows.matrix() for rows in metric_rows(scores)]
 
 
 def metric_rows(scores: pa.Table) -> list[MetricRows]:
-    """The rows of every metric of `scores`, in order of protocol and first appearance."""
-    systems, system = codes(scores["system"])
-    tasks, task = codes(scores["task_id"])
-    kinds, kind = codes(pc.binary_join_element_wise(scores["protocol"], scores["metric"], "\n"))
-    reasons, reason = codes(pc.fill_null(scores["reason"], ""))
-    samples, repeats = (scores[name].to_numpy().astype(np.int64) for name in ("sample", "repeat"))
-    answer = samples * (repeats.max(initial=0) + 1) + repeats
-    figures = {name: scores[of].to_numpy() for name, of in _FIGURES.items()}
+    """The rows of every metric of `scores`, in order of protocol and metric."""
+    kinds, kind = _kinds(scores)
     order = np.argsort(kind, kind="stable")
     ends = np.searchsorted(kind[order], np.arange(len(kinds) + 1))
+    del kind
+    systems, system = codes(scores["system"], order)
+    tasks, task = codes(scores["task_id"], order)
+    reasons, reason = codes(pc.fill_null(scores["reason"], ""), order)
+    answer = _answers(scores)[order]
+    values = scores["value"].to_numpy()[order]
+    # A bound that is the value everywhere takes no memory of its own.
+    low, high = (
+        values if scores[end].equals(scores["value"]) else scores[end].to_numpy()[order]
+        for end in ("low", "high")
+    )
     found = []
-    for number, name in enumerate(kinds):
-        rows = order[ends[number] : ends[number + 1]]
-        protocol, _, metric = name.partition("\n")
+    for number, (protocol, metric) in enumerate(kinds):
+        rows = slice(ends[number], ends[number + 1])
         found.append(
             MetricRows(
                 protocol=protocol,
@@ -126,13 +134,27 @@ def metric_rows(scores: pa.Table) -> list[MetricRows]:
                 task=task[rows],
                 reason=reason[rows],
                 answer=answer[rows],
-                **{name: values[rows] for name, values in figures.items()},
+                values=values[rows],
+                low=low[rows],
+                high=high[rows],
             )
         )
-    return sorted(found, key=lambda one: one.protocol)
+    return found
 
 
-_FIGURES = {"values": "value", "low": "low", "high": "high"}
+def _kinds(scores: pa.Table) -> tuple[list[tuple[str, str]], Integers]:
+    """The metrics of `scores`, (protocol, metric) in sorted order, and each row's place among them."""
+    protocols, protocol = codes(scores["protocol"])
+    metrics, metric = codes(scores["metric"])
+    found, kind = np.unique(protocol * len(metrics) + metric, return_inverse=True)
+    names = [(protocols[one // len(metrics)], metrics[one % len(metrics)]) for one in found.tolist()]
+    return names, kind.reshape(-1)  # flat in every numpy 2
+
+
+def _answers(scores: pa.Table) -> Integers:
+    """The number of each row's sample and repeat together."""
+    samples, repeats = (scores[name].to_numpy().astype(np.int64) for name in ("sample", "repeat"))
+    return np.asarray(samples * (repeats.max(initial=0) + 1) + repeats, np.int64)
 
 
 def values_of(matrix: ScoreMatrix, systems: Sequence[str], tasks: Sequence[str]) -> Floats:
@@ -145,16 +167,15 @@ def values_of(matrix: ScoreMatrix, systems: Sequence[str], tasks: Sequence[str])
     return np.where(known, matrix.values[np.ix_(row, column)], np.nan)
 
 
-def codes(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Sorted distinct values, and each row's place among them."""
-    encoded = pc.dictionary_encode(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    names = encoded.dictionary.to_pylist()
-    order = sorted(range(len(names)), key=names.__getitem__)
+def codes(column: pa.ChunkedArray, order: Integers | slice = _AS_IT_IS) -> tuple[list[str], Integers]:
+    """Sorted distinct values, and each row's place among them, in `order`."""
+    encoded = pc.dictionary_encode(column).combine_chunks()
+    names, at = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()[order]
+    used = np.flatnonzero(np.bincount(at, minlength=len(names))).tolist()
+    used.sort(key=names.__getitem__)
     place = np.empty(len(names), np.int64)
-    place[order] = np.arange(len(names))
-    return [names[i] for i in order], place[encoded.indices.to_numpy()]
+    place[used] = np.arange(len(used))
+    return [names[one] for one in used], place[at]
 
 
 def figure(value: float) -> float | None:

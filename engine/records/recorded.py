@@ -23,7 +23,8 @@ def _marked(record: RunRecord, scores: pa.Table) -> tuple[RunRecord, pa.Table]:
     if not record.recorded:
         return record, scores
     ending = f" (recorded, {record.judge.name})"
-    systems = pc.binary_join_element_wise(scores["system"], ending, "")
+    names = pc.cast(scores["system"], pa.string())
+    systems = pc.cast(pc.binary_join_element_wise(names, ending, ""), scores["system"].type)
     named = msgspec.structs.replace(
         record,
         systems=[name + ending for name in record.systems],

@@ -17,6 +17,7 @@ from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 __all__ = [
     "SCORECARDS",
     "SCORE_COLUMNS",
+    "SCORE_TYPES",
     "ScorecardRow",
     "ScorecardStore",
     "find_cards",
@@ -143,20 +144,21 @@ def _flat(table: pa.Table) -> pa.Table:
 
 def with_bounds(scores: pa.Table) -> pa.Table:
     """Score rows of any version with all SCORE_COLUMNS: without stated bounds, a value is all there is to a metric."""
-    for name in ("low", "high", "answered", "parts"):
-        if name not in scores.column_names:
-            scores = scores.append_column(name, pa.nulls(len(scores), SCORE_TYPES[name]))
-    valued = pc.is_valid(scores["value"])
-    defaults = {
-        "low": scores["value"],
-        "high": scores["value"],
-        "answered": pc.cast(valued, pa.int32()),
-        "parts": 1,
-    }
-    unstated = pc.is_null(scores["answered"])
-    for name, default in defaults.items():
-        filled = pc.cast(pc.if_else(unstated, default, scores[name]), SCORE_TYPES[name])
-        scores = scores.set_column(scores.column_names.index(name), name, filled)
+    known = "answered" in scores.column_names
+    if not known or scores["answered"].null_count:
+        defaults = {
+            "low": scores["value"],
+            "high": scores["value"],
+            "answered": pc.cast(pc.is_valid(scores["value"]), pa.int32()),
+            "parts": pa.repeat(pa.scalar(1, pa.int32()), len(scores)),
+        }
+        unstated = pc.is_null(scores["answered"]) if known else None
+        for name, default in defaults.items():
+            if unstated is None:
+                scores = scores.append_column(name, default)
+            else:
+                filled = pc.if_else(unstated, default, scores[name])
+                scores = scores.set_column(scores.column_names.index(name), name, filled)
     return scores.select(list(SCORE_COLUMNS))
 
 
