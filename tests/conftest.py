@@ -4,6 +4,7 @@ import os
 from pathlib import PurePath
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
 from tests.browser import browser
@@ -26,6 +27,10 @@ STARTS_RAY = {
     "test_reward_service",
     "test_sick_replica",
 }
+
+# No test fails for being slow on a busy machine.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # Ray's workers run at normal priority, and none is started before there is work for it.
 os.environ |= {"RAY_worker_niceness": "0", "RAY_prestart_worker_first_driver": "0"}

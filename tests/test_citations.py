@@ -309,7 +309,7 @@ PIECES = [*"[](){}【】^†*_|#-.`\n 15aA。文:/<>!\\", "http://a.b", "[5]", "
 MARKUP = st.lists(st.sampled_from(PIECES)).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(MARKUP)
 def test_any_text_is_parsed_and_cleaning_is_idempotent(text: str) -> None:
     for triplet in parse.__wrapped__(text + LIST).triplets:

@@ -72,7 +72,7 @@ def test_long_rankings_against_scipy(items: int) -> None:
 small = st.lists(st.integers(-2, 2) | st.none(), min_size=6, max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(small, small)
 def test_ranks_against_their_definitions(x: list[int | None], y: list[int | None]) -> None:
     """Tau-b by looking at every pair, rho from fractions: whichever path computes them."""

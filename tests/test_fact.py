@@ -481,7 +481,7 @@ hostile = st.lists(st.sampled_from(HOSTILE_PIECES) | st.text(max_size=10), max_s
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     hostile, st.lists(st.text(max_size=20), min_size=1, max_size=4), st.integers(1, 20), st.integers(0, 99)
 )

@@ -99,7 +99,7 @@ def check_bounds(protocol: ScoringProtocol, case: Case, full: Scorecard, card: S
 
 
 @pytest.mark.parametrize("example", ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_bounds_hold_what_full_answers_give(example: str, data: st.DataObject) -> None:
     protocol, case = data.draw(st.sampled_from(example_cases(example)))
@@ -155,7 +155,7 @@ rules = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(questions, rules, st.integers(0, 1_000), st.sampled_from([0.1, 0.4, 0.8]))
 def test_bounds_hold_for_any_claims(
     question: tuple[str, object, object], rules: object, seed: int, share: float
@@ -197,7 +197,7 @@ every_case = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(every_case, st.integers(0, 1_000), st.data())
 def test_failing_page_never_raises_a_strict_metric(
     chosen: tuple[ScoringProtocol, Case], seed: int, data: st.DataObject
@@ -219,7 +219,7 @@ def test_failing_page_never_raises_a_strict_metric(
         assert _reward(after) <= _reward(before)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(reports(), st.integers(0, 1_000), st.data())
 def test_added_failing_citation_never_raises_a_strict_metric(
     case: Case, seed: int, data: st.DataObject

@@ -297,7 +297,7 @@ def any_line(draw: st.DrawFn, layout: str) -> bytes:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_bytes_are_rows_or_rejected_lines(layout: str, data: st.DataObject, tmp_path: Path) -> None:
     line = data.draw(any_line(layout) | st.binary(max_size=60))
@@ -343,7 +343,7 @@ TASK_FIELDS += (
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_bytes_are_tasks_or_rejected_lines(layout: str, data: st.DataObject, tmp_path: Path) -> None:
     """The second of two tasks is spoilt: the first one's report is still there to be evaluated."""

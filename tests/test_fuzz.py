@@ -51,9 +51,9 @@ class Fuzzer(NamedTuple):
 
 def run(fuzzer: Fuzzer, examples: int, start: int) -> None:
     """Check `examples` inputs, the same for the same `start`."""
-    test = settings(
-        max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-    )(given(fuzzer.inputs)(fuzzer.check))
+    test = settings(max_examples=examples, database=None, suppress_health_check=list(HealthCheck))(
+        given(fuzzer.inputs)(fuzzer.check)
+    )
     seed(start)(test)()
 
 

@@ -47,7 +47,7 @@ def test_every_public_function_that_takes_a_text_is_covered() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(READERS))
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(fragments=FRAGMENTS, listed=st.booleans())
 @example(fragments=("[1†-1",), listed=True)
 @example(fragments=("word 15. ",), listed=True)

@@ -27,7 +27,7 @@ class Holder:
         self.reports: list[tuple[int, int]] = []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 40), st.integers(0, 10**6))
 def test_leases_never_exceed_the_total(total, seed):
     chance = random.Random(seed)

@@ -56,7 +56,7 @@ def test_matchings_against_scipy(kind):
         assert most.count[number] == np.count_nonzero(maximum_bipartite_matching(graph) >= 0)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(
         arrays.arrays(
@@ -148,7 +148,7 @@ CLAIMS = st.deferred(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.lists(CLAIMS, max_size=3), st.integers(1, 3)), max_size=4))
 def test_nested_scores_against_a_literal_reading(drawn):
     questions = [(claims, sum(bool(claim.score) for claim in claims) + more) for claims, more in drawn]

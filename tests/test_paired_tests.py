@@ -96,7 +96,7 @@ def test_wilcoxon_distinguishes_neighbouring_doubles():
     assert tied.z[0] > ours.z[0]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     arrays.arrays(
         np.float64,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.markup import escape
 from rich.table import Table
@@ -98,7 +98,6 @@ def test_missing_file_is_refused(tmp_path):
         read_published(tmp_path / "none.csv")
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=2, max_size=12))
 def test_agreement_against_scipy(pairs):
     own = {str(place): float(pair[0]) for place, pair in enumerate(pairs)}
@@ -194,7 +193,6 @@ def test_json_and_markdown_exclude_each_other(board, capsys):
     assert run(capsys, "compare", board, "high", "middle", "--json", "--markdown")[0] == 2
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.text(max_size=12), min_size=2, max_size=2), min_size=1, max_size=4))
 def test_any_text_stays_in_its_cell(rows):
     for text in (markdown_table(("a", "b"), rows), rich(rows)):

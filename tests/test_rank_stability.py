@@ -53,7 +53,7 @@ def test_leave_one_out_against_scipy(kind):
     assert (np.diff(ours.means[ours.systems]) <= 1e-9).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     arrays.arrays(
         np.float64,

@@ -180,7 +180,7 @@ def good(row: Standing, sign: float) -> float:
     return -np.inf if row.value is None else sign * row.value
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds())
 def test_failing_never_raises_oneself_nor_lowers_others(world: tuple[int, Rows, Rows, str]) -> None:
     tasks, before, after, system = world
@@ -195,7 +195,7 @@ def test_failing_never_raises_oneself_nor_lowers_others(world: tuple[int, Rows, 
             assert old.rank is None or (row.rank is not None and row.rank <= old.rank)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(worlds())
 def test_ranks_follow_the_number_shown_within_their_bounds(world: tuple[int, Rows, Rows, str]) -> None:
     tasks, _, after, _ = world
@@ -213,7 +213,7 @@ def test_ranks_follow_the_number_shown_within_their_bounds(world: tuple[int, Row
             assert row.bound_high is None or row.bound_high >= row.value - 1e-12
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(worlds(), st.data())
 def test_bounds_hold_what_full_answers_give(world: tuple[int, Rows, Rows, str], data: st.DataObject) -> None:
     tasks, before, _, system = world

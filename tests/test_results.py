@@ -451,7 +451,7 @@ def test_invalid_row_is_left_out_by_its_place(tmp_path: Path, row: Row, said: st
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=80) | st.sampled_from([b"[" * 5000, b'{"id": 1, "overall_score": 1e999}']))
 def test_any_bytes_are_no_results_or_named(benchmark: str, content: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "results/64k/one/001"

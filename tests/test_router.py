@@ -45,7 +45,7 @@ def replica(log: Counter[str], name: str, **options) -> ScriptedJudge:
     return ScriptedJudge(opinion, **options)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 500), min_size=1, max_size=40), st.data())
 def test_choice_never_exceeds_the_bound(group, loads, data):
     loads = np.array(loads)

@@ -403,7 +403,6 @@ def test_fuzzing_by_the_openapi_document_finds_nothing(tmp_path):
 
                 @hypothesis.settings(
                     max_examples=60,
-                    deadline=None,
                     database=None,
                     derandomize=True,
                     suppress_health_check=list(hypothesis.HealthCheck),

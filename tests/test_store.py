@@ -343,7 +343,7 @@ async def test_score_rows_hold_bounds_of_any_version(tmp_path):
     assert find_cards(place, "run", "a", "1")[0].bounds == bounds
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.lists(st.integers(0, 40), max_size=20), max_size=40))
 def test_index_finds_every_row_of_a_prefix_in_order(batches):
     import numpy as np
