@@ -1,0 +1,84 @@
+"""Cited pages that nobody gets, each on a real local server: what a run says, stores, scores and pays."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from adjudge.engine import RunConfig
+from adjudge.engine.rewards.scorer import open_rewards
+from tests.servers.base import Exchange, Server
+from tests.servers.hostile import hostile_server, plain
+from tests.test_cli import run
+from tests.test_sick_judges import scores
+from tests.worlds import lines, world
+
+CASES = {
+    "/forbidden": "page_barred",
+    "/login-wall": "page_barred",
+    "/bot-check": "page_barred",
+    "/private/page": "page_barred",
+    "/too-many-requests": "page_server_error",
+    "/gone": "page_gone",
+}
+
+
+def text(pages: Server, path: str = "") -> str:
+    """A report that cites a page of one site, and with `path` also one of another."""
+    other = f" Another page [says so too]({pages.url(path)})." if path else ""
+    return f"A plain article [says so](http://localhost:{pages.port}/plain).{other}"
+
+
+async def _rules(to: Exchange) -> None:
+    await to.reply(b"User-agent: *\nDisallow: /private", content_type="text/plain")
+
+
+@pytest.fixture
+def pages() -> Iterator[Server]:
+    with hostile_server() as server:
+        server.routes |= {"/robots.txt": _rules, "/private/page": plain}
+        yield server
+
+
+def made(folder: Path, pages: Server, path: str) -> Path:
+    """A run of two systems under FACT: one cites a page that can be read, the other also `path`."""
+    fetch = {
+        "mode": "live",
+        "allow": [pages.address, f"localhost:{pages.port}"],
+        "robots": True,
+        "timeouts": {"connect": 2.0, "read": 1.0, "total": 4.0},
+    }
+    config = world(
+        folder, systems=0, tasks=1, protocols=["fact"], fetch=fetch, reward={"metric": "c_acc_strict"}
+    )
+    texts = {"careful": text(pages), "careless": text(pages, path)}
+    rows = [{"task_id": "0", "system": name, "text": said} for name, said in texts.items()]
+    lines(folder / "reports" / "reports.jsonl", rows)
+    return config
+
+
+@pytest.mark.parametrize("path", CASES)
+async def test_page_that_nobody_gets_counts_by_its_rule(tmp_path, capsys, pages, path):
+    """It stays among the paper's pairs where it is gone or barred, and is unsupported under strict names."""
+    config = made(tmp_path, pages, path)
+    code, out, _ = await asyncio.to_thread(run, capsys, "evaluate", config)
+    assert code == 0 and "2 scorecards, 0 unscored" in out and "pages: 2 read" in out
+    stored = pq.read_table(tmp_path / "store" / "pages").to_pylist()
+    assert {row["url"]: row["reason"] for row in stored} == {
+        f"http://localhost:{pages.port}/plain": None,
+        pages.url(path): CASES[path],
+    }
+    found = {(row["system"], row["metric"]): row["value"] for row in scores(tmp_path)}
+    names = ("c_acc", "c_acc_strict", "judged", "judged_strict", "unreachable")
+    assert [found["careful", name] for name in names] == [1.0, 1.0, 1.0, 1.0, 0.0]
+    accuracy = 1.0 if CASES[path] == "page_server_error" else 0.5
+    assert [found["careless", name] for name in names] == [accuracy, 0.5, 1.0, 2.0, 1.0]
+    async with open_rewards(RunConfig.load(config)) as scorer:
+        (reward,) = await scorer.score([{"task_id": "0", "text": text(pages, path)}], deadline=20.0)
+    assert (reward.value, reward.reason) == (0.5, None)
+    _, shown, _ = await asyncio.to_thread(
+        run, capsys, "show", tmp_path / "run", "--task", "0", "--system", "careless"
+    )
+    assert CASES[path] in shown
