@@ -23,6 +23,7 @@ from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import Constant, Length
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
+from adjudge.engine.rewards.conversation import Conversation
 from adjudge.engine.rewards.flags import FLAGS, flags_of
 from adjudge.engine.rewards.reward import Reward, as_items
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, NoReward
@@ -55,6 +56,10 @@ def run(fuzzer: Fuzzer, examples: int, start: int) -> None:
         given(fuzzer.inputs)(fuzzer.check)
     )
     seed(start)(test)()
+
+
+def texts_of(said: Conversation | None) -> list[str]:
+    return [said or ""] if said is None or isinstance(said, str) else [message.text for message in said]
 
 
 def in_utf8(*texts: str) -> bool:
@@ -326,7 +331,7 @@ def check_request(drawn: tuple[str, bytes]) -> None:
         assert str(error)
         return
     for item in as_items(call.items):
-        assert in_utf8(item.text, item.prompt or "", item.task_id or "")
+        assert in_utf8(*texts_of(item.said), *texts_of(item.prompt), str(item.task_id or ""))
     rewards = [REWARDS[number % 2] for number in range(len(call.items))]
     for reward in (rewards, rewards[::-1]):
         for on_failure in ("none", Constant(0.0)):

@@ -1,6 +1,7 @@
 """A cluster whose judge has replicas that cannot be used: each is tried by its own actor, and left out by name."""
 
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -30,11 +31,12 @@ pytestmark = [
 
 
 class Servers:
-    """Makes the judge of one replica after another, each with the next of `urls`."""
+    """Makes the judge of one replica after another, each with the next of `urls` and `apart` seconds later."""
 
-    def __init__(self, folder: Path, urls: list[str]) -> None:
+    def __init__(self, folder: Path, urls: list[str], apart: float = 0.0) -> None:
         self.folder = folder
         self.urls = urls
+        self.apart = apart
 
     def __call__(self, book):
         for number, url in enumerate(self.urls):
@@ -42,6 +44,7 @@ class Servers:
                 os.close(os.open(self.folder / f"replica{number}", os.O_CREAT | os.O_EXCL))
             except FileExistsError:
                 continue
+            time.sleep(number * self.apart)
             return make_judge(msgspec.convert(judged(url), JudgeConfig), book)
         raise AssertionError("more replicas than servers")
 
@@ -58,14 +61,25 @@ async def test_sick_replica_is_left_out_and_named(tmp_path, caplog):
     assert "/garbage/v1" in line and "JudgeActor" in line and "1 of 2 servers answer" in line
 
 
-async def test_sick_replicas_alone_end_the_run(tmp_path):
+@pytest.mark.parametrize("apart", [0.0, 3.0])
+async def test_sick_replicas_alone_end_the_run(tmp_path, apart):
     async with MockOpenAI() as mock:
         config = on_cluster(world(tmp_path), evaluators=2)
-        servers = Servers(tmp_path, [mock.at("thinks"), mock.at("garbage")])
+        servers = Servers(tmp_path, [mock.at("thinks"), mock.at("garbage")], apart)
         with pytest.raises(JudgeError, match="the other server cannot be used either"):
             async with open_cluster(config, servers, replicas=2) as cluster:
                 await score(cluster, config)
         assert mock.calls == 0 and stored(tmp_path) == []
+
+
+async def test_sick_replica_that_comes_first_does_not_end_the_run(tmp_path):
+    async with MockOpenAI() as mock:
+        config = on_cluster(world(tmp_path), evaluators=2)
+        servers = Servers(tmp_path, [mock.at("thinks"), mock.url], apart=3.0)
+        async with open_cluster(config, servers, replicas=2) as cluster:
+            cards = await score(cluster, config)
+        assert mock.calls == 200
+    assert {card.status for card in cards} == {"scored"}
 
 
 async def test_judge_away_in_mid_run_pauses_a_cluster(tmp_path, caplog):

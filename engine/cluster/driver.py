@@ -153,8 +153,6 @@ class Cluster:
         """End `work` when every case is written, or as soon as a task has failed; then raise that failure."""
         try:
             await self._background.until(work.complete)
-            if self._checking is not None:
-                await self._checking
         finally:
             work.end()
 
@@ -204,15 +202,24 @@ class Cluster:
         member.hear(delivery, idle=idle)
         for line in delivery.said:
             self._say(line)
-        if self._check is not None and delivery.window is not None and delivery.window < self._window:
-            self._window = delivery.window
-            self._checking = asyncio.ensure_future(self._check(delivery.window))
+        if delivery.window is not None and member.window is None:
+            member.window = delivery.window
+            self._background.begin(self._check_window(member, delivery.window))
         if (reached := self._roster.spent.limit(self._config)) is not None:
             raise reached
         if delivery.failure is not None:
             raise delivery.failure.error()
         self._work.take_in(member.name, delivery)
         member.check_progress()
+
+    async def _check_window(self, member: Member, window: int) -> None:
+        """Check the prompts against the window of the member's judge, unless a smaller one was, before it asks."""
+        if self._check is not None and window < self._window:
+            self._window = window
+            self._checking = asyncio.ensure_future(self._check(window))
+        if self._checking is not None:
+            await asyncio.shield(self._checking)
+        self._send(member, "begin_asking")
 
     def _say(self, line: str) -> None:
         """Tell the user what every evaluator may find at about the same time, once."""

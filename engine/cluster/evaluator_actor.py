@@ -50,7 +50,7 @@ class EvaluatorActor:
         self._limit = Limit(judge.max_in_flight, judge.tokens_per_minute, share=0)
         self._lease = 0
         self._told = -1
-        self._replicas = None if setup.replicas is None else Replicas(setup.replicas)
+        self._replicas = None if setup.replicas is None else Replicas(setup.replicas, setup.replica_count)
         self._fetchers = Fetchers(setup.fetchers) if setup.fetchers else None
         self._stack = AsyncExitStack()
         self._window = asyncio.Semaphore(window_of(setup.config, setup.slots))
@@ -61,6 +61,7 @@ class EvaluatorActor:
         self._scored = 0
         self._said: list[str] = []
         self._judge_window: int | None = None
+        self._window_is_checked = asyncio.Event()
         self._trust = RunTrust(setup.config, setup.patience, self._say, self._learn_window)
         self._failure: Failure | None = None
         self._broken: BaseException | None = None
@@ -159,6 +160,10 @@ class EvaluatorActor:
             self._limit.lease(share)
             self._news.set()
 
+    async def begin_asking(self) -> None:
+        """Ask the judge from now on: the driver knows its window."""
+        self._window_is_checked.set()
+
     async def hurry(self) -> None:
         """Write finished cases now."""
         self._hurry.set()
@@ -217,9 +222,10 @@ class EvaluatorActor:
         self._news.set()
 
     async def _learn_window(self, window: int) -> None:
-        """Tell the driver the window of the judge, in tokens: it checks all prompts against it."""
+        """Tell the driver the window of the judge, in tokens, and wait until it has checked all prompts against it."""
         self._judge_window = window
         self._news.set()
+        await self._window_is_checked.wait()
 
     def _fail(self, error: Exception) -> None:
         self._failure = Failure.of(error)

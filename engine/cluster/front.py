@@ -54,7 +54,7 @@ async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIter
                 for keeper in keepers:
                     if keeper.done():
                         keeper.result()
-                replicas = Replicas(backing.judges.opened.result())
+                replicas = Replicas(backing.judges.opened.result(), backing.judges.count)
             if backing.fetchers is not None:
                 fetchers = Fetchers(backing.fetchers.count)
             tell()

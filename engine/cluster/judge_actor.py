@@ -231,13 +231,15 @@ class _Replica:
 
 
 class Replicas:
-    """The live replicas as one judge, routed by context; it waits while there are none.
+    """The live ones of `count` replicas as one judge, routed by context; it waits while there are none.
 
     `probe` leaves out those that cannot be used. What comes later is asked after a probe of its own.
     """
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: Opened, count: int) -> None:
         self.identity = opened.judge
+        self._count = count
+        self._late: asyncio.Queue[tuple[Verdict, ...]] = asyncio.Queue()
         self._opened = opened
         self._router: Router | None = None
         self._live: dict[str, _Replica] = {}
@@ -277,15 +279,33 @@ class Replicas:
 
     async def _try(self, name: str, replica: _Replica) -> None:
         """Ask a replica that came late from now on, if it can be used."""
-        if refusal(await replica.probe()) is None and self._live.get(name) is replica:
+        verdicts = await replica.probe()
+        if refusal(verdicts) is None and self._live.get(name) is replica:
             self._join(name, replica)
+        self._late.put_nowait(verdicts)
 
     async def probe(self, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
-        """The verdicts on the replicas that there are, once there is one."""
+        """The verdicts on the replicas that there are, once there is one.
+
+        The first time, others are waited for for `timeout_s` while none can be used.
+        """
         await self._there.wait()
         assert self._router is not None
-        self._are_tried = True
-        return await self._router.probe(timeout_s)
+        is_first, self._are_tried = not self._are_tried, True
+        verdicts = await self._router.probe(timeout_s)
+        if is_first and refusal(verdicts) is not None:
+            verdicts += await self._latecomers(self._count - len(verdicts), timeout_s)
+            await self._router.probe(timeout_s)  # leaves out the first ones if another can be used
+        return verdicts
+
+    async def _latecomers(self, count: int, timeout_s: float) -> tuple[Verdict, ...]:
+        """The verdicts on at most `count` replicas that come within `timeout_s`, up to the first that can be used."""
+        found: tuple[Verdict, ...] = ()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while len(found) < count and (not found or refusal(found) is not None):
+                    found += await self._late.get()
+        return found
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The reply of one replica. Raises JudgeError if each of them refuses."""

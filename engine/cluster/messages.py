@@ -70,8 +70,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """What an evaluator is made of. `slots` is the number of the judge's requests in flight that it may count on.
 
     `make_judge` makes another judge than the configured one, `patience` is for one that no longer answers.
-    `replicas`: the judge is the cluster's replicas, described here. `fetchers`: how many of the cluster's workers
-    read live pages; 0 for none. `log` is the form of its log, and `about` what its events are about.
+    `replicas`: the judge is the cluster's `replica_count` replicas, described here. `fetchers`: how many of the
+    cluster's workers read live pages; 0 for none. `log` is the form of its log, and `about` what its events are about.
     """
 
     config: RunConfig
@@ -80,6 +80,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     make_judge: MakeJudge | None = None
     patience: Patience | None = None
     replicas: Opened | None = None
+    replica_count: int = 0
     fetchers: int = 0
     log: str = "human"
     about: dict[str, str] = {}

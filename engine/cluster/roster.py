@@ -36,6 +36,7 @@ class Member(Remote):
         self.spent = Spent()
         self.measured: list[Family] = []
         self.progress = 0
+        self.window: int | None = None
         self._progressed = 0.0
         self._hung_seconds = settings.hung_seconds
         self._patience = patience
@@ -120,6 +121,7 @@ class Roster:
             self._setup,
             slots=slots,
             replicas=None if judges is None else judges.opened.result(),
+            replica_count=0 if judges is None else judges.count,
             fetchers=0 if fetchers is None else fetchers.count,
             about={**current(), "worker": name},
         )
