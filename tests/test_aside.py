@@ -1,5 +1,6 @@
 """Long texts are read in worker processes: the loop stays free, what is late or dies is not the report's doing."""
 
+import ast
 import asyncio
 import os
 import signal
@@ -17,13 +18,31 @@ from adjudge.scoring.text.aside import IN_PLACE_BYTES, aside, open_workers, stor
 from adjudge.scoring.text.citations import parse
 from tests.growth import hostile
 
+ROOT = Path(__file__).parents[1]
+# Who reads a whole report, page or reference, and by which functions.
+BESIDE_THE_LOOP = {
+    "engine/rewards/rollout.py": {"flags_of"},
+    "engine/viewer/pages/report.py": {"said_at", "nearest"},
+    "scoring/deepresearch_bench/fact.py": {"parse"},
+    "scoring/deepresearch_bench/fact_extraction.py": {"parse", "without_lists"},
+    "scoring/deepresearch_bench/race.py": {"clean_report"},
+    "scoring/dr3_eval/grounding.py": {"chunks_for"},
+    "scoring/dr3_eval/sandbox.py": {"read_cited"},
+    "scoring/drmi_bench/drmi.py": {"parse"},
+    "scoring/rubrics/rigorous.py": {"clean_report", "cited_urls", "annotated"},
+    "scoring/text/cleaning.py": {"without_lists"},
+}
+ON_THE_LOOP = {
+    ("engine/rewards/rollout.py", "flags_of"),  # of a report that is too long, which is not read
+    ("scoring/text/cleaning.py", "clean_report"),  # of a piece
+}
 LONG = hostile(("It grew by 3% in the year [1]. ", "国家发展很快【2】。"), 60_000, listed=True)
 
 
 @pytest.fixture(autouse=True)
 def functions_of_this_module(monkeypatch) -> None:
     """Let a worker process import them."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 def pid_of(text: str) -> int:
@@ -106,6 +125,28 @@ def test_the_loop_runs_on_while_the_longest_report_is_read() -> None:
         return turns, busy
 
     assert asyncio.run(read()) == (100, True)
+
+
+def calls_in_coroutines(path: Path) -> set[tuple[str, str]]:
+    """Functions that the coroutines in `path` call by name, each with its first argument."""
+    found = ast.walk(ast.parse(path.read_text()))
+    inside = [node for each in found if isinstance(each, ast.AsyncFunctionDef) for node in ast.walk(each)]
+    calls = [node for node in inside if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    return {(ast.unparse(call.func), ast.unparse(call.args[0]) if call.args else "") for call in calls}
+
+
+def test_whole_texts_are_read_beside_the_loop_everywhere() -> None:
+    beside: dict[str, set[str]] = {}
+    on_the_loop = set()
+    readers = set().union(*BESIDE_THE_LOOP.values())
+    for path in (path for folder in ("engine", "scoring") for path in (ROOT / folder).rglob("*.py")):
+        for function, argument in calls_in_coroutines(path):
+            name = str(path.relative_to(ROOT))
+            if function == "aside":
+                beside.setdefault(name, set()).add(argument)
+            elif function in readers:
+                on_the_loop.add((name, function))
+    assert beside == BESIDE_THE_LOOP and on_the_loop == ON_THE_LOOP
 
 
 def test_arguments_are_measured_in_bytes() -> None:

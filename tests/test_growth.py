@@ -116,6 +116,15 @@ def test_facts_are_bounded_in_number_and_the_report_says_so() -> None:
     assert parse.__wrapped__(f"{row}\n## References\n{listed}").complete
 
 
+def test_facts_are_bounded_in_length_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(citations, "MAX_FACT_CHARS", 20_000)
+    row = "| " + "a long name of a thing " * 40 + "|" + " b [1] |" * 5 + "\n"
+    ending = "\n## References\n[1] T https://r.example/1\n"
+    found = parse.__wrapped__(row * 20 + ending)
+    assert 20_000 <= sum(len(one.fact) for one in found.passages) < 30_000 and not found.complete
+    assert parse.__wrapped__(row + ending).complete
+
+
 def test_references_are_bounded_in_number() -> None:
     text = "It grew [1].\n\n## References\n" + "".join(
         f"[{i}] T https://r.example/{i}\n" for i in range(1, 9_000)

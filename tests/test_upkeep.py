@@ -63,6 +63,7 @@ async def test_reader_open_before_compaction_can_finish(tmp_path):
 async def test_replaced_parts_are_deleted_a_day_later(tmp_path, monkeypatch):
     place = await filled(tmp_path, [judgment(1)], [judgment(2)])
     compact(place)
+    assert [row.deleted for row in compact(place)] == [0, 0, 0] and len(parts(tmp_path)) == 3
     monkeypatch.setattr(upkeep, "KEPT_SECONDS", 0)
     assert next(row.deleted for row in compact(place) if row.table == "judgments") == 2
     assert len(parts(tmp_path)) == 1
