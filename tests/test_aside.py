@@ -11,7 +11,7 @@ import pytest
 
 from adjudge.engine.config.reward import Length
 from adjudge.engine.rewards.flags import FLAGS, flags_of
-from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.text.aside import IN_PLACE_BYTES, aside, open_workers, storable
@@ -43,6 +43,17 @@ LONG = hostile(("It grew by 3% in the year [1]. ", "国家发展很快【2】。
 def functions_of_this_module(monkeypatch) -> None:
     """Let a worker process import them."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+async def test_numbers_beyond_64_bits_are_read_elsewhere_too() -> None:
+    """A footnote may be called by a number that no message holds; its place in the list stands for it."""
+    note = "9" * 24
+    text = f"Alpha has grown [^{note}].\n\n{LONG}\n\n## References\n[^{note}]: Nine. https://n.example\n"
+    handed = (Citation(url="https://m.example", marker=f"[^{note[1:]}]"),)
+    async with open_workers():
+        found = await aside(parse, text, handed)
+    assert found == parse(text, handed) and "https://n.example" in [one.url for one in found.references]
+    assert max(one.ref_idx for one in found.triplets) < 2**63
 
 
 def pid_of(text: str) -> int:

@@ -60,12 +60,17 @@ def references_in(found: Iterable[Line]) -> Iterator[Reference]:
                 yield pending
             place += 1
             name = label(item.label or str(place))
-            made = Reference(name, int(name) if name.isdecimal() else place, title, url, number)
+            made = Reference(name, number_of(name, place), title, url, number)
             pending = None if url else made
             if url:
                 yield made
     if pending:
         yield pending
+
+
+def number_of(name: str, place: int) -> int:
+    """The number that a label is; its `place` for a word, and for a number of more digits than any list has."""
+    return int(name) if name.isdecimal() and len(name) < 10 else place
 
 
 def _address(text: str) -> tuple[str, str]:
@@ -95,7 +100,7 @@ class Sources:
         for place, citation in enumerate(handed, 1):
             name = label(citation.marker.strip("[]【】()^ ") or str(place))
             if name not in self._defined:
-                index = int(name) if name.isdecimal() else place
+                index = number_of(name, place)
                 self._defined[name].append(Reference(name, index, citation.title, citation.url, 0))
         self.known = frozenset(self._defined)
 
