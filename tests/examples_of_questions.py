@@ -25,7 +25,7 @@ CONTEXTS = {
 
 def question_types() -> list[type[Question[Any]]]:
     """Every question type of every installed protocol, and the probe; base classes without a prompt left out."""
-    for module in pkgutil.iter_modules(adjudge.scoring.__path__, "adjudge.scoring."):
+    for module in pkgutil.walk_packages(adjudge.scoring.__path__, "adjudge.scoring."):
         importlib.import_module(module.name)
     kinds = {kind.__name__: kind for kind in _below(Question)}
     ours = [
