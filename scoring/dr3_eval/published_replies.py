@@ -44,12 +44,13 @@ def json_in(text: str) -> Any:
 def _candidates(text: str) -> Iterator[tuple[str, bool]]:
     """Texts that may be JSON, and whether one that is not is to be closed."""
     yield text, False
-    fences = list(_FENCE.finditer(text))
-    pairs = list(zip(fences[::2], fences[1::2], strict=False))
-    for start, end in pairs:
+    fences = _FENCE.finditer(text)
+    fenced = False
+    for start, end in zip(fences, fences, strict=False):
+        fenced = True
         yield text[start.end() : end.start()].strip(), True
-    if not pairs and text.startswith("```"):
-        yield text[fences[0].end() :].strip(), True
+    if not fenced and (opened := _FENCE.match(text)) is not None:
+        yield text[opened.end() :].strip(), True
     first, last = text.find("{"), text.rfind("}")
     if first >= 0:
         if first < last:
