@@ -41,7 +41,7 @@ _ROLES = {
 }
 # The tokens that close a turn, spelled backwards: a search from the front is quadratic in the white space.
 _CLOSING = re.compile(
-    r"\s*(?:(?:>\|[a-z_]{1,40}\|<|>[｜|][a-z▁_]{1,40}[｜|]<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<)\s*)+"
+    r"\s*+(?:(?:>\|[a-z_]{1,40}\|<|>[｜|][a-z▁_]{1,40}[｜|]<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<)\s*+)++"
 )
 _OPENING = re.compile(r"\s{0,20}(?:<s>|<bos>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>)\s{0,20}")
 _BARE_ROLE = re.compile(r"\s{0,20}(?:assistant|model)[ \t]{0,20}\r?\n")  # where special tokens were skipped
