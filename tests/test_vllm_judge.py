@@ -118,7 +118,7 @@ async def test_every_question_type_is_answered_within_its_schema(judge: VLLMJudg
             assert reply.answer is not None, (question, reply)
         assert 0 < reply.usage.cached_tokens < reply.usage.prompt_tokens or reply.usage.cached_tokens == 0
         assert reply.usage.completion_tokens > 0
-    assert len(questions) >= 40
+    assert len(questions) >= 48
 
 
 async def test_expected_scores_are_the_distribution_of_the_model(judge: VLLMJudge) -> None:

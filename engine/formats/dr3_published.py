@@ -179,7 +179,7 @@ def _pages(file: Path, rejected: list[Rejected]) -> Iterator[Page]:
 
 
 def _insights(folder: Path, side: str, rejected: list[Rejected]) -> tuple[str, ...] | None:
-    """The gold insights of one side; None where there is no file, and the judge finds them."""
+    """The gold insights of one side; None if the file is missing; then the judge drafts them."""
     file = _evaluation(folder, "insights") / f"gold_insights_from_{side}.json"
     found = _one(file, Insights, rejected)
     return None if found is None else tuple(one.insight for one in found.gold_insights)

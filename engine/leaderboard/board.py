@@ -97,7 +97,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def no_ranking(self) -> str:
-        """Why there is no ranking, in words; "" if there is one."""
+        """The reason for a missing ranking, in words; "" if systems are ranked."""
         if any(row.rank is not None for row in self.standings):
             return ""
         if any(row.n_scored for row in self.standings):

@@ -6,7 +6,7 @@ lowers the tokens for some models by their names, which is not copied. `publishe
 - Recall in batches of 10: one detailed call; if it cannot be read, up to three compact ones; if none can, no value. An
   insight that a reply leaves out counts as not recalled, and `_strict` metrics have no value then.
 - The checklist in batches of 5, up to three calls each. A requirement without a verdict is left out of the count, and
-  `if_strict` has no value then. If no requirement has a verdict, there is no value.
+  `if_strict` has no value then. Without a verdict on any requirement, both are unscored.
 - Depth in up to three calls, the second and third in other words. The calls ask for tags in JSON mode: the code reads
   the tags in the field `text` of a JSON object, and nothing else. A score that is not a number is 0; `dq_strict` has
   no value then.
