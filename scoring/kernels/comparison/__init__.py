@@ -1,1 +1,1 @@
-"""Paired tests, sequences that stop early, corrections by labels, preferences and frontiers."""
+"""Paired tests, sequences that stop early, corrections by labels, preferences, strengths and frontiers."""

@@ -1,0 +1,215 @@
+"""How strong each system is, from who beat whom: the model of Bradley and Terry.
+
+Rank Analysis of Incomplete Block Designs I, Biometrika 39, 1952: system i beats j with probability
+
+    1 / (1 + exp(-(strength_i - strength_j)))
+
+A tie counts as half a win of each. A system that won or lost everything has no finite strength of maximum likelihood,
+nor have two groups of systems of which one won everything against the other; in a bootstrap of a small tournament
+that happens in some of the resamples. So each system also has `prior` tied comparisons with an opponent of strength
+0: the strengths then are always finite and unique, no system is favoured, and comparisons outweigh the prior as they
+grow in number. With `prior=0` they are those of maximum likelihood, NaN where these do not exist.
+
+Systems that no chain of comparisons connects cannot be placed beside each other: strengths have mean 0 in each
+connected component, and differences mean something only inside one.
+"""
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, as_scores, spans
+from adjudge.scoring.kernels.base.compiled import compiled, in_threads
+from adjudge.scoring.kernels.base.errors import KernelError
+
+__all__ = ["PRIOR", "Strengths", "bradley_terry", "win_shares"]
+
+PRIOR = 1.0  # tied comparisons: half a win and half a loss
+_MOST_STEPS = 1000  # of Newton's; ten are many, but each nears a very large strength by about 1
+_CLOSE = 1e-11  # the largest change of a strength in the last step
+_LEAST_COUNT, _LARGEST_COUNT = 1e-6, 1e9  # other than 0; beyond them, a tie would be lost in rounding
+
+
+class Strengths(msgspec.Struct, frozen=True):
+    """Strengths of S systems in each of any number of tournaments, `[..., S]`."""
+
+    strength: Floats
+    """natural logarithm of odds; mean 0 in each component; NaN for a system that was compared with none"""
+    component: Integers
+    """which systems are connected by comparisons: the lowest index among them"""
+    n_used: Floats
+    """comparisons of each system, without the prior's"""
+    prior: float
+
+
+def bradley_terry(wins: ArrayLike, *, prior: float = PRIOR) -> Strengths:
+    """The strengths at the maximum of the posterior, by Newton's method, to about 1e-10.
+
+    Args:
+        wins: `[..., S, S]`, how often the system of the row beat that of the column, ties as half a win of each;
+            weights are 0, or from 1e-6 to 1e9. NaN for pairs that were not compared, as is 0 in both places. The
+            diagonal is not used. Leading axes are separate tournaments, as the resamples of a bootstrap.
+        prior: tied comparisons of each system with an opponent of strength 0; the same range.
+
+    Raises:
+        KernelError: matrices that are not square, or a count or prior outside its range.
+    """
+    counts, shape = _validated(wins, prior)
+    tournaments, systems = counts.shape[:2]
+    strength = np.full((tournaments, systems), np.nan)
+    component = np.zeros((tournaments, systems), np.int64)
+
+    def fit(span: tuple[int, int]) -> None:
+        for at in range(*span):
+            _fit(counts[at], prior, component[at], strength[at])
+
+    in_threads(fit, spans(tournaments, 8 * (systems + 1) ** 3))
+    n_used = counts.sum(axis=1) + counts.sum(axis=2)
+    return Strengths(strength.reshape(shape), component.reshape(shape), n_used.reshape(shape), float(prior))
+
+
+def win_shares(found: Strengths) -> Floats:
+    """The share of wins that each system's strength expects against all others of its component, `[..., S]`.
+
+    Where all pairs were compared equally often and there is no prior, it is the share of wins that the system had. NaN
+    for a system without a strength.
+    """
+    strength, component = found.strength, found.component
+    systems = strength.shape[-1]
+    others = component[..., :, None] == component[..., None, :]
+    others &= ~np.eye(systems, dtype=np.bool_)
+    with np.errstate(over="ignore", invalid="ignore"):
+        chance = 1.0 / (1.0 + np.exp(strength[..., None, :] - strength[..., :, None]))
+        shares: Floats = np.where(others, chance, 0.0).sum(axis=-1) / others.sum(axis=-1)
+    return shares
+
+
+def _validated(wins: ArrayLike, prior: float) -> tuple[Floats, tuple[int, ...]]:
+    values = as_scores(wins, max(np.ndim(wins), 2), "wins")
+    if values.shape[-1] != values.shape[-2]:
+        raise KernelError(f"wins: shape {values.shape}, expected as many rows as columns")
+    tournaments = math.prod(values.shape[:-2])
+    counts = np.nan_to_num(values).reshape(tournaments, *values.shape[-2:])
+    counts = counts * ~np.eye(counts.shape[-1], dtype=np.bool_)
+    for name, given in (("wins", counts), ("prior", np.asarray(prior))):
+        wrong = given[(given != 0.0) & ~((given >= _LEAST_COUNT) & (given <= _LARGEST_COUNT))]
+        if wrong.size:
+            raise KernelError(f"{name}: {wrong[0]:g}, expected 0 or a count from 1e-6 to 1e9")
+    return counts, values.shape[:-1]
+
+
+@compiled
+def _fit(wins: Floats, prior: float, component: Integers, strength: Floats) -> None:
+    """The strengths of one tournament, in place."""
+    systems = wins.shape[0]
+    games = wins + wins.T
+    component[:] = _components(games > 0.0, True)
+    usable = np.ones(systems, np.bool_)
+    if prior == 0.0:
+        # Maximum likelihood exists where every system can be reached from every other along wins (Ford 1957).
+        mutual = _components(wins > 0.0, False)
+        for i in range(systems):
+            for j in range(systems):
+                if component[i] == component[j] and mutual[i] != mutual[j]:
+                    usable[i] = False
+    for i in range(systems):
+        usable[i] = usable[i] and games[i].sum() > 0.0
+    theta = np.zeros(systems)
+    now = _log_posterior(wins, prior, usable, theta)
+    for _ in range(_MOST_STEPS):
+        step = _newton_step(wins, prior, usable, theta)
+        largest = np.abs(step).max() if systems else 0.0
+        after = _log_posterior(wins, prior, usable, theta + step)
+        # Far from the maximum a whole step may overshoot; close to it, rounding hides that it rises.
+        while after < now and largest > 1e-6:
+            step *= 0.5
+            largest *= 0.5
+            after = _log_posterior(wins, prior, usable, theta + step)
+        theta += step
+        now = after
+        if largest <= _CLOSE:
+            break
+    for i in range(systems):
+        total, members = 0.0, 0
+        for j in range(systems):
+            if component[j] == component[i]:
+                total += theta[j]
+                members += 1
+        strength[i] = theta[i] - total / members if usable[i] else np.nan
+
+
+@compiled
+def _components(edges: Flags, both_ways: bool) -> Integers:
+    """The lowest index of the systems that each reaches and is reached from; an edge may count both ways."""
+    systems = edges.shape[0]
+    reaches = edges.copy()
+    for i in range(systems):
+        reaches[i, i] = True
+        for j in range(systems):
+            reaches[i, j] |= both_ways and edges[j, i]
+    for through in range(systems):
+        for i in range(systems):
+            if reaches[i, through]:
+                for j in range(systems):
+                    reaches[i, j] |= reaches[through, j]
+    lowest = np.zeros(systems, np.int64)
+    for i in range(systems):
+        while not (reaches[i, lowest[i]] and reaches[lowest[i], i]):
+            lowest[i] += 1
+    return lowest
+
+
+@compiled
+def _log_posterior(wins: Floats, prior: float, usable: Flags, theta: Floats) -> float:
+    total = 0.0
+    for i in range(theta.size):
+        if usable[i]:
+            # A tie against strength 0: half of log p and half of log (1 - p).
+            total -= prior * (0.5 * abs(theta[i]) + np.log1p(np.exp(-abs(theta[i]))))
+            for j in range(theta.size):
+                if wins[i, j] > 0.0 and usable[j]:
+                    gap = theta[i] - theta[j]
+                    total -= wins[i, j] * (max(-gap, 0.0) + np.log1p(np.exp(-abs(gap))))
+    return total
+
+
+@compiled
+def _newton_step(wins: Floats, prior: float, usable: Flags, theta: Floats) -> Floats:
+    """The solution of information x step = gradient.
+
+    The information is a Laplacian: systems are nodes, curvatures the conductances between them, the prior's curvature
+    a leak to the ground. Nodes are taken out one after the other; that only adds and never subtracts, so that no
+    mixture of large and small counts loses precision.
+    """
+    systems = theta.size
+    step = np.zeros(systems)  # first the gradient, then the currents
+    leak = np.zeros(systems)
+    joins = np.zeros((systems, systems))
+    for i in range(systems):
+        if usable[i]:
+            up, down = 1.0 / (1.0 + np.exp(-theta[i])), 1.0 / (1.0 + np.exp(theta[i]))
+            step[i] = 0.5 * prior * (down - up)
+            leak[i] = prior * up * down
+            for j in range(systems):
+                if j != i and usable[j] and wins[i, j] + wins[j, i] > 0.0:
+                    gap = theta[i] - theta[j]
+                    up, down = 1.0 / (1.0 + np.exp(-gap)), 1.0 / (1.0 + np.exp(gap))
+                    step[i] += wins[i, j] * down - wins[j, i] * up
+                    joins[i, j] = (wins[i, j] + wins[j, i]) * up * down
+    for k in range(systems):
+        out = joins[k, k + 1 :].sum() + leak[k]
+        if out > 0.0:
+            for i in range(k + 1, systems):
+                share = joins[i, k] / out
+                step[i] += share * step[k]
+                leak[i] += share * leak[k]
+                for j in range(k + 1, systems):
+                    if j != i:
+                        joins[i, j] += share * joins[k, j]
+    for k in range(systems - 1, -1, -1):
+        out = joins[k, k + 1 :].sum() + leak[k]
+        # Without a prior the last of a component is the ground: only differences are known.
+        step[k] = (step[k] + (joins[k, k + 1 :] * step[k + 1 :]).sum()) / out if out > 0.0 else 0.0
+    return step
