@@ -58,7 +58,18 @@ LONG_FUNCTIONS = {
     "engine/cli/main.py:_parser": "the list of commands and their options, read from top to bottom"
 }
 # Imported only where they are used: each takes seconds to import, and none of them is a dependency.
-OPTIONAL = ("ray", "vllm", "torch", "transformers", "trl", "docx", "openpyxl", "pptx", "warcio")
+OPTIONAL = (
+    "ray",
+    "vllm",
+    "torch",
+    "transformers",
+    "trl",
+    "docx",
+    "huggingface_hub",
+    "openpyxl",
+    "pptx",
+    "warcio",
+)
 
 
 def tree(module: Path) -> ast.Module:

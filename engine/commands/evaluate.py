@@ -247,6 +247,7 @@ def _record(
         lacking={
             name: why for name, why in dataset.lacking.items() if any(name == one.name for one in protocols)
         },
+        revisions=dataset.revisions,
         began_in=os.path.relpath(Path.cwd(), config.out),
     )
 

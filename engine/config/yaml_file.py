@@ -78,7 +78,8 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     """`raw` with its relative paths put below `folder`."""
 
     def from_folder(value: object) -> object:
-        return str(folder / value) if isinstance(value, str) and "://" not in value else value
+        elsewhere = not isinstance(value, str) or "://" in value or value.startswith("hf:")
+        return value if elsewhere else str(folder / str(value))
 
     def with_files(found: Any) -> Any:
         match found:

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Protocol, TypeVar
 import msgspec
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
 from adjudge.fetchers.storable import storable
 from adjudge.scoring.contract.case import Case, Report, Task
 
@@ -132,13 +133,15 @@ def _named(load: Callable[[], Report], system: str, sample: int) -> Report:
 class Dataset(msgspec.Struct, dict=True):
     """Tasks by id in file order, reports, and rejected lines.
 
-    `lacking` says, by protocol, which file the tasks' gold would have been in.
+    `lacking` says, by protocol, which file the tasks' gold would have been in; `revisions`, by address, which commit of
+    a data set of the Hub was read.
     """
 
     tasks: dict[str, Task]
     reports: list[Located]
     rejected: list[Rejected]
     lacking: dict[str, str] = {}
+    revisions: dict[str, str] = {}
 
     @cached_property
     def systems(self) -> list[str]:
@@ -166,9 +169,11 @@ def load_dataset(
     with the same tasks are the system's samples, numbered in order.
     """
     patterns = [(one, "") if isinstance(one, str) else one for one in reports]
-    matched = [(_matched(pattern), system) for pattern, system in patterns]
+    hub = {one: from_hub(one) for one in (tasks, *(pattern for pattern, _ in patterns)) if _is_on_hub(one)}
+    matched = [(_matched(pattern, hub), system) for pattern, system in patterns]
     files = list(dict.fromkeys(file for found, _ in matched for file in found))
-    dataset = _read(layout, tasks, files, articles)
+    dataset = _read(layout, str(hub[tasks].place) if tasks in hub else tasks, files, articles)
+    dataset.revisions = {address: found.commit for address, found in hub.items()}
     systems: dict[str, list[str]] = {}
     for found, system in matched:
         if system:
@@ -188,7 +193,11 @@ def load_dataset(
 
 def load_tasks(layout: str, tasks: str) -> dict[str, Task]:
     """The tasks of a configuration by id, whatever its reports. Raises FormatError for missing files."""
-    return _read(layout, tasks, []).tasks
+    return _read(layout, str(from_hub(tasks).place) if _is_on_hub(tasks) else tasks, []).tasks
+
+
+def _is_on_hub(path: str) -> bool:
+    return path.startswith(SCHEME)
 
 
 @cache
@@ -260,8 +269,10 @@ def _again(file: Path, offset: int, kind: type[L], report: Callable[[Path, L], R
         return report(file, msgspec.json.decode(lines.readline(), type=kind))
 
 
-def _matched(pattern: str) -> list[Path]:
+def _matched(pattern: str, hub: Mapping[str, HubData]) -> list[Path]:
     """The files of a pattern, numbers in their names in order of size."""
+    if pattern in hub:
+        return sorted(hub[pattern].files, key=lambda file: _by_number(str(file)))
     files = glob.glob(pattern, recursive=True)  # noqa: PTH207 - patterns may be absolute
     if not files:
         raise FormatError(f"reports: {pattern} matches no file; correct the path or pattern")

@@ -15,7 +15,7 @@ from adjudge.fetchers.extract import Unreadable, extract
 from adjudge.judges import Media
 from adjudge.scoring.dr3_eval.sandbox import Source
 
-__all__ = ["DocumentError", "MissingReader", "read_source"]
+__all__ = ["READABLE", "DocumentError", "MissingReader", "read_source"]
 
 MAX_FILE_BYTES = 50_000_000
 MAX_UNPACKED_BYTES = 500_000_000
@@ -51,6 +51,9 @@ _MEDIA = {
     ".mov": "video/quicktime",
     ".avi": "video/x-msvideo",
 }
+
+READABLE = frozenset(_TYPES) | _OFFICE | frozenset(_MEDIA)
+"""The suffixes of files that can be read."""
 
 # What the three libraries raise for a broken archive or broken XML (whose errors are SyntaxErrors).
 _BROKEN = (

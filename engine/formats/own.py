@@ -1,4 +1,7 @@
-"""Our own layout, `adjudge`: a JSON Lines file of tasks, and files of reports that may each hold many systems."""
+"""Our own layout, `adjudge`: a JSON Lines file of tasks, or the folder of `tasks.jsonl`, and files of reports.
+
+A file of reports may hold many systems.
+"""
 
 from pathlib import Path
 
@@ -16,6 +19,7 @@ class Row(Report, frozen=True, kw_only=True):
 
 def read(tasks: Path, reports: list[Path]) -> Dataset:
     """The dataset of a file of tasks and files of reports. Raises FormatError if a file is unreadable."""
+    tasks = tasks / "tasks.jsonl" if tasks.is_dir() else tasks
     rejected: list[Rejected] = []
     known: dict[str, Task] = {}
     for line, _, task in rows(tasks, Task, rejected):

@@ -50,7 +50,7 @@ def chosen_dataset(config: RunConfig) -> Dataset:
     others = {one.file for one in dataset.reports if one.system not in systems}
     others -= {one.file for one in dataset.reports if one.system in systems}
     rejected = [line for line in dataset.rejected if line.file not in others]
-    return Dataset(chosen, reports, rejected, dataset.lacking)
+    return Dataset(chosen, reports, rejected, dataset.lacking, dataset.revisions)
 
 
 def chosen_tasks(config: RunConfig) -> list[Task]:

@@ -73,6 +73,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
     `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took.
     `failures` are what was unscored, and where; `lacking` says by protocol which file would have held its gold.
+    `revisions` are the commits that were read of data sets of the Hub, by address.
     `recorded` is the benchmark whose recorded results these are, "" for a run that asked a judge itself.
     `stopped` says how a run ended that was to stop when its comparisons were resolved. `criteria` are the digests of
     the protocols' files of criteria. `began_in` leads from the run's folder to the one that relative paths are seen
@@ -102,6 +103,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[Failure, ...] = ()
     lacking: dict[str, str] = {}
     recorded: str = ""
+    revisions: dict[str, str] = {}
 
     def found_from_here(self, folder: Path) -> "RunRecord":
         """The record of the run in `folder`, with its relative paths rewritten for this process's working directory."""
