@@ -4,17 +4,19 @@ Nothing is sent or received here. What a server says is untrusted: it is decoded
 """
 
 import re
+from collections.abc import Collection, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Annotated, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
 from adjudge.judges.judgment import MOST_TOKENS, Usage
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
-from adjudge.judges.render import Message, Part, content_parts, messages
+from adjudge.judges.render import Part, content_parts, messages
 from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
 from adjudge.judges.text import Redaction
 from adjudge.prompts import PromptBook
@@ -61,33 +63,45 @@ class _UserMessage(msgspec.Struct):
     role: str = "user"
 
 
-class _Request(msgspec.Struct):
-    model: str
-    messages: tuple[Message, _UserMessage]
-    max_tokens: int
-    temperature: float
-    seed: int
-    response_format: msgspec.Raw | UnsetType
-
-
 _ENCODER = msgspec.json.Encoder()
 
 
 class Requests:
     """Writes the requests of one judge. `thinking_tokens` come on top of what an answer may take.
 
-    After a cut an answer gets what no valid one exceeds, and thinking gets double.
+    After a cut an answer gets what no valid one exceeds, and thinking gets double. Every request has what is `added`,
+    and nothing that is `omitted`.
     """
 
     def __init__(
-        self, book: PromptBook, secret: bytes, *, model: str, temperature: float, thinking_tokens: int
+        self,
+        book: PromptBook,
+        secret: bytes,
+        *,
+        model: str,
+        temperature: float,
+        thinking_tokens: int,
+        added: Mapping[str, Any] = MappingProxyType({}),
+        omitted: Collection[str] = (),
     ) -> None:
         self._book = book
         self._secret = secret
         self._model = model
         self._temperature = temperature
         self._thinking_tokens = thinking_tokens
+        self._added = dict(added)
+        self._omitted = frozenset(omitted)
         self._forms: dict[tuple[type[Answer], int, tuple[float, ...]], Form] = {}
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether a request says how many tokens its reply may have."""
+        return "max_tokens" not in self._omitted
+
+    @property
+    def constrains(self) -> bool:
+        """Whether a request constrains its reply to a schema."""
+        return "response_format" not in self._omitted
 
     def form(self, question: Question[A]) -> Form:
         """The form of `question`, shared by all that have its answer type, count and options."""
@@ -97,7 +111,8 @@ class Requests:
             schema = schema_of(question, analysis=not self._thinking_tokens)
             thinking = self._thinking_tokens
             budgets = (max_tokens(schema) + thinking, most_tokens(schema) + 2 * thinking)
-            form = Form(schema, _response_format(question.answer.__name__, schema), budgets)
+            response_format = _response_format(question.answer.__name__, schema)
+            form = Form(schema, response_format, budgets, self.constrains)
             self._forms[key] = form
         return form
 
@@ -105,17 +120,17 @@ class Requests:
         """The form of `question`, but constrained to `wanted`, of which its prompt does not speak."""
         form = self.form(question)
         constraint = _response_format(question.answer.__name__, wanted)
-        return Form(form.schema, constraint, form.budgets)
+        return Form(form.schema, constraint, form.budgets, self.constrains)
 
     def published(self, question: Question[A]) -> bytes | None:
-        """The JSON body that asks a published question: its messages and parameters, and nothing of ours but the model.
+        """The JSON body that asks a published question: the model, its messages and parameters, and what is added.
 
         None for any other question.
         """
         if not isinstance(question, PublishedQuestion):
             return None
         body = {"model": self._model, "messages": question.messages(), **question.wording.parameters}
-        return _ENCODER.encode(body)
+        return self._encoded(body)
 
     def body(self, question: Question[A], form: Form, seed: int, budget: int, constrained: bool) -> bytes:
         """The JSON body that asks `question` within `budget` tokens, with or without its schema as a constraint."""
@@ -123,16 +138,20 @@ class Requests:
         content: str | list[Part] = user["content"]
         if question.context.media:
             content = content_parts(question.context, user["content"])
-        return _ENCODER.encode(
-            _Request(
-                self._model,
-                (system, _UserMessage(content)),
-                budget,
-                self._temperature,
-                seed,
-                form.response_format if constrained else UNSET,
-            )
-        )
+        body = {
+            "model": self._model,
+            "messages": (system, _UserMessage(content)),
+            "max_tokens": budget,
+            "temperature": self._temperature,
+            "seed": seed,
+        }
+        if constrained:
+            body["response_format"] = form.response_format
+        return self._encoded(body)
+
+    def _encoded(self, body: dict[str, Any]) -> bytes:
+        kept = {name: value for name, value in body.items() if name not in self._omitted}
+        return _ENCODER.encode(kept | self._added)
 
 
 def _response_format(name: str, schema: Schema) -> msgspec.Raw:

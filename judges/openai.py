@@ -10,11 +10,12 @@ the caller's deadline                  deadline, wherever the question is by the
 400, 422 about the response format     asked again without it, this answer type from then on
 4xx about a content filter             judge_refused
 401, 402, 403, 404, 405, redirections  JudgeError
-400, 422 about model, max_tokens or    JudgeError, unless the server has answered before
-temperature
+400, 422 about model, max_tokens,      JudgeError, unless the server has answered before
+temperature or seed
 any other 4xx                          judge_unsupported, its text what the server said
 200 without a chat completion          judge_unparseable
 cut off at its token limit             asked again with more tokens; answer_truncated if cut off again
+cut off, max_tokens omitted            answer_truncated, not asked again
 cut off while thinking unasked         answer_truncated, not asked again, its text what to do
 =====================================  ===============================================================
 """
@@ -28,7 +29,7 @@ import msgspec
 from adjudge.judges.completions import BrokenReply, Form, Requests, completion
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import Asked, JudgeIdentity, Reply
-from adjudge.judges.openai_probe import MUCH_THOUGHT, THOUGHT_UNASKED, Trial, window_of
+from adjudge.judges.openai_probe import CUT_OFF_UNLIMITED, MUCH_THOUGHT, THOUGHT_UNASKED, Trial, window_of
 from adjudge.judges.probe import PROBE_SECONDS, Verdict
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.refusals import fatal, is_about_format, reason_of, refused_parameter
@@ -56,14 +57,20 @@ class OpenAIJudge:
         self.identity = JudgeIdentity(
             name=config.model,
             fingerprint=config.model + "".join(f" {key}={value}" for key, value in told.items() if value),
-            sampling=f"temperature={config.temperature:g} thinking={thinking_tokens}",
+            sampling=f"temperature={config.temperature:g} thinking={thinking_tokens}{_changed(config)}",
             analysis=not config.thinking,
         )
         self._config = config
         self._server = Server(config)
         self._slots = Slots(config.max_in_flight)
         self._requests = Requests(
-            book, secret, model=config.model, temperature=config.temperature, thinking_tokens=thinking_tokens
+            book,
+            secret,
+            model=config.model,
+            temperature=config.temperature,
+            thinking_tokens=thinking_tokens,
+            added=config.request,
+            omitted=config.omit,
         )
         self._has_answered = False
 
@@ -109,6 +116,8 @@ class OpenAIJudge:
         reply = await self._ask(question, form, seed, budget)
         if reply.reason != "answer_truncated":
             return reply
+        if not self._requests.limits_tokens:
+            return msgspec.structs.replace(reply, text=reply.text or CUT_OFF_UNLIMITED)
         if not reply.text and not self._config.thinking:
             return msgspec.structs.replace(reply, text=THOUGHT_UNASKED)
         again = continued(reply, await self._ask(question, form, seed, more), form.budgets)
@@ -157,3 +166,10 @@ class OpenAIJudge:
         return read_reply(
             question, found.text, found.finish_reason, found.usage, received.seconds, found.refusal
         )
+
+
+def _changed(config: OpenAIConfig) -> str:
+    """What the configuration changes in every request, for the key: nothing where it changes nothing."""
+    added = msgspec.json.encode(config.request, order="sorted").decode() if config.request else ""
+    omitted = ",".join(sorted(config.omit))
+    return f"{f' request={added}' if added else ''}{f' omit={omitted}' if omitted else ''}"

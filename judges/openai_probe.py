@@ -18,10 +18,11 @@ from adjudge.judges.reply import without_reasoning
 from adjudge.judges.schema import UnparseableReply, decode, json_schema
 from adjudge.judges.server import OpenAIConfig, Received, Server
 
-__all__ = ["MUCH_THOUGHT", "THOUGHT_UNASKED", "Trial", "window_of"]
+__all__ = ["CUT_OFF_UNLIMITED", "MUCH_THOUGHT", "THOUGHT_UNASKED", "Trial", "window_of"]
 
 _THINKING_FIX = "set judge: thinking: true, or switch thinking off at the server"
 THOUGHT_UNASKED = f"cut off while thinking, before an answer began; {_THINKING_FIX}"
+CUT_OFF_UNLIMITED = "cut off at the server's own limit of tokens; raise it, or add a limit to judge: request"
 MUCH_THOUGHT = "cut off while thinking, though given twice the tokens; raise judge: thinking_tokens"
 _RETRIES = 2
 _CATALOGUE = 16  # models; a longer list is what a provider offers, not what a server has loaded
@@ -53,8 +54,12 @@ class Trial:
 
     async def _verdict(self) -> Verdict:
         form = self._requests.tried(self._question, json_schema(_Hidden, 0, False))
-        received, constrained = await self._ask(form, True), True
-        if is_about_format(received.status, received.said):
+        if self._server.lacks_key:
+            name = self._server.key_name
+            return self._bad("unusable", f"the environment variable {name} is not set; set it to its key")
+        constrained = form.constrained
+        received = await self._ask(form, constrained)
+        if constrained and is_about_format(received.status, received.said):
             received, constrained = await self._ask(form, False), False
         self._seconds = received.seconds
         if not received.is_good:
@@ -83,7 +88,7 @@ class Trial:
             return Verdict(where=self._server.where, trouble=known.trouble, line=line)
         if reason_of(status, said) == "context_overflow":
             return self._bad("window_too_small", f"{said}; {_ROOM}")
-        return self._bad("unusable", f"refuses the smallest question: status {status} ({said})")
+        return self._bad("unusable", f"refuses the smallest question: status {status} ({said}); {_REQUEST}")
 
     def _judged(self, found: Completion, form: Form, constrained: bool, listed: list[Model]) -> Verdict:
         """The verdict on a chat completion."""
@@ -112,6 +117,8 @@ class Trial:
     def _cut_off(self, spoken: str) -> Verdict:
         if spoken and not spoken.startswith("{"):
             return self._bad("ignores_schema", _SCHEMA)
+        if not self._requests.limits_tokens:
+            return self._bad("cut_off", CUT_OFF_UNLIMITED)
         if spoken:
             return self._bad("cut_off", "cuts its replies off; check the server's own limit of tokens")
         if self._config.thinking:
@@ -139,6 +146,7 @@ class Trial:
         )
 
 
+_REQUEST = "add what it lacks to judge: request, or name what it does not take in judge: omit"
 _ROOM = "serve the model with a longer context, or lower judge: thinking_tokens"
 _THINKING = f"thinks before it answers; {_THINKING_FIX}"
 _SCHEMA = "ignores the JSON schema of the request (response_format); use a server that keeps to it"

@@ -50,11 +50,12 @@ _FATAL = {
 _NO_MODEL = Fatal("wrong_model", "set judge: model to a model that it serves")
 _NOT_FOUND = Fatal("unusable", f"check the model's name, and {_PATH}")
 _NO_API = Fatal("unusable", "check that the URL is that of an OpenAI-compatible API")
-_MAX_TOKENS = Fatal(
-    "refuses_max_tokens",
-    "it does not take max_tokens for this model: use a model, server or gateway that does",
+_TEMPERATURE = Fatal(
+    "unusable", "add the line omit: [temperature] to judge:, or set judge: temperature to one that it takes"
 )
-_TEMPERATURE = Fatal("unusable", "set judge: temperature to one that this model takes, mostly 1")
+_SEED = Fatal("unusable", "add the line omit: [seed] to judge:")
+_OTHER_LIMIT = re.compile(r"max_(?:completion|output)_tokens", re.IGNORECASE)
+_LIMIT = 32_768  # tokens, for any answer and the thinking before it
 
 
 def fatal(status: int, said: str) -> Fatal | None:
@@ -67,7 +68,7 @@ def fatal(status: int, said: str) -> Fatal | None:
 
 
 def refused_parameter(status: int, said: str) -> Fatal | None:
-    """What of every request a server does not take (its model, `max_tokens`, the temperature), or None.
+    """What of every request a server does not take (its model, `max_tokens`, temperature or seed), or None.
 
     A message may repeat a part of the prompt: believe it only of a server that has not answered yet.
     """
@@ -79,8 +80,18 @@ def refused_parameter(status: int, said: str) -> Fatal | None:
         return None
     lowered = said.lower()
     if "max_tokens" in lowered:
-        return _MAX_TOKENS
-    return _TEMPERATURE if "temperature" in lowered else None
+        return _without_max_tokens(lowered)
+    if "temperature" in lowered:
+        return _TEMPERATURE
+    return _SEED if re.search(r"\bseed\b", lowered) else None
+
+
+def _without_max_tokens(said: str) -> Fatal:
+    """What to add to the configuration, with the name that the server has for the limit."""
+    found = _OTHER_LIMIT.search(said)
+    name = found[0] if found else "max_completion_tokens"
+    fix = f"add two lines to judge: `omit: [max_tokens]` and `request: {{{name}: {_LIMIT}}}`"
+    return Fatal("refuses_max_tokens", fix)
 
 
 def is_about_format(status: int, said: str) -> bool:

@@ -5,7 +5,9 @@ import io
 import os
 import random
 import time
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any, Literal
 
 import aiohttp
 import msgspec
@@ -16,7 +18,18 @@ from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import JudgeReason
 from adjudge.judges.text import Redaction, shown_url
 
-__all__ = ["MAX_BODY_BYTES", "THINKING_TOKENS", "OpenAIConfig", "Received", "Server"]
+__all__ = [
+    "API_KEY_ENV",
+    "MAX_BODY_BYTES",
+    "THINKING_TOKENS",
+    "Omitted",
+    "OpenAIConfig",
+    "Received",
+    "Server",
+]
+
+API_KEY_ENV = "OPENAI_API_KEY"
+Omitted = Literal["max_tokens", "temperature", "seed", "response_format"]
 
 MAX_BODY_BYTES = 8_000_000
 MAX_WAIT_S = 60.0
@@ -40,11 +53,12 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
       reply is cut off, and no `analysis` field.
     - `max_context` is the most tokens that prompt and answer may need, if less than the server's own limit.
     - `media` are the kinds (image, audio, video) that the model takes.
+    - `request` is added to every request, and what `omit` names is left out.
     """
 
     url: str
     model: str
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str = API_KEY_ENV
     revision: str = ""
     quantization: str = ""
     max_in_flight: int = 256
@@ -57,6 +71,8 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
     thinking_tokens: int = THINKING_TOKENS
     max_context: int | None = None
     media: tuple[str, ...] = ()
+    request: Mapping[str, Any] = {}
+    omit: tuple[Omitted, ...] = ()
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -96,6 +112,11 @@ class Server:
         self._key = _api_key(config.api_key_env)
         self._config = config
         self.redacted = Redaction(self._key, (self.url.query_string, *self.url.query.values()))
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether a variable was named for the key, and is not set."""
+        return not self._key and self.key_name != API_KEY_ENV
 
     @cached_property
     def _client(self) -> aiohttp.ClientSession:

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.engine.cluster.leases import Leases, shares
-from adjudge.engine.evaluation.limit import Limit, TokenRate
+from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.evaluation.limit import Limit, Rate
 
 
 @given(st.integers(1, 500), st.integers(1, 60))
@@ -21,7 +22,7 @@ class Holder:
     """Hears of leases late, answers questions late."""
 
     def __init__(self) -> None:
-        self.limit = Limit(100, share=0)
+        self.limit = Limit(JudgeConfig(max_in_flight=100), share=0)
         self.number = 0
         self.mail: list[tuple[int, int]] = []
         self.reports: list[tuple[int, int]] = []
@@ -82,7 +83,7 @@ def test_token_rate_holds_in_every_minute(size, monkeypatch):
         now[0] += seconds
 
     monkeypatch.setattr("adjudge.engine.evaluation.limit.asyncio.sleep", sleep)
-    rate = TokenRate(60_000)
+    rate = Rate(60_000)
     spent = []
 
     async def run():
@@ -94,3 +95,26 @@ def test_token_rate_holds_in_every_minute(size, monkeypatch):
     for begin in range(140):
         assert sum(size for at in spent if begin <= at < begin + 60) <= 60_000 + size
     assert len(spent) * size >= 0.9 * 60_000 * 200 / 65
+
+
+@pytest.mark.parametrize("per_minute", [1, 10, 600])
+def test_request_rate_holds_in_every_minute(per_minute, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("adjudge.engine.evaluation.limit.time.monotonic", lambda: now[0])
+
+    async def sleep(seconds):
+        now[0] += seconds
+
+    monkeypatch.setattr("adjudge.engine.evaluation.limit.asyncio.sleep", sleep)
+    requests = Limit(JudgeConfig(requests_per_minute=per_minute)).requests
+    sent = []
+
+    async def run():
+        while now[0] < 600:
+            await requests.spend(1)
+            sent.append(now[0])
+
+    asyncio.run(run())
+    for begin in range(540):
+        assert sum(begin <= at < begin + 60 for at in sent) <= per_minute
+    assert len(sent) >= 0.9 * per_minute * 600 / 65 - 1

@@ -387,7 +387,7 @@ async def test_max_context_counts_prompt_and_answer() -> None:
     ("status", "message", "reason"),
     [
         (400, "The response was filtered: content_filter", "judge_refused"),
-        (400, "seed: unknown parameter", "judge_unsupported"),
+        (400, "logprobs: unknown parameter", "judge_unsupported"),
         (422, "unprocessable", "judge_unsupported"),
         (409, "conflict", "judge_unsupported"),
         (501, "not implemented", "judge_unavailable"),

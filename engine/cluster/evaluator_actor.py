@@ -47,7 +47,7 @@ class EvaluatorActor:
     def __init__(self, setup: Setup) -> None:
         judge = setup.config.judge_config()
         self._setup = setup
-        self._limit = Limit(judge.max_in_flight, judge.tokens_per_minute, share=0)
+        self._limit = Limit(judge, share=0)
         self._lease = 0
         self._told = -1
         self._replicas = None if setup.replicas is None else Replicas(setup.replicas, setup.replica_count)

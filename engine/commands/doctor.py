@@ -27,7 +27,7 @@ _ANSWER_S = 30.0
 _CASES = 2_000
 _LOADING_S = 900.0  # a large model, from a network disk
 _FIXES = {
-    "openai": "start the server, or correct judge: url and model, and the key in OPENAI_API_KEY",
+    "openai": "start the server, or correct judge: url and model, and the key in judge: api_key_env",
     "vllm": "correct judge: model and engine; vLLM's own messages are on stderr",
 }
 

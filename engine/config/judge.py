@@ -2,20 +2,25 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.numbers import Count, Seconds
-from adjudge.engine.config.redaction import credentials
+from adjudge.engine.config.redaction import credentials, keep_secret
 from adjudge.judges.panel import Combination
-from adjudge.judges.server import THINKING_TOKENS
+from adjudge.judges.server import API_KEY_ENV, THINKING_TOKENS, Omitted
 from adjudge.judges.vllm import Scoring
 
 __all__ = ["PATIENCE_S", "JudgeConfig", "rooted_judge"]
 
+EnvironmentName = Annotated[str, msgspec.Meta(pattern=r"^[A-Z][A-Z0-9_]{0,99}$")]
+
 PATIENCE_S = 1800.0
+_SENT = frozenset(get_args(Omitted))
+_NEVER_ADDED = frozenset({"model", "messages", "stream", "n"})
+_SECRET = frozenset({"api_key", "authorization", "extra_headers", "headers"})
 
 
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,6 +28,8 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     - With `thinking`, the model may think for `thinking_tokens` before it answers, twice as many if that cuts it off.
     - A run whose judge no longer answers pauses, and ends if the judge is not back after `patience_s`.
+    - `api_key_env` names the environment variable with the server's key.
+    - `request` is added to the body of every request, and what `omit` names is left out of it.
     """
 
     backend: Literal["lexical", "openai", "vllm", "panel"] = "lexical"
@@ -33,6 +40,10 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     max_context: Count | None = None
     max_in_flight: Count = 256
     replicas: Count | None = None
+    api_key_env: EnvironmentName = API_KEY_ENV
+    request: dict[str, Any] = {}
+    omit: list[Omitted] = []
+    requests_per_minute: Count | None = None
     tokens_per_minute: Count | None = None
     tensor_parallel: Count = 1
     engine: dict[str, Any] = {}
@@ -47,12 +58,30 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     members: list["JudgeConfig | str"] = []
     combination: Combination = "median"
 
+    def __post_init__(self) -> None:
+        keep_secret(self.api_key_env)
+        for name in self.request:
+            if name.lower() in _SECRET:
+                raise ValueError(
+                    f"request: {name}: keys come from the environment alone; set api_key_env to a variable's name"
+                )
+            if name in _NEVER_ADDED or (name in _SENT and name not in self.omit):
+                fix = f"add {name} to omit: first" if name in _SENT else "leave it out"
+                raise ValueError(f"request: {name}: every request has its own; {fix}")
+        if (self.request or self.omit) and self.backend != "openai":
+            raise ValueError("request: and omit: need backend openai, which sends requests; leave them out")
+
     @property
     def expects(self) -> bool:
         """Whether scores are expected values over label probabilities; for a panel, whether any member's are."""
         return self.scoring == "expected" or (
             self.backend == "panel" and any(m.expects for m in self.panel())
         )
+
+    @property
+    def is_rated(self) -> bool:
+        """Whether requests or tokens per minute are limited."""
+        return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
     def panel(self) -> tuple["JudgeConfig", ...]:
         """The panel's members. Raises ConfigError for fewer than two, and for a panel inside a panel."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.judge import JudgeConfig
-from adjudge.engine.config.redaction import keep_secret
 from adjudge.engine.config.run import FetchConfig, RunConfig
 from adjudge.engine.evaluation.asker import Asker, Remembered
 from adjudge.engine.evaluation.evaluator import Evaluator
@@ -91,8 +90,8 @@ async def open_evaluator(
         else:
             made = judge(book)
             metrics.watch_judge(made)
-        if limit is None and (per_minute := config.judge_config().tokens_per_minute) is not None:
-            limit = Limit(config.judge_config().max_in_flight, per_minute)
+        if limit is None and config.judge_config().is_rated:
+            limit = Limit(config.judge_config())
         if limit is not None:
             made = Limited(made, limit)
         stack.push_async_callback(made.close)
@@ -176,9 +175,10 @@ def _vllm(config: JudgeConfig) -> VLLMConfig:
 
 
 def _openai(config: JudgeConfig, url: str, max_in_flight: int) -> OpenAIConfig:
-    made = OpenAIConfig(
+    return OpenAIConfig(
         url=url,
         model=config.model,
+        api_key_env=config.api_key_env,
         revision=config.revision,
         max_in_flight=max_in_flight,
         temperature=config.temperature,
@@ -188,9 +188,9 @@ def _openai(config: JudgeConfig, url: str, max_in_flight: int) -> OpenAIConfig:
         retries=config.retries,
         timeout_s=config.timeout_s,
         media=tuple(config.media),
+        request=config.request,
+        omit=tuple(config.omit),
     )
-    keep_secret(made.api_key_env)
-    return made
 
 
 def make_fetcher(config: FetchConfig, network: bool = True) -> tuple[Fetcher | None, str]:
