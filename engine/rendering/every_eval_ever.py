@@ -1,4 +1,4 @@
-"""A leaderboard as records of Every Eval Ever, schema 0.2.1: one JSON file per system and protocol."""
+"""A leaderboard as records of Every Eval Ever, schema 0.3.0: one JSON file per system and protocol."""
 
 import json
 import uuid
@@ -13,7 +13,7 @@ from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["write_every_eval_ever"]
 
-SCHEMA = "0.2.1"
+SCHEMA = "0.3.0"
 
 
 def write_every_eval_ever(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[Path]:
@@ -62,9 +62,15 @@ def _whole(protocol: str, system: str, record: RunRecord, results: list[dict[str
         "retrieved_timestamp": str(record.ended),
         "source_metadata": source,
         "eval_library": {"name": "adjudge", "version": record.versions.get("adjudge", "unknown")},
-        "model_info": {"name": system, "id": system},
+        "model_info": _model(system),
         "evaluation_results": results,
     }
+
+
+def _model(name: str) -> dict[str, Any]:
+    """A model of which nothing but the name is recorded."""
+    details = {"deployment_type": "unknown", "model_availability": "unknown"}
+    return {"name": name, "id": name, "additional_details": details}
 
 
 def _result(
@@ -95,13 +101,15 @@ def _result(
 
 
 def _config(board: MetricBoard, metric: Metric | None, record: RunRecord) -> dict[str, Any]:
-    judge = {"name": record.judge.name, "id": record.judge.name}
     made: dict[str, Any] = {
         "evaluation_description": f"{board.metric} of {board.protocol}, the mean over tasks",
         "lower_is_better": board.lower_is_better,
         "llm_scoring": {
             "judges": [
-                {"model_info": judge, "additional_details": {"fingerprint": record.judge.fingerprint}}
+                {
+                    "model_info": _model(record.judge.name),
+                    "additional_details": {"fingerprint": record.judge.fingerprint},
+                }
             ],
             "input_prompt": ", ".join(f"{name} {digest}" for name, digest in sorted(record.prompts.items()))
             or "as recorded",

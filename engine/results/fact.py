@@ -66,11 +66,11 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A task's row of any of the four files."""
+    """A task's row of any of the four files: that of its report, with what the steps have added."""
 
     id: Key
+    prompt: str
     citations: list[Cited] | Literal["extraction failed"]
-    prompt: str = ""
     article: str = ""
     citations_deduped: dict[str, Source] | None = None
 
