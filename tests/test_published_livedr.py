@@ -18,7 +18,19 @@ from tests.reference_papers import livedr_folder, livedr_rows, run_beside
 
 _SCRIPT = """
 import json, sys
+from pathlib import Path
 sys.path.insert(0, "src")
+# SciFacts goes through sets of aliases, in an order that differs from run to run: here it goes through them in gold's.
+code = Path("src/evals/scifacts.py")
+text = code.read_text()
+for walked, ordered in (
+    ("set(entry[key])", "dict.fromkeys(entry[key])"),
+    ("{item for actual_set in actual_sets for item in actual_set}",
+     "dict.fromkeys(item for actual_set in actual_sets for item in actual_set)"),
+):
+    assert text.count(walked) == 1, walked
+    text = text.replace(walked, ordered)
+code.write_text(text)
 from evaluate import LiveDRBenchEval
 found, _ = LiveDRBenchEval(judge_name="judge", preds_file=sys.argv[1], num_threads=8)()
 print()
@@ -91,15 +103,16 @@ async def test_livedr_sends_and_scores_as_the_reference_does(tmp_path: Path, cap
     for row in found:
         for name in ("f1", "precision", "recall"):
             assert scores["tern", row["key"], name] == pytest.approx(row[name], abs=1e-9), row["key"]
-    # SciFacts: the code goes through sets, whose order differs from run to run, and asks twice.
-    both = [
-        {request: count for request, count in one.requests.items() if "Golden Answer" not in request}
-        for one in (theirs, judge)
-    ]
-    diff = {
-        k: (both[0].get(k), both[1].get(k)) for k in both[0] | both[1] if both[0].get(k) != both[1].get(k)
+    asked, own = theirs.requests, judge.requests
+    assert asked.keys() == own.keys()
+    twice = {
+        request for request in asked if "Golden Answer" in request
+    }  # for recall, and again for precision
+    assert {request: asked[request] for request in asked.keys() - twice} == {
+        request: own[request] for request in asked.keys() - twice
     }
-    assert not diff and len(both[0]) > 40
+    assert {own[request] for request in twice} == {1}
+    assert len(twice) > 10 and len(asked) - len(twice) > 40
     assert {row["key"] for row in found if 0 < row["f1"] < 1}
 
 

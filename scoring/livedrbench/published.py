@@ -7,8 +7,8 @@ match that the reply makes up counts, as in the code, and takes no gold away.
 The code stops with an error, for every question, at an answer of another shape than gold's, at replies that are JSON of
 a wrong kind, and where a question has more points than keys. Here such an answer has no points, such a reply cannot be
 read, and such a question has no value. SciFacts asks for a title and an alias once, where the code asks for recall and
-again for precision, in an order that differs from run to run. An answer in prose is converted by the two calls of
-`convert_to_format.py`.
+again for precision, and goes through aliases in gold's order, where the code's differs from run to run. An answer in
+prose is converted by the two calls of `convert_to_format.py`.
 """
 
 import asyncio
@@ -309,7 +309,7 @@ async def _searched(
 
 
 class _Scifacts:
-    """SciFacts: every predicted value against the aliases of gold entries; equal texts are not asked about."""
+    """SciFacts: every predicted value against the aliases of gold entries; an equal text needs no asking."""
 
     def __init__(self, wordings: LiveWordings, tools: Tools) -> None:
         self._wording = wordings.equal
@@ -343,11 +343,12 @@ class _Scifacts:
         return Overlap.of(sum(right[len(entries) :]) / len(values) if values else 0.0, recall)
 
     async def _any(self, pairs: Sequence[tuple[Any, str]]) -> bool | Missing:
-        """Whether any (value, alias) is the same. A value that is empty, or not a text, matches nothing."""
-        given = [(value, alias) for value, alias in pairs if isinstance(value, str) and value]
-        if any(value.lower().strip() == alias.lower().strip() for value, alias in given):
-            return True
-        for value, alias in given:
+        """Whether any (value, alias) is the same, one by one. A value that is empty, or not a text, matches nothing."""
+        for value, alias in pairs:
+            if not isinstance(value, str) or not value:
+                continue
+            if value.lower().strip() == alias.lower().strip():
+                return True
             question = PublishedEqual(
                 context=Context.of(actual_item=alias), wording=self._wording, pred=value
             )
