@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
 from adjudge.scoring.text.blocks import lines
-from adjudge.scoring.text.citation_marks import MAX_URL, Mark, clean_url, pieces
+from adjudge.scoring.text.citation_marks import MAX_URL, Mark, clean_url, may_hold_mark, pieces
 from adjudge.scoring.text.citations import parse
 from adjudge.scoring.text.cleaning import clean_report
 from adjudge.scoring.text.references import url_key
@@ -344,6 +344,14 @@ def test_any_text_is_parsed_and_cleaning_is_idempotent(text: str) -> None:
     assert [line.raw for line in lines(text)] == text.splitlines()
     cleaned = clean_report.__wrapped__(text + LIST)
     assert "five.example" not in cleaned
+
+
+@settings(max_examples=300)
+@given(MARKUP)
+def test_texts_that_may_hold_no_mark_hold_none(text: str) -> None:
+    for line in text.splitlines():
+        found = any(isinstance(piece, Mark) for piece in pieces(line, frozenset("12345")))
+        assert may_hold_mark(line) or not found
 
 
 def test_real_reports_give_the_triplets_a_judge_extracted() -> None:

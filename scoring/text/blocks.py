@@ -81,6 +81,9 @@ class Line(NamedTuple):
     level: int = 0
 
 
+_EMPTY = Line("blank", "", "")
+
+
 class Entry(NamedTuple):
     """A line of a reference list: its label ("" if it has none) and what follows it."""
 
@@ -129,6 +132,8 @@ def entry(raw: str) -> Entry | None:
 
 
 def _line(raw: str) -> Line:
+    if not raw:
+        return _EMPTY
     text = unquoted(raw)
     if not text.strip():
         return Line("blank", "", raw)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from adjudge.scoring.text.splitting import split
 
-__all__ = ["Mark", "clean_url", "pieces"]
+__all__ = ["Mark", "clean_url", "may_hold_mark", "pieces"]
 
 MAX_URL = 8192
 MAX_LINK_TITLE = 1000
@@ -44,6 +44,7 @@ _TOKEN = re.compile(
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
 _SIGN = re.compile(f"[{_SIGNS}]")
 _NAMES = ("http", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
+_DIGIT = re.compile(r"\d")
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
 _PLAIN = re.compile(
     r"(?:(?P<word>[^\W\d_]{1,40})(?P<gap> )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
@@ -115,6 +116,11 @@ def clean_url(url: str) -> str:
 def label(text: str) -> str:
     """A reference's label in the one spelling that marks and references are compared in."""
     return str(int(text)) if text.isdecimal() and len(text) < 10 else text
+
+
+def may_hold_mark(text: str) -> bool:
+    """Whether `pieces` can find a mark in `text`; most lines hold none, and this takes a tenth of the time."""
+    return _DIGIT.search(text) is not None or _may_hold_token(text)
 
 
 def pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:

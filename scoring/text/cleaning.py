@@ -14,7 +14,7 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
-from adjudge.scoring.text.citation_marks import Mark, pieces
+from adjudge.scoring.text.citation_marks import Mark, may_hold_mark, pieces
 from adjudge.scoring.text.references import MAX_REFERENCES, references_in
 from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER
 from adjudge.scoring.text.splitting import cut
@@ -57,6 +57,8 @@ def clean_report(text: str) -> str:
 
 def _clean_line(raw: str, known: frozenset[str]) -> str | None:
     """A line without its marks; None if nothing but marks stood there."""
+    if not may_hold_mark(raw):
+        return raw
     bare, text = StringIO(), StringIO()
     marked = titled = False
     before: str | Mark = ""
