@@ -23,7 +23,8 @@ import msgspec
 from adjudge.judges import Asked, Context, Reply
 from adjudge.judges.vllm import Scoring, VLLMJudge
 from adjudge.scoring.rubrics.criteria import Criterion
-from adjudge.scoring.rubrics.rubrics import PointsGiven, RubricPoints, rubric_score
+from adjudge.scoring.rubrics.measures import rubric_score
+from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
 from benchmarks.timing import Row, alone, main
 from tests import local_vllm
 

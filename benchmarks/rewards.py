@@ -31,7 +31,7 @@ from adjudge.judges import Context
 from adjudge.judges.completions import Requests
 from adjudge.judges.render import secret_from_environment
 from adjudge.prompts import PromptBook
-from adjudge.scoring.rubrics.rubrics import RubricPoints
+from adjudge.scoring.rubrics.questions import RubricPoints
 from benchmarks.timing import Row, alone, compare, main
 from tests.reward_server import judge_server
 

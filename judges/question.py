@@ -35,7 +35,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     has bounds and becomes an enumeration; a field `analysis: str` comes first; a `dict[str, X]` field holds one X
     for each of the question's numbered items (at most `most_items`), under the keys of `numbered(question.count)`; a
     string of such an X may be marked `shared`, and then its maximum length is that of all items together; a field of
-    type `Choice` is one of the question's `options`.
+    type `Choice`, of the answer or of such an X, is one of the question's `options`.
     """
 
     most_items: ClassVar[int] = 20

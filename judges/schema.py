@@ -74,22 +74,24 @@ class _Rules:
         self._analysis = analysis
         self._options = options
 
-    def plain(self, node: Schema, where: str, top: bool = False, inside: tuple[str, ...] = ()) -> Schema:
+    def plain(
+        self, node: Schema, where: str, top: bool = False, inside: tuple[str, ...] = (), item: bool = False
+    ) -> Schema:
         """`node` without references; `inside` are those that led here."""
         if "$ref" in node:
             name = node["$ref"].rsplit("/", 1)[1]
             if name in inside:
                 raise AnswerTypeError(f"{where}: {name} contains itself")
-            return self.plain(self._definitions[name], where, top, (*inside, name))
+            return self.plain(self._definitions[name], where, top, (*inside, name), item)
         if node.get("choice"):
-            raise AnswerTypeError(f"{where}: a choice must be a field of the answer itself")
+            raise AnswerTypeError(f"{where}: a choice must be a field of the answer itself or of its items")
         if "enum" in node:
             return _enumeration(node["enum"], where)
         if "anyOf" in node:
             return {"anyOf": [self.plain(option, where, inside=inside) for option in node["anyOf"]]}
         kind = node.get("type")
         if kind == "object":
-            return self._object(node, where, top, inside)
+            return self._object(node, where, top, inside, item)
         if kind == "array":
             return self._array(node, where, inside)
         if kind in ("number", "integer"):
@@ -103,7 +105,9 @@ class _Rules:
             raise AnswerTypeError(f"{where}: a type that a server cannot constrain")
         return {key: value for key, value in node.items() if key not in _STRIP}
 
-    def _object(self, node: Schema, where: str, top: bool, inside: tuple[str, ...]) -> Schema:
+    def _object(
+        self, node: Schema, where: str, top: bool, inside: tuple[str, ...], item: bool = False
+    ) -> Schema:
         fields = node.get("properties", {})
         names = [name for name in fields if self._analysis or name != "analysis"]
         if not names:
@@ -115,7 +119,7 @@ class _Rules:
             items = fields[name].get("additionalProperties")
             if top and isinstance(items, dict):
                 properties[name] = self._numbered(items, f"{where}.{name}", inside)
-            elif top and fields[name].get("choice"):
+            elif (top or item) and fields[name].get("choice"):
                 properties[name] = self._choice(f"{where}.{name}")
             else:
                 properties[name] = self.plain(fields[name], f"{where}.{name}", inside=inside)
@@ -124,7 +128,7 @@ class _Rules:
     def _numbered(self, items: Schema, where: str, inside: tuple[str, ...]) -> Schema:
         if self._count == 0:
             raise AnswerTypeError(f"{where}: numbered items in a question without a count")
-        item = self.plain(items, f"{where}.*", inside=inside)
+        item = self.plain(items, f"{where}.*", inside=inside, item=True)
         return _closed(dict.fromkeys(numbered(self._count), item))
 
     def _choice(self, where: str) -> Schema:
@@ -301,11 +305,20 @@ def _typed(question: Question[A], text: str) -> A:
         raise UnparseableReply(f"not JSON text: {type(error).__name__}") from error
     for field in answer.__struct_fields__:
         value = getattr(answer, field)
-        if isinstance(value, dict) and list(value) != list(numbered(question.count)):
-            _check_keys(value, question.count, field)
-        if field in _choice_fields(question.answer) and value not in question.options:
-            raise UnparseableReply(f"{field}: {value} is none of {question.options}")
+        if isinstance(value, dict):
+            if list(value) != list(numbered(question.count)):
+                _check_keys(value, question.count, field)
+            for key, item in value.items():
+                if isinstance(item, Answer):
+                    _check_choices(item, question.options, f"{field}.{key}.")
+    _check_choices(answer, question.options, "")
     return question.typed(answer)
+
+
+def _check_choices(answer: Answer, options: tuple[float, ...], where: str) -> None:
+    for field in _choice_fields(type(answer)):
+        if getattr(answer, field) not in options:
+            raise UnparseableReply(f"{where}{field}: {getattr(answer, field)} is none of {options}")
 
 
 @cache

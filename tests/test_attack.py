@@ -14,7 +14,7 @@ from adjudge.judges.render import messages
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 from adjudge.scoring.deepresearch_bench.fact_support import Backed, Verdicts
-from adjudge.scoring.rubrics.rubrics import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
 from tests.mock_openai import Call, MockOpenAI, refused
 from tests.test_cli import run
 from tests.worlds import lines

@@ -13,7 +13,7 @@ from adjudge.engine.rewards.scorer import RewardScorer
 from adjudge.engine.telemetry.families import page
 from adjudge.engine.telemetry.logs import about, begin, current, event
 from adjudge.judges import Question, ScriptedJudge
-from adjudge.scoring.rubrics.rubrics import PointsGiven
+from adjudge.scoring.rubrics.questions import PointsGiven
 from tests.chaos import done, evaluate
 from tests.mock_openai import Call, MockOpenAI, refused
 from tests.test_cli import run

@@ -20,7 +20,8 @@ from adjudge.scoring.kernels.comparison.preference_accuracy import (
     preference_accuracy,
     ties_score,
 )
-from adjudge.scoring.rubrics.rubrics import PointsGiven, Rubrics
+from adjudge.scoring.rubrics.questions import PointsGiven
+from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.tools import DirectTools
 
 scores_1_to_10 = st.lists(st.integers(1, 10), min_size=1, max_size=4)

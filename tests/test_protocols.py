@@ -30,15 +30,19 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 # What a leaderboard ranks by, and what is shown beside it in other units; everything else is a share, shown in per
 # cent where the papers' tables do.
 HEADLINES = {
+    "draco": ["score"],
     "dr3": ["average"],
     "drmi": ["plan_f1", "retrieval_accuracy", "reasoning_accuracy"],
     "fact": ["c_acc"],
+    "healthbench": ["score"],
     "livedr": ["f1"],
     "race": ["overall"],
+    "researchrubrics": ["score"],
     "rigorous": ["integrated"],
+    "rler": ["rubric_reward"],
     "rubrics": ["score"],
 }
-IN_PER_CENT = {"dr3", "drmi", "fact", "race"}
+IN_PER_CENT = {"draco", "dr3", "drmi", "fact", "race", "researchrubrics"}
 COUNTS = {
     "dr3": ("cited", "cited:", "pairs:", "supported:"),
     "fact": (

@@ -36,8 +36,14 @@ Rows = dict[tuple[str, str, int], dict[str, Row]]
 class Few(Statistics):
     """Statistics of few resamples: the number and the rank need none."""
 
-    def resample(self, values: np.ndarray, denominators: np.ndarray | None, seed: int) -> Bootstrap:
-        return bootstrap(values, denominators=denominators, resamples=20, seed=seed)
+    def resample(
+        self,
+        values: np.ndarray,
+        denominators: np.ndarray | None,
+        seed: int,
+        clip: tuple[float, float] | None = None,
+    ) -> Bootstrap:
+        return bootstrap(values, denominators=denominators, resamples=20, clip=clip, seed=seed)
 
 
 def record(tasks: int, **more: Any) -> RunRecord:

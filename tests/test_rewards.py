@@ -33,7 +33,8 @@ from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Missing, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
-from adjudge.scoring.rubrics.rubrics import PointsGiven, Rubrics
+from adjudge.scoring.rubrics.questions import PointsGiven
+from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.mock_openai import MockOpenAI
 from tests.worlds import CRITERIA, lines, world
 

@@ -21,7 +21,7 @@ from adjudge.engine.rewards.report import Written, prompt_in, report_in
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.dialects import DIALECTS
 from adjudge.judges import Reply, ScriptedJudge
-from adjudge.scoring.rubrics.rubrics import PointsGiven
+from adjudge.scoring.rubrics.questions import PointsGiven
 from tests.reward_server import judge_server
 from tests.test_rewards import best, rewarded, scripted
 from tests.worlds import world

@@ -18,7 +18,9 @@ from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Bounds
 from adjudge.scoring.rubrics.criteria import CriteriaError, Criterion, load_criteria
-from adjudge.scoring.rubrics.rubrics import PointsGiven, RubricPoints, Rubrics, rubric_score, tag_score
+from adjudge.scoring.rubrics.measures import rubric_score, tag_score
+from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.tools import DirectTools
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "rubrics"
@@ -181,9 +183,17 @@ class TestScore:
         assert card.scores == {
             "score": pytest.approx(-0.4),
             "score_clipped": 0,
+            "score_mean_clipped": pytest.approx(-0.4),
+            "share": 0.75,
+            "pass_rate": pytest.approx(1 / 3),
             "tag:facts": pytest.approx(0.8),
+            "share:facts": 0.75,
+            "pass_rate:facts": 0.5,
             "tag:x": 1,
+            "share:x": 1,
+            "pass_rate:x": 1,
             "tag:faults": -1,
+            "pass_rate:faults": 0,
         }
         assert [line.outcome for line in card.evidence] == ["3 of 3", "1 of 2", "-6 of 0"]
         assert len({question.context.digest for question in tools.questions}) == 1
@@ -214,14 +224,19 @@ class TestScore:
     @pytest.mark.parametrize("text", [TEXT, " "])
     async def test_invalid_gold_leaves_the_case_unscored(self, criteria, reason, text):
         card = await score_case(Rubrics(), case(criteria, text), DirectTools(ScriptedJudge([])))
-        assert card.scores == {"score": None, "score_clipped": None}
+        assert card.scores == dict.fromkeys(
+            ["score", "score_clipped", "score_mean_clipped", "share", "pass_rate"]
+        )
         assert set(card.reasons.values()) == {reason}
         assert CAUSES[reason] == "gold"
 
     async def test_empty_report_gets_the_lowest_score_of_its_task(self):
         criteria = [{"criterion": "a", "points": 2, "tags": ["t"]}, {"criterion": "b", "points": -3}]
         card = await score_case(Rubrics(), case(criteria, " \n"), DirectTools(ScriptedJudge([])))
-        assert card.scores == {"score": -1.5, "score_clipped": 0, "tag:t": 0}
+        assert card.scores == {
+            "score": -1.5, "score_clipped": 0, "score_mean_clipped": -1.5, "share": 0, "pass_rate": 0,
+            "tag:t": 0, "share:t": 0, "pass_rate:t": 0,
+        }  # fmt: skip
         assert (card.status, card.reason) == ("scored", "report_empty")
 
     async def test_lexical_judge_scores_everything(self):

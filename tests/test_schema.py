@@ -237,7 +237,7 @@ WRONG = {
         fields(x=Annotated[list[Choice], Meta(max_length=2)]),
         "a field of the answer itself",
     ),
-    "choices of items": (fields(items=dict[str, Choice]), "a field of the answer itself"),
+    "choices as items": (fields(items=dict[str, Choice]), "a field of the answer itself or of its items"),
 }
 
 
@@ -253,6 +253,27 @@ def test_unconstrainable_answer_types_are_rejected(name: str) -> None:
 def test_items_are_at_most_twenty(count: int) -> None:
     with pytest.raises(AnswerTypeError, match="numbered items"):
         json_schema(Nested, count, True)
+
+
+class Levels(Answer, frozen=True, kw_only=True):
+    class Level(Answer, frozen=True, kw_only=True):
+        level: Choice
+
+    items: dict[str, Level]
+
+
+class AskLevels(Ask, frozen=True, kw_only=True):
+    answer = Levels
+
+
+def test_choice_of_an_item_is_one_of_the_options() -> None:
+    question = AskLevels(context=Context.of(report="x"), n=2, allowed=(0.0, 2.0))
+    made = schema_of(question, True)["properties"]["items"]["properties"]
+    assert made["c02"]["properties"]["level"] == {"type": "integer", "enum": [0, 2]}
+    good = decode(question, '{"items": {"c01": {"level": 0}, "c02": {"level": 2}}}')
+    assert good.items["c02"].level == 2
+    with pytest.raises(UnparseableReply, match=r"items\.c02\.level: 1\.0 is none of"):
+        decode(question, '{"items": {"c01": {"level": 0}, "c02": {"level": 1}}}')
 
 
 def test_items_need_a_count_and_choices_need_options() -> None:

@@ -19,7 +19,7 @@ import msgspec
 from adjudge.engine.errors import UsageError
 from adjudge.judges import Asked, Context, Judge
 from adjudge.scoring.deepresearch_bench.fact_support import Backed
-from adjudge.scoring.rubrics.rubrics import RubricPoints
+from adjudge.scoring.rubrics.questions import RubricPoints
 
 __all__ = ["Attack", "AttackReport", "KindResult", "attack", "load_attacks", "wilson"]
 

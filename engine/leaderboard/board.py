@@ -27,7 +27,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     the systems that cannot be told from the best, and so on. `coverage` is the scored share of all selected tasks, of
     as many samples and repeats as the system has; a system under 95 % is `flagged` and has no rank or tier. `n_total`
     counts what was to be scored, `unscored` what was not by reason (`not_submitted` among them). `value` is None where
-    nothing bounds what is missing. `corrected` is the mean corrected by people's scores of some tasks.
+    nothing bounds what is missing. `standard_error` is that of the resampled means. `corrected` is the mean corrected
+    by people's scores of some tasks.
     """
 
     system: str
@@ -47,6 +48,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     bound_low: float | None = None
     bound_high: float | None = None
     corrected: Corrected | None = None
+    standard_error: float | None = None
 
     @property
     def open(self) -> bool:

@@ -48,9 +48,13 @@ class Statistics:
         """The score rows of `runs`. Raises UsageError."""
         return read_scores(runs)
 
-    def resample(self, values: Floats, denominators: Floats | None, seed: int) -> Bootstrap:
-        """The bootstrap of `values[S, T]`, RESAMPLES at CONFIDENCE."""
-        return bootstrap(values, denominators=denominators, resamples=RESAMPLES, level=CONFIDENCE, seed=seed)
+    def resample(
+        self, values: Floats, denominators: Floats | None, seed: int, clip: tuple[float, float] | None = None
+    ) -> Bootstrap:
+        """The bootstrap of `values[S, T]`, RESAMPLES at CONFIDENCE; means are held between the ends of `clip`."""
+        return bootstrap(
+            values, denominators=denominators, resamples=RESAMPLES, level=CONFIDENCE, clip=clip, seed=seed
+        )
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,10 +190,11 @@ def _filled(rows: Sequence[MetricRows], known: Known, among: dict[str, Selection
 def _board(one: _Metric, known: _Known, among: dict[str, Selection], statistics: Statistics) -> MetricBoard:
     metric, filled, name = one.metric, one.filled, (one.protocol, one.metric.name)
     sign = -1.0 if metric.lower_is_better else 1.0
-    own = statistics.resample(sign * filled.values, filled.denominators, known.seed)
+    clip = filled.signed_clip(sign)
+    own = statistics.resample(sign * filled.values, filled.denominators, known.seed, clip)
     ranked = ~np.isnan(own.estimate) & (filled.coverage > FLAGGED_BELOW - 1e-9)
     among_ranked = np.where(ranked[:, None], sign * filled.values, np.nan)
-    drawn = own if ranked.all() else statistics.resample(among_ranked, filled.denominators, known.seed)
+    drawn = own if ranked.all() else statistics.resample(among_ranked, filled.denominators, known.seed, clip)
     return MetricBoard(
         protocol=one.protocol,
         metric=metric.name,
@@ -235,6 +240,7 @@ def _standings(
             high=figure((own.percentile[row] * sign).max()),
             bound_low=_bound(filled.low[row], values[row]),
             bound_high=_bound(filled.high[row], values[row]),
+            standard_error=figure(own.standard_error[row]),
             rank=figure(found.rank[row]),
             rank_low=figure(found.span[row, 0]),
             rank_high=figure(found.span[row, 1]),

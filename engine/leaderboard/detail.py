@@ -294,7 +294,8 @@ def _group_means(filled: Filled, chosen: npt.NDArray[np.bool_]) -> list[GroupMea
         if n > 1:
             with np.errstate(divide="ignore", invalid="ignore"):
                 interval = student(means, values.std(axis=1, ddof=1) / np.sqrt(n), n)
-            low, high = interval.low, interval.high
+            low, high = filled.held(interval.low), filled.held(interval.high)
+        means = filled.held(means)
     counts = filled.scored[:, chosen].sum(axis=1)
     return [
         GroupMean(

@@ -45,15 +45,17 @@ class _OnRay(Statistics):
             raise error.cause from None
         return pa.concat_tables(tables, promote_options="default")
 
-    def resample(self, values: Floats, denominators: Floats | None, seed: int) -> Bootstrap:
-        """The bootstrap of `values[S, T]`."""
+    def resample(
+        self, values: Floats, denominators: Floats | None, seed: int, clip: tuple[float, float] | None = None
+    ) -> Bootstrap:
+        """The bootstrap of `values[S, T]`; means are held between the ends of `clip`."""
         shared = ray.put((values, denominators))
         edges = np.linspace(0, RESAMPLES, self._parts + 1).astype(int).tolist()
         ranges = [(first, end - first) for first, end in pairwise(edges) if end > first]
         parts: list[BootstrapPart] = ray.get(
             [self._part.remote(shared, first, count, seed) for first, count in ranges]
         )
-        return merge(parts, level=CONFIDENCE)
+        return merge(parts, level=CONFIDENCE, clip=clip)
 
 
 def _read(run: Path) -> pa.Table:

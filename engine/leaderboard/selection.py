@@ -73,7 +73,8 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     be. `total[S]` sums what was scored. `coverage[S]` is the mean share of a task's samples and repeats that are
     scored. `n_total`, `n_scored` [S] count them, and `unscored` those that are not, by reason; `not_submitted` are
     some of the reports that are not there. `denominators[S, T]` is there for a pooled metric, whose `values` are its
-    numerators.
+    numerators. Every mean of `values` is held between the ends of `clip` (`Metric.clip`); `low`, `high` and `worst`
+    are.
     """
 
     systems: tuple[str, ...]
@@ -90,6 +91,17 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     unscored: tuple[dict[str, int], ...]
     not_submitted: tuple[str, ...] = ()
     denominators: Floats | None = None
+    clip: tuple[float, float] | None = None
+
+    def held(self, means: Floats) -> Floats:
+        """`means` of `values` between the ends of `clip`."""
+        return means if self.clip is None else np.clip(means, *self.clip)
+
+    def signed_clip(self, sign: float) -> tuple[float, float] | None:
+        """`clip` for values that were multiplied by `sign`."""
+        if self.clip is None or sign > 0:
+            return self.clip
+        return -self.clip[1], -self.clip[0]
 
 
 def selections(records: Sequence[RunRecord], rows: Sequence[MetricRows]) -> dict[str, Selection]:
@@ -160,13 +172,16 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: boo
         ]
     slots = present + absent
     unscored = rows.reason[kept][~scored]
+    worst = np.asarray(ends[1 if bad_is_high else 0].mean() if count[1] else np.nan)
+    if metric.clip is not None:
+        bounds, worst = [np.clip(bound, *metric.clip) for bound in bounds], np.clip(worst, *metric.clip)
     return Filled(
         systems=among.systems,
         tasks=names,
         values=_finite(cells(int(bad_is_high), True)),
         low=bounds[0],
         high=bounds[1],
-        worst=float(ends[1 if bad_is_high else 0].mean()) if count[1] else np.nan,
+        worst=float(worst),
         scored=n_scored > 0,
         total=np.asarray(
             np.bincount(cell[scored] // max(1, count[1]), weights=values[scored], minlength=count[0]),
@@ -179,6 +194,7 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: boo
         not_submitted=tuple(
             f"{among.systems[row]} on {names[column]}" for row, column in np.argwhere(absent > 0)[:3].tolist()
         ),
+        clip=metric.clip,
     )
 
 

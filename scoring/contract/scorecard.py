@@ -19,7 +19,9 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
     `worst` and `best` bound it (None: unbounded); an empty or oversized report takes `worst`. `scale` is the factor
     for display. `ratio` names the two metrics whose sums over tasks it is pooled from: such a metric has no
-    value of its own for one report. The `headline` metric is what a leaderboard ranks by; `shown` ones stand beside it.
+    value of its own for one report. `clip` are the ends between which the mean over tasks is held, where the values of
+    single reports may lie beyond them. The `headline` metric is what a leaderboard ranks by; `shown` ones stand beside
+    it.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     headline: bool = False
     shown: bool = True
     lower_is_better: bool = False
+    clip: tuple[float, float] | None = None
 
 
 class Bounds(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +79,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """A line of evidence: what was judged (a criterion, a statement), the outcome, and its source.
 
     `judgment` is the hex key of a judgment, `url` a page's URL, `reason` why there is no outcome; each may be empty.
-    `value` is the outcome as a number, where it is one, `id` a name for what was judged.
+    `value` is the outcome as a number, where it is one, `id` a name for what was judged. `quote` is what the judge
+    quotes from the report for it, `note` the reason it gives.
     """
 
     what: str
@@ -86,6 +90,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     id: str = ""
     value: float | None = None
+    quote: str = ""
+    note: str = ""
 
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,13 +13,14 @@ Bench publishes them: "Does it give a date? Yes=2, No=0".
 
 import math
 import re
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
 import yaml
 
-__all__ = ["CriteriaError", "Criterion", "load_criteria"]
+__all__ = ["CriteriaError", "Criterion", "load_criteria", "tags_of"]
 
 MAX_FILE_BYTES = 20_000_000
 MAX_VALUES = 101
@@ -84,6 +85,26 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def full(self) -> float:
         """What the criterion adds to the denominator: its positive points."""
         return max(self.best, 0.0)
+
+    @cached_property
+    def weight(self) -> float:
+        """The points for a criterion that applies in full: the largest by size."""
+        return self.best if self.best >= -self.worst else self.worst
+
+    @cached_property
+    def levels(self) -> tuple[float, ...]:
+        """The points from "does not apply" to "applies in full"; empty if they lie on both sides of 0."""
+        return () if self.worst < 0 < self.best else tuple(sorted(self.options, key=abs))
+
+    def halved(self) -> "Criterion":
+        """The same criterion, of which half may be given: for what is met in part."""
+        values = (0.0, self.weight / 2, self.weight)
+        return msgspec.structs.replace(self, points=None, values=values)
+
+
+def tags_of(criteria: Iterable[Criterion]) -> list[str]:
+    """All tags, in order of first use."""
+    return list(dict.fromkeys(tag for criterion in criteria for tag in criterion.tags))
 
 
 def load_criteria(file: str) -> tuple[Criterion, ...]:

@@ -24,9 +24,9 @@ from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
 from adjudge.scoring.rubrics.annotations import annotated
+from adjudge.scoring.rubrics.asking import give_points
 from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
 from adjudge.scoring.rubrics.keywords import Keyword, Matching, keyword_frequency, rate_keywords
-from adjudge.scoring.rubrics.rubrics import give_points
 from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links, match_substrings
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.cleaning import clean_report

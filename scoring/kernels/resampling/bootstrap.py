@@ -114,6 +114,7 @@ def bootstrap(
     strata: npt.ArrayLike | None = None,
     resamples: int = 10_000,
     level: float = 0.95,
+    clip: tuple[float, float] | None = None,
     seed: int = 0,
     threads: int | None = None,
 ) -> Bootstrap:
@@ -121,13 +122,14 @@ def bootstrap(
 
     denominators[S, T], not negative: the statistic is sum(scores) / sum(denominators) over the drawn tasks
     instead of the mean, for pooled metrics. strata[T], integers: each stratum keeps its number of tasks.
+    clip: the ends between which the statistic is held, of the scores and of every resample.
     Raises KernelError for other shapes, infinite values, no resamples, or a level outside (0, 1).
     """
     _check_level(level)
     part = bootstrap_part(
         scores, denominators=denominators, strata=strata, first=0, count=resamples, seed=seed, threads=threads
     )
-    return merge([part], level=level, threads=threads)
+    return merge([part], level=level, clip=clip, threads=threads)
 
 
 def bootstrap_part(
@@ -157,7 +159,13 @@ def bootstrap_part(
     )
 
 
-def merge(parts: Sequence[BootstrapPart], *, level: float = 0.95, threads: int | None = None) -> Bootstrap:
+def merge(
+    parts: Sequence[BootstrapPart],
+    *,
+    level: float = 0.95,
+    clip: tuple[float, float] | None = None,
+    threads: int | None = None,
+) -> Bootstrap:
     """The result of the parts together. They may come in any order and must cover 0 to their end once.
 
     Raises KernelError if they overlap, leave a gap, or come from other scores, strata or another seed.
@@ -174,6 +182,10 @@ def merge(parts: Sequence[BootstrapPart], *, level: float = 0.95, threads: int |
             raise KernelError(f"the part at resample {part.first} comes from other scores, strata or seed")
         end += part.means.shape[1]
     means = np.concatenate([part.means for part in ordered], axis=1) if len(ordered) > 1 else ordered[0].means
+    if clip is not None:
+        means = np.clip(means, *clip)
+        held = msgspec.structs.replace(ordered[0], estimate=np.clip(ordered[0].estimate, *clip))
+        return _summary(held, means, level, threads)
     return _summary(ordered[0], means, level, threads)
 
 

@@ -1,0 +1,105 @@
+"""Protocols that give points for criteria: what they share, so that each states only its figures."""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+import msgspec
+
+from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.parts import EVERY, Measure, measured
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
+from adjudge.scoring.rubrics.asking import give_points
+from adjudge.scoring.rubrics.criteria import Criterion, tags_of
+
+__all__ = ["GOLD", "MAX_CRITERIA", "MAX_TAGS", "ByCriteria", "Figure", "checked"]
+
+GOLD = "rubrics"
+"""The gold that holds a task's criteria, whichever of the protocols scores them."""
+
+MAX_CRITERIA = 2_000
+MAX_TAGS = 200
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A metric, its arithmetic, and the answers that it is over: all, or those of criteria with `tag`."""
+
+    metric: Metric
+    measure: Measure[Criterion]
+    tag: str | None = None
+
+    def over(self, answers: Sequence[Answered[Criterion]]) -> list[Answered[Criterion]]:
+        """Those of `answers` that the figure is over."""
+        return [one for one in answers if self.tag is None or self.tag in one.item.tags]
+
+    def least(self, criteria: Sequence[Criterion]) -> "Figure":
+        """The figure with the least that it can be over `criteria` as its worst; 0 where it is not defined."""
+        pairs = [(one, one.worst) for one in criteria if self.tag is None or self.tag in one.tags]
+        return msgspec.structs.replace(
+            self, metric=msgspec.structs.replace(self.metric, worst=self.measure(pairs) or 0.0)
+        )
+
+
+class ByCriteria(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the protocols that give points for a task's criteria, which stand in its gold `rubrics`.
+
+    A published figure needs an answer to every criterion; without one it has bounds.
+    """
+
+    name: ClassVar[str]
+
+    def figures(self, criteria: Sequence[Criterion]) -> Iterable[Figure]:
+        """The figures over `criteria`, in the order of the paper's columns; those of every task for no criteria."""
+        raise NotImplementedError
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics of every task; tags and penalties of a task's own criteria add to them."""
+        return tuple(one.metric for one in self._figures(()))
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """The metrics of this task, its tags and its lowest score included. Raises GoldError."""
+        return tuple(one.metric for one in self._figures(self.criteria(case)))
+
+    def criteria(self, case: Case) -> list[Criterion]:
+        """The task's criteria. Raises GoldError if there are none, too many, or none has positive points."""
+        return checked(case, list(case.gold(GOLD, tuple[Criterion, ...])))
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Ask for the criteria; then every figure over what was answered."""
+        criteria = self.criteria(case)
+        answers, evidence = await self.ask(criteria, case, tools)
+        scores: dict[str, Value] = {
+            figure.metric.name: measured(figure.over(answers), figure.measure, self.needed)
+            for figure in self._figures(criteria)
+        }
+        return Scorecard.of(self.name, case, scores, evidence)
+
+    @property
+    def needed(self) -> float:
+        """The share of its criteria that a figure needs answers to."""
+        return EVERY
+
+    async def ask(
+        self, criteria: Sequence[Criterion], case: Case, tools: Tools
+    ) -> tuple[list[Answered[Criterion]], list[Evidence]]:
+        """The points of every criterion, each asked alone, and the evidence."""
+        return await give_points(criteria, case, tools)
+
+    def _figures(self, criteria: Sequence[Criterion]) -> list[Figure]:
+        return [figure.least(criteria) for figure in self.figures(criteria)]
+
+
+def checked(case: Case, criteria: list[Criterion]) -> list[Criterion]:
+    """`criteria`, if a score can be made of them. Raises GoldError."""
+    trouble = None
+    if len(criteria) > MAX_CRITERIA:
+        trouble = f"{len(criteria):,} criteria, at most {MAX_CRITERIA:,} for a task"
+    elif (tags := len(tags_of(criteria))) > MAX_TAGS:
+        trouble = f"{tags:,} different tags, at most {MAX_TAGS:,} for a task"
+    elif not sum(criterion.full for criterion in criteria):
+        trouble = "no criterion has positive points"
+    if trouble:
+        raise GoldError("gold_invalid", f"task {case.task.id}: {trouble}")
+    return criteria
