@@ -272,6 +272,11 @@ async def _prose(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
     )
 
 
+async def _provoked(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+    """Refuse whatever says PROVOKE."""
+    return completion(None, refusal="I would rather not.") if b"PROVOKE" in call.messages else None
+
+
 async def _missing(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
     return refused(404, f"The model `{call.model}` does not exist.")
 
@@ -301,6 +306,7 @@ FAULTS: dict[str, Fault] = {
     "truncated": replying(lambda: completion('{"analysis": "and so on', "length")),
     "refusal": replying(lambda: completion(None, refusal="I would rather not.")),
     "filtered": replying(lambda: completion(None, "content_filter")),
+    "provoked": _provoked,
     "garbage": replying(lambda: completion("What a fine report!")),
     "drop": _drop,
     "cut": _cut,

@@ -23,8 +23,8 @@ __all__ = ["ReportWorkflow"]
 class ReportWorkflow(RLVRWorkflow):  # type: ignore[misc]
     """AReaL's single-turn workflow; its arguments but `reward_fn`, and where rewards come from and in how many seconds.
 
-    The task of a row is in its `task_id`, else found by the last user message; its other columns in CARRIED come with
-    it. Metrics go to AReaL's statistics.
+    The task of a row is in its `task_id`, else found by the last user message; its other columns say what it is
+    judged by. Metrics go to AReaL's statistics.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from typing import Any
 from adjudge.engine.adapters.rollout import rollout
 from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, seconds, unswallowed
 from adjudge.engine.rewards.conversation import response_in
-from adjudge.engine.serving.dialects import labelled
+from adjudge.engine.rewards.row import labelled
 
 __all__ = ["reward_func"]
 

@@ -5,11 +5,9 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["CARRIED", "Turns", "rollout"]
+from adjudge.engine.rewards.row import brought
 
-# What a row can bring under these names. Not the fields `answer` and `trace` of an item: in a data set, an answer is
-# mostly the right one, not the rollout's.
-CARRIED = ("task_id", "language", "gold", "rubrics", "citations", "pages")
+__all__ = ["Turns", "rollout"]
 
 Turns = str | Sequence[Mapping[str, Any]]
 
@@ -19,12 +17,12 @@ def rollout(
 ) -> dict[str, Any]:
     """The item of what a policy said for `prompt`, a text or the messages of a conversation.
 
-    Of `row` the names in CARRIED count, as objects or as JSON text. `truncated` says that the trainer cut it off.
+    What `row` brings is decided in `engine/rewards/row.py`. `truncated` says that the trainer cut it off.
     """
     item: dict[str, Any] = {"text": said} if isinstance(said, str) else {"messages": list(said)}
     if prompt is not None:
         item["prompt"] = prompt if isinstance(prompt, str) else list(prompt)
-    carried = {name: row[name] for name in CARRIED if row.get(name) is not None}
+    carried = brought(row)
     for name in ("citations", "pages"):
         if name in carried:
             carried[name] = _listed(carried[name])

@@ -17,7 +17,7 @@ import msgspec
 from adjudge.engine.adapters.rollout import Turns, rollout
 from adjudge.engine.adapters.source import number, open_source, seconds
 from adjudge.engine.rewards.reward import Item, Reward
-from adjudge.engine.serving.dialects import labelled
+from adjudge.engine.rewards.row import labelled
 
 __all__ = ["Sample", "reward"]
 

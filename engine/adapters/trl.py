@@ -9,10 +9,11 @@ reward is None, for which TRL computes no gradient. Metrics go to TRL's logs, wh
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from adjudge.engine.adapters.rollout import CARRIED, Turns, rollout
+from adjudge.engine.adapters.rollout import Turns, rollout
 from adjudge.engine.adapters.source import Source, open_source, parts_text, seconds
 from adjudge.engine.config.reward import OnFailure
 from adjudge.engine.rewards.reward import Item, Reward, settled
+from adjudge.engine.rewards.row import NAMES
 
 __all__ = ["async_reward", "reward"]
 
@@ -35,7 +36,7 @@ async def async_reward(
 ) -> list[float | None]:
     """One reward per completion.
 
-    Its task is in the column `task_id`, or else found by the prompt; the other columns in CARRIED come with it. With
+    Its task is in the column `task_id`, or else found by the prompt; what else it is judged by is in columns too. With
     `end_ids`, the tokens that end a completion, one that ends with none of them is truncated.
     """
     items = _items(prompts, completions, completion_ids, end_ids, columns)
@@ -71,7 +72,7 @@ def _items(
     end_ids: Collection[int],
     columns: Mapping[str, Any],
 ) -> list[Item]:
-    carried = {name: columns[name] for name in CARRIED if columns.get(name) is not None}
+    carried = {name: columns[name] for name in NAMES if columns.get(name) is not None}
     return [
         rollout(
             completion,

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.adapters.rollout import CARRIED, rollout
+from adjudge.engine.adapters.rollout import rollout
 from adjudge.engine.adapters.source import Source, number, open_source, seconds
+from adjudge.engine.rewards.row import NAMES
 
 __all__ = ["reward"]
 
@@ -24,7 +25,7 @@ async def reward(task: Any, trace: Any, *, source: Source = None, deadline: floa
     else it is judged by is in the data's fields of that name (`rubrics`, `gold`), or in its `info`.
     Raises RewardError for a failed one.
     """
-    fields = {name: getattr(task, name, None) for name in CARRIED}
+    fields = {name: getattr(task, name, None) for name in NAMES}
     row = {"task_id": getattr(task, "id", None), **(getattr(task, "info", None) or {})}
     row |= {name: value for name, value in fields.items() if value is not None}
     item = rollout(trace.last_reply, prompt=task.prompt_text, row=row, truncated=trace.is_truncated)

@@ -26,7 +26,7 @@ from adjudge.engine.adapters.source import (
     unswallowed,
 )
 from adjudge.engine.rewards.reward import Item, Reward
-from adjudge.engine.serving.dialects import labelled
+from adjudge.engine.rewards.row import labelled
 
 __all__ = ["compute_score", "compute_score_sync"]
 

@@ -2,7 +2,7 @@
 
     reward      the values: a rollout (`RewardItem`) goes in, a `Reward` comes out
     report      what of a rollout counts as its report, of a text or a `conversation`
-    tasks       which task it is about; `gold` is what it brings to be judged by
+    tasks       which task it is about; `row` finds in a data set what it is judged by, `gold` reads that
     rollout     one on its way through the protocols
     scorer      `RewardScorer`, the engine: scores rollouts by their deadlines, in one event loop
     source      `RewardSource`, what a trainer holds: calls a scorer from any thread and any event loop

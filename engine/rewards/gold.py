@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["own_gold", "plain"]
+__all__ = ["own_gold", "plain", "read_value"]
 
 RUBRICS = "rubrics"
 _TEXTS = ("criterion", "description", "requirement")
@@ -24,17 +24,17 @@ def own_gold(gold: object, rubrics: object, protocols: Sequence[str]) -> dict[st
 
     `gold` that is a list is one of rubrics. What cannot be read is gold that no protocol can decode.
     """
-    found = _read(gold)
+    found = read_value(gold)
     if isinstance(found, Sequence) and not isinstance(found, str):
         found = {RUBRICS: found}
     if found is None:
         found = {}
     if not isinstance(found, Mapping):
         return dict.fromkeys(protocols, INVALID)
-    given = {str(name): _read(value) for name, value in found.items() if value is not None}
+    given = {str(name): read_value(value) for name, value in found.items() if value is not None}
     if RUBRICS not in given and "rubric" in given:
         given[RUBRICS] = given.pop("rubric")
-    if (own := _read(rubrics)) is not None:
+    if (own := read_value(rubrics)) is not None:
         given[RUBRICS] = own
     if RUBRICS in given:
         given[RUBRICS] = _criteria(given[RUBRICS], given.get("rubrics_types"))
@@ -49,7 +49,7 @@ def _criteria(rubrics: object, kinds: object) -> object:
         return rubrics
     listed = isinstance(kinds, Sequence) and not isinstance(kinds, str) and len(kinds) == len(rubrics)
     named: Sequence[object] = kinds if listed else [None] * len(rubrics)  # type: ignore[assignment]
-    made = [_criterion(_read(row), kind) for row, kind in zip(rubrics, named, strict=True)]
+    made = [_criterion(read_value(row), kind) for row, kind in zip(rubrics, named, strict=True)]
     return [row for row in made if row is not None]
 
 
@@ -80,7 +80,7 @@ def _tags(row: Mapping[str, Any], kind: object) -> list[str]:
     return [*tags, *(str(one) for one in (row.get("axis"), kind) if one)]
 
 
-def _read(value: object) -> object:
+def read_value(value: object) -> object:
     """`value`, or what it holds if it is JSON text; an array as the list it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:

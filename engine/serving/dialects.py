@@ -13,6 +13,7 @@ from msgspec import Meta
 from adjudge.engine.config.reward import Constant, OnFailure
 from adjudge.engine.rewards.conversation import Conversation, Message, Pages, response_in, task_name
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items
+from adjudge.engine.rewards.row import brought, labelled
 from adjudge.scoring.contract.reasons import TRANSIENT
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
     "Rewards",
     "Rollouts",
     "Verification",
-    "labelled",
     "verification_item",
     "verified",
 ]
@@ -32,7 +32,6 @@ __all__ = [
 B = TypeVar("B")
 
 MAX_DEADLINE_S = 3600
-_ROW = ("task_id", "language", "gold", "rubrics")
 
 
 class BadRequest(ValueError):
@@ -55,22 +54,6 @@ class Rewards(msgspec.Struct, frozen=True):
     """One reward per item, in the order of the request."""
 
     rewards: list[Reward]
-
-
-def labelled(label: object) -> dict[str, Any]:
-    """What the one value beside a prompt says: fields of a row, what the rollout is judged by, or the id of its task.
-
-    An object with `task_id` or `gold` is a row; another object, a list, and the JSON text of either are gold.
-    """
-    found = label
-    if isinstance(label, str) and label.lstrip()[:1] in ("{", "["):
-        try:
-            found = msgspec.json.decode(label)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
-            return {"task_id": task_name(label)}
-    if isinstance(found, dict) and ("task_id" in found or "gold" in found):
-        return {name: found[name] for name in _ROW if found.get(name) is not None}
-    return {"gold": found} if isinstance(found, (dict, list)) else {"task_id": task_name(found)}
 
 
 class RemoteQuery(msgspec.Struct, frozen=True):
@@ -110,27 +93,24 @@ class Response(msgspec.Struct, frozen=True):
     status: str | None = None
 
 
-class TaskNamed(msgspec.Struct, frozen=True):
-    """NeMo-Gym: metadata of a row: the id of its task, and what it is judged by."""
+class Brought(msgspec.Struct, frozen=True, kw_only=True):
+    """NeMo-Gym: what a row, or its metadata, says of its task and of what it is judged by."""
 
     task_id: str | int | float | None = None
     gold: Any = None
     rubrics: Any = None
-    pages: Pages = ()
+    rubric: Any = None
+    ground_truth: Any = None
+    pages: Pages | None = None
     language: str | None = None
 
 
-class Verification(msgspec.Struct, frozen=True):
+class Verification(Brought, frozen=True, kw_only=True):
     """NeMo-Gym: a row's request and the policy's response. Everything else in the row is returned unchanged."""
 
     response: Response
     responses_create_params: CreateParams = CreateParams()
-    task_id: str | int | float | None = None
-    verifier_metadata: TaskNamed | None = None
-    gold: Any = None
-    rubrics: Any = None
-    pages: Pages = ()
-    language: str | None = None
+    verifier_metadata: Brought | None = None
 
 
 class Verified(msgspec.Struct, frozen=True):
@@ -199,7 +179,7 @@ def _remote_reward(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure)
     """slime: a number; null for what fails again however often it is asked for, since slime tries ten times."""
     (reward,) = rewards
     is_final = reward.value is None and reward.reason not in TRANSIENT
-    return None if is_final and on_failure == "none" else _number(reward, on_failure)
+    return None if is_final and not isinstance(on_failure, Constant) else _number(reward, on_failure)
 
 
 def _number(reward: Reward, on_failure: OnFailure) -> float:
@@ -212,16 +192,15 @@ def _number(reward: Reward, on_failure: OnFailure) -> float:
 
 def verification_item(body: Verification) -> RewardItem:
     """The rollout in a NeMo-Gym request: its output items; the task by `task_id` or by the last user message."""
-    row = TaskNamed() if body.verifier_metadata is None else body.verifier_metadata
+    metadata = (
+        {} if body.verifier_metadata is None else brought(msgspec.structs.asdict(body.verifier_metadata))
+    )
+    row = {**metadata, **brought(msgspec.structs.asdict(body))}
     return RewardItem(
         messages=body.response.output,
         truncated=body.response.status == "incomplete",
         prompt=body.responses_create_params.input,
-        task_id=task_name(row.task_id if body.task_id is None else body.task_id),
-        gold=row.gold if body.gold is None else body.gold,
-        rubrics=row.rubrics if body.rubrics is None else body.rubrics,
-        pages=body.pages or row.pages,
-        language=body.language or row.language,
+        **{**row, "task_id": task_name(row.get("task_id"))},
     )
 
 

@@ -143,7 +143,11 @@ class RewardServer:
             except BadRequest as error:
                 return _failed(400, str(error)[:500])
             except NoReward as error:
-                return _failed(503, str(error))
+                response = _failed(503, str(error))
+                response.set_status(
+                    503, str(error)
+                )  # the line of the status is all that trainers log of a reply
+                return response
 
         return handle
 

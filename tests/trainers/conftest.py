@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from tests.reward_server import judge_server, reward_server
-from tests.trainers.rollouts import SLOW_S
+from tests.trainers.nemo_gym import imported
+from tests.trainers.rollouts import DEADLINE_S, END, SLOW_S
 from tests.worlds import world
 
 NOBODY = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
@@ -32,9 +34,34 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server whose judge takes longer than any deadline of these tests."""
     with judge_server(latency=SLOW_S) as judge:
         judged = {"backend": "openai", "url": judge, "model": "mock", "retries": 0}
-        with reward_server(_world(tmp_path_factory, "slow", judge=judged)) as (url, _):
+        given = {"judge": judged, "reward": {**REWARD, "deadline_s": DEADLINE_S}}
+        with reward_server(_world(tmp_path_factory, "slow", **given)) as (url, _):
             yield url
 
 
+@pytest.fixture(scope="session")
+def constant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server whose judge cannot be reached, and that gives -1 instead."""
+    reward = {**REWARD, "on_failure": {"constant": -1.0}}
+    with reward_server(_world(tmp_path_factory, "constant", judge=NOBODY, reward=reward)) as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="session")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server for which a finished rollout ends with END."""
+    with reward_server(_world(tmp_path_factory, "ended", reward={**REWARD, "report": {"end": END}})) as (
+        url,
+        _,
+    ):
+        yield url
+
+
+@pytest.fixture
+def nemo_gym(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The adapter of NeMo-Gym."""
+    return imported(monkeypatch)
+
+
 def _world(factory: pytest.TempPathFactory, name: str, **settings: object) -> Path:
-    return world(factory.mktemp(name), reward=REWARD, **settings)
+    return world(factory.mktemp(name), **{"reward": REWARD, **settings})

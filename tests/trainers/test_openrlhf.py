@@ -3,11 +3,13 @@
 Stubbed: vllm and openrlhf.trainer.ray.vllm_engine (which starts it); a model that writes a fixed text is in its place.
 """
 
+import asyncio
 import json
 import os
 import re
 import subprocess
 import sys
+import urllib.request
 from types import SimpleNamespace
 
 import pytest
@@ -18,12 +20,9 @@ from transformers import AutoTokenizer
 from adjudge.engine.adapters import openrlhf as adapter
 from adjudge.engine.adapters.source import DEADLINE, ON_FAILURE, REWARDS, TrainingStop
 from tests.reward_pages import URL, block
-from tests.reward_server import reward_server
 from tests.tiny_model import tiny_model
-from tests.trainers.conftest import NOBODY, REWARD
-from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
+from tests.trainers.rollouts import DEADLINE_S, END, PROMPT, RUBRICS, TEXT
 from tests.trainers.stubs import stub
-from tests.worlds import world
 
 assert SingleTurnAgentExecutor.__module__ == "openrlhf.utils.agent"
 REMOTE = block("openrlhf", "sh", 1).split("--reward.remote_url ")[1].split()[0]
@@ -90,12 +89,10 @@ class TestPythonForm:
             found = await sampled(monkeypatch, where, label=json.dumps(RUBRICS), prompt="another prompt")
             assert found.rewards.flatten().tolist() == [1.0]
 
-    async def test_rollout_without_its_end_gets_the_minimum(self, monkeypatch, tmp_path):
-        settings = {**REWARD, "report": {"end": "<|im_end|>"}}
-        with reward_server(world(tmp_path, reward=settings)) as (url, _):
-            monkeypatch.setenv(REWARDS, url)
-            whole = await sampled(monkeypatch, adapter.__file__, f"{TEXT}<|im_end|>")
-            cut = await sampled(monkeypatch, adapter.__file__, finish_reason="length")
+    async def test_rollout_without_its_end_gets_the_minimum(self, monkeypatch, ended):
+        monkeypatch.setenv(REWARDS, ended)
+        whole = await sampled(monkeypatch, adapter.__file__, f"{TEXT}{END}")
+        cut = await sampled(monkeypatch, adapter.__file__, finish_reason="length")
         assert (whole.rewards.tolist(), cut.rewards.tolist()) == (pytest.approx([0.8]), [0.0])
 
     @pytest.mark.parametrize("failing", ["down", "slow"])
@@ -117,11 +114,21 @@ class TestRemoteForm:
         found = await sampled(monkeypatch, REMOTE.replace(URL, good))
         assert found.rewards.flatten().tolist() == pytest.approx([0.8])
 
-    async def test_failed_judge_ends_the_step_or_is_the_constant(self, monkeypatch, down, tmp_path):
-        with pytest.raises((RuntimeError, TypeError, ValueError)):  # a tensor of None
-            await sampled(monkeypatch, REMOTE.replace(URL, down))
-        settings = {**REWARD, "on_failure": {"constant": -1.0}}
-        with reward_server(world(tmp_path, judge=NOBODY, reward=settings)) as (url, _):
-            found = await sampled(monkeypatch, REMOTE.replace(URL, url))
+    async def test_rollout_without_its_end_gets_the_minimum(self, monkeypatch, ended):
+        whole = await sampled(monkeypatch, REMOTE.replace(URL, ended), f"{TEXT}{END}")
+        cut = await sampled(monkeypatch, REMOTE.replace(URL, ended), finish_reason="length")
+        assert whole.rewards.flatten().tolist() == pytest.approx([0.8])
+        assert cut.rewards.flatten().tolist() == [0.0]
+
+    @pytest.mark.parametrize("failing", ["down", "slow"])
+    async def test_failed_judge_ends_the_step_at_once(self, monkeypatch, failing, request):
+        url = request.getfixturevalue(failing)
+        with pytest.raises((RuntimeError, TypeError), match="NoneType"):  # where it makes a tensor of rewards
+            await sampled(monkeypatch, REMOTE.replace(URL, url))
+        told = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{url}/metrics").read().decode())
+        assert ("judge_unavailable" if failing == "down" else "deadline") in told
+
+    async def test_failure_is_the_constant_over_http(self, monkeypatch, constant):
+        found = await sampled(monkeypatch, REMOTE.replace(URL, constant))
         assert found.rewards.flatten().tolist() == [-1.0]
         assert torch.is_tensor(found.info["failed"]) and found.info["failed"].item() == 1.0

@@ -9,11 +9,12 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from aiohttp import ClientResponseError
 
 from adjudge.engine import RewardError
 from adjudge.engine.adapters.source import DEADLINE, ON_FAILURE, REWARDS
 from tests.reward_pages import URL, block
-from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
+from tests.trainers.rollouts import DEADLINE_S, END, PROMPT, RUBRICS, TEXT
 from tests.trainers.stubs import from_reference, stub
 
 CUSTOM = block("slime", "sh").split("--custom-rm-path ")[1].split()[0]
@@ -98,3 +99,39 @@ async def test_permanent_failure_is_not_tried_again(hub, good, monkeypatch):
         unknown = sample(metadata={"task_id": "nobody"})
         unknown.prompt = "?"
         await hub.async_rm(arguments(custom_rm_path=CUSTOM), unknown)
+
+
+class TestRemote:
+    @pytest.fixture
+    def pauses(self, hub, monkeypatch) -> list[float]:
+        """The seconds that slime would wait between its tries."""
+        kept: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            kept.append(seconds)
+
+        monkeypatch.setattr(hub, "asyncio", SimpleNamespace(sleep=sleep))
+        return kept
+
+    @staticmethod
+    def remote(url: str) -> SimpleNamespace:
+        return arguments(rm_type="remote_rm", rm_url=REMOTE.replace(URL, url))
+
+    @pytest.mark.parametrize(("failing", "reason"), [("down", "judge_unavailable"), ("slow", "deadline")])
+    async def test_passing_failure_is_tried_ten_times(self, hub, failing, reason, pauses, request):
+        with pytest.raises(ClientResponseError, match=f"503, message='{reason}'"):
+            await hub.async_rm(self.remote(request.getfixturevalue(failing)), sample())
+        assert len(pauses) == 9
+
+    async def test_permanent_failure_is_null_at_once(self, hub, good, pauses):
+        assert await hub.async_rm(self.remote(good), sample(label="nobody")) is None
+        assert pauses == []
+
+    async def test_failure_is_the_constant_where_one_is_set(self, hub, constant, pauses):
+        assert await hub.async_rm(self.remote(constant), sample()) == -1.0
+        assert await hub.async_rm(self.remote(constant), sample(label="nobody")) == -1.0
+        assert pauses == []
+
+    async def test_rollout_without_its_end_gets_the_minimum(self, hub, ended):
+        remote = self.remote(ended)
+        assert [await hub.async_rm(remote, sample(text)) for text in (f"{TEXT}{END}", TEXT)] == [0.8, 0.0]

@@ -166,13 +166,18 @@ class TestRewardLoop:
     def test_loop_on_ray_carries_rewards_and_failures(self, manager, function, good):
         loop = RewardLoopManager(configured(manager, good, function=function, constant=True))
         assert path_of(loop.reward_manager_cls) == MANAGERS[manager]
-        batch = rollouts([TEXT, "", TEXT, TEXT], ["1", "1", "1", "nobody"], {"prompt": PROMPT})
-        batch.non_tensor_batch["extra_info"][3] = {}
+        truths = ["1", "1", {"rubrics": RUBRICS}, "", "1", "nobody"]
+        batch = rollouts([TEXT, "", TEXT, TEXT, TEXT, TEXT], truths, {"prompt": PROMPT})
+        brought = {3: {"prompt": "another", "rubrics": RUBRICS}, 4: {"truncated": True}, 5: {}}
+        for place, extra_info in brought.items():
+            batch.non_tensor_batch["extra_info"][place] = extra_info
         tensor, extra = extract_reward(batch.union(loop.compute_rm_score(batch)))
-        assert tensor.sum(dim=1).tolist() == pytest.approx([0.8, 0.0, 0.8, -1.0])
+        values = [0.8, 0.0, 1.0, 1.0, 0.0, -1.0]
+        assert tensor.sum(dim=1).tolist() == pytest.approx(values)
         assert set(extra) == KEYS
-        assert extra["failed"].tolist() == [0, 0, 0, 1]
-        assert extra["score_clipped"].tolist() == [0.8, 0.0, 0.8, -1.0]
+        assert extra["failed"].tolist() == [0, 0, 0, 0, 0, 1]
+        assert extra["reason"].tolist() == ["", "report_empty", "", "", "truncated", "task_unknown"]
+        assert extra["score_clipped"].tolist() == values
 
     def test_loop_on_ray_is_stopped_by_a_failure(self, down):
         loop = RewardLoopManager(configured("rate_limited", down))
