@@ -19,7 +19,7 @@ from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.deepresearch_bench import published_citations, published_criteria, published_marks
-from adjudge.scoring.dr3_eval import citing, published_replies
+from adjudge.scoring.dr3_eval import citing, code_titles, published_replies
 from adjudge.scoring.livedrbench import published_questions
 from adjudge.scoring.rubrics import annotations, keywords, trusted_links
 from adjudge.scoring.text import (
@@ -57,6 +57,7 @@ _QUESTION = Clean(context=Context.of(piece="A piece."), language="en")
 _LABELS = tuple(
     citing.Label(f"{n}.pdf", f"A title with the number {n}", f"http://r.example/{n}", n > 3) for n in range(9)
 )
+_TITLES = tuple(label.title for label in _LABELS)
 _LENGTH = Length(max=1_000_000_000)
 _HANDED = (Citation(url="https://a.example"), Citation(url="https://b.example", position=9))
 
@@ -108,6 +109,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.cleaning.clean_report": cleaning.clean_report.__wrapped__,
     "scoring.text.cleaning.without_lists": cleaning.without_lists,
     "scoring.text.relevance.relevant_chunks": lambda text: relevance.relevant_chunks(text, text[:1_000]),
+    "scoring.dr3_eval.code_titles.covered": lambda text: code_titles.covered(text, _TITLES),
     "scoring.dr3_eval.citing.read_cited": lambda text: citing.read_cited(text, (), _LABELS),
     "scoring.livedrbench.published_questions.json_in": partial(_read, published_questions.json_in),
     "scoring.livedrbench.published_questions.match_in": partial(_read, published_questions.match_in),
@@ -181,6 +183,7 @@ MODULES: tuple[ModuleType, ...] = (
     published_replies,
     *(
         citing,
+        code_titles,
         keywords,
         trusted_links,
         lexical,

@@ -203,12 +203,15 @@ class TestCitations:
         [(_, [source])] = self.cited("Costs rose [Doc: the plan.pdf file].").claims
         assert (source.place, source.lenient) == (None, 0)
 
-    def test_coverage_may_be_strict_or_lenient(self):
+    def test_coverage_may_be_ours_or_the_code_s(self):
         sandbox = Sandbox(SOURCES)
-        cited = self.cited("Costs fell [Doc: the plan.pdf file]. More of it [Web: Study of the Costs, A].")
-        assert sandbox.coverage(cited) == 0
-        assert sandbox.coverage(cited, lenient=True) == pytest.approx(2 / 3)
-        assert Sandbox(SOURCES[3:]).coverage(cited) is None
+        text = "Costs fell [Doc: the plan.pdf file]. More of it [Web: Study of the Costs, A]."
+        report = Report(task_id="1", system="a", text=text)
+        assert sandbox.titles == ("A Study of Costs", "plan.pdf")  # no picture
+        assert sandbox.coverage(self.cited(text)) == 0
+        assert asyncio.run(sandbox.code_coverage(report)) == 1
+        assert Sandbox(SOURCES[3:]).coverage(self.cited(text)) is None
+        assert asyncio.run(Sandbox(SOURCES[3:]).code_coverage(report)) is None
 
     @pytest.mark.parametrize(
         ("one", "other", "equal"),
@@ -298,14 +301,14 @@ class TestScore:
             "ir_sc": 1,
             "ir": 0.75,
             "cc": 2 / 3,
-            "cc_lenient": 2 / 3,
+            "cc_lenient": 1,
             "fa": fa,
             "fa_claims": fa_claims,
             "fa_lenient": fa_claims,
             "if": 2 / 3,
             "dq": 0.7,
             "average": (0.5 + 1 + 2 / 3 + fa + 2 / 3 + 0.7) / 6,
-            "average_code": (0.75 + 2 / 3 + fa_claims + 2 / 3 + 0.7) / 5,
+            "average_code": (0.75 + 1 + fa_claims + 2 / 3 + 0.7) / 5,
             "average:64k": (0.5 + 1 + 2 / 3 + fa + 2 / 3 + 0.7) / 6,
             "cited": 2,
             "cited:supportive": 1,

@@ -5,14 +5,17 @@ What both sides sent and how long they took is printed (`pytest -s`).
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 from adjudge.judges.published import UnreadableReply
+from adjudge.scoring.dr3_eval.code_titles import Title, covered, same_title
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, json_in, recalled_in, satisfied_in
-from tests.reference_bench import DrawnJudge, ours, told
+from tests.reference_bench import DrawnJudge, ours, rows, told
 from tests.reference_papers import dr3_folder, run_beside
+from tests.shared_data import shared
 
 _SCRIPT = """
 import json, sys
@@ -50,6 +53,18 @@ def value(text):
         return None
 print()
 print(json.dumps([[value(text), scored(text)] for text in json.load(open(sys.argv[1]))]))
+"""
+
+_TITLES = """
+import json, sys
+from evaluators.utils.document_loader import fuzzy_title_match
+from evaluators.citation_coverage import CitationCoverageEvaluator
+cites = CitationCoverageEvaluator()
+pairs, reports = json.load(open(sys.argv[1]))
+same = [fuzzy_title_match(one, other) for one, other in pairs]
+cited = [cites._check_citations_with_extraction(text, titles)["cited"] for text, titles in reports]
+print()
+print(json.dumps([same, cited]))
 """
 
 
@@ -158,6 +173,48 @@ async def test_dr3_replies_are_read_as_the_reference_reads_them(tmp_path: Path) 
             assert depth_in(text).value == score, text
         except UnreadableReply:
             assert score is None, text
+
+
+_WORDS = (
+    "A Study of Costs the mill BBC figure-2 costs... 报告 市场分析 的 水车 report.pdf (LLM) GPT-4 “quoted” ＡＢ　Ｃ "
+    "l'eau chunk 3 2019 x y z notes.md image2.jpg、 WTO-2 3D-A TODO 图1 meta-analysis - \u3000 K"
+).split(" ")
+_CITED = (
+    "[%s]", '[long_context: "%s, chunk 2", chunk 1]', "[source: “%s”]", "[Image: %s]", "[%s.md, 第1-2页]", "%s",
+    "[long_context: “%s", "[long_context: '%s']", '[source: ""%s"]', "[12 3]%s", "[    %s]", "(%s)",
+)  # fmt: skip
+
+
+def _title(draw: random.Random) -> str:
+    made = draw.choice([" ", "-", ",", ""]).join(draw.choice(_WORDS) for _ in range(draw.randint(1, 6)))
+    for _ in range(draw.choice([0, 0, 1, 3])):
+        place = draw.randrange(len(made) + 1)
+        made = made[:place] + draw.choice(["x", "é", "中", " ", ""]) + made[place + 1 :]
+    return made or "x"
+
+
+async def test_dr3_titles_are_the_same_as_in_the_reference(tmp_path: Path) -> None:
+    """Made titles by the ten thousand; the titles of links and brackets in real reports, in these and other reports."""
+    repo, draw = dr3_folder(tmp_path), random.Random(5)
+    pairs = [(_title(draw), _title(draw)) for _ in range(20_000)]
+    pairs += [(one, one[: draw.randint(0, len(one))] + other[:4]) for one, other in pairs[:10_000]]
+    texts = [row["article"] for file in shared("golden/reports").glob("*.jsonl") for row in rows(file)]
+    real = [name for text in texts for name in re.findall(r"\[([^\[\]\n]{4,120})\]", text)[:9]]
+    real += [line.lstrip("# ") for text in texts for line in text.splitlines()[:9] if line.startswith("#")]
+    pairs += [(draw.choice(real), draw.choice(real)) for _ in range(20_000)]
+    reports = [(text, draw.sample(real, 20)) for text in texts]
+    for _ in range(4_000):
+        named = [draw.choice(_CITED) % _title(draw) for _ in range(draw.randint(0, 6))]
+        reports.append((draw.choice([" ", "\n"]).join(named), [_title(draw) for _ in range(4)]))
+    (tmp_path / "titles.json").write_text(json.dumps([pairs, reports]))
+    (same, cited), _ = await run_beside(repo, None, _TITLES, str(tmp_path / "titles.json"))
+    assert [same_title(Title(one), Title(other)) for one, other in pairs] == same
+    mine = [
+        [title for title, found in zip(titles, covered(text, titles), strict=True) if found]
+        for text, titles in reports
+    ]
+    assert mine == cited
+    assert len(real) > 150 and 5_000 < sum(same) < 40_000 and sum(map(len, cited)) > 2_000
 
 
 async def test_dr3_without_a_readable_reply_has_no_value(tmp_path: Path) -> None:

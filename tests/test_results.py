@@ -281,7 +281,7 @@ def test_dr3_results_survive_import_and_export(tmp_path: Path) -> None:
     dr3_result(case, "citation_coverage", -1.0, status="failed", error="no reply")
     found = figures(import_results(tmp_path / "results", "dr3-eval", tmp_path / "run"))
     assert found["ir_sc", "one"] == found["ir", "one"] == 0.4
-    assert (found["fa_claims", "one"], found["average_code", "one"]) == (0.6, pytest.approx(0.7))
+    assert (found["fa_lenient", "one"], found["average_code", "one"]) == (0.6, pytest.approx(0.7))
     export_run(tmp_path / "run", "dr3-eval", tmp_path / "out")
     assert same_files(tmp_path / "out", tmp_path / "results") == 5
 
@@ -348,7 +348,7 @@ def test_own_run_exports_what_the_benchmark_would_count(tmp_path: Path, own: Pat
     [
         ("livedrbench", "livedrbench", ("f1", "precision", "recall")),
         ("rigorous", "rigorous", ("integrated", "quality", "drift", "boost")),
-        ("dr3", "dr3-eval", ("ir_uf", "fa_claims", "cc_lenient", "if")),
+        ("dr3", "dr3-eval", ("ir_uf", "fa_lenient", "cc_lenient", "if")),
     ],
 )
 def test_exported_runs_are_imported_with_their_figures(

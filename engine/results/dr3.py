@@ -18,7 +18,7 @@ PROTOCOL = "dr3"
 _FILE = re.compile(r"eval_(?P<metric>[a-z_]+?)(?:_(?P<time>\d{8}_\d{6}))?\.json")
 METRICS = {
     "information_recall": "ir",
-    "factual_accuracy": "fa_claims",
+    "factual_accuracy": "fa_lenient",
     "overall_quality": "dq",
     "format_compliance": "if",
     "citation_coverage": "cc_lenient",

@@ -76,14 +76,10 @@ class Cites(msgspec.Struct, frozen=True):
 
 
 class Cited(msgspec.Struct, frozen=True):
-    """What a report cites: its cited sentences with their sources, and the places of all that it cites anywhere.
-
-    `lenient` are the places of sources that some name in the report is leniently equal to.
-    """
+    """What a report cites: its cited sentences with their sources, and the places of all that it cites anywhere."""
 
     claims: tuple[tuple[str, tuple[Cites, ...]], ...]
     sources: frozenset[int]
-    lenient: frozenset[int]
 
 
 def read_cited(text: str, citations: tuple[Citation, ...], labels: tuple[Label, ...]) -> Cited:
@@ -180,7 +176,6 @@ class _Reader:
         self._find = labels.find
         whole = msgspec.json.encode((text, citations))
         self._host = f"https://{hashlib.blake2b(whole, digest_size=16).hexdigest()}.invalid/"
-        self._names: dict[str, None] = {}
         self._unknown: dict[_Named, int] = {}
         self._matches: dict[str, list[int]] = {}
         self._brackets: dict[tuple[str, bool], list[str]] = {}
@@ -199,7 +194,6 @@ class _Reader:
                 handed.append(Citation(url=self._address(place), marker=reference.label))
         titles = {url_key(reference.url): reference.title for reference in listed if reference.url}
         titles |= {url_key(citation.url): citation.title for citation in self._citations if citation.title}
-        self._names |= dict.fromkeys([*titles.values(), *(reference.title for reference in listed)])
 
         unknown = list(self._unknown)
         passages = (parse(text, tuple(handed)) if handed else found).passages
@@ -213,9 +207,7 @@ class _Reader:
         sources |= {find(reference.title) for reference in listed}
         sources |= {self._place(citation.url) for citation in self._citations}
         sources |= {find(citation.title) for citation in self._citations}
-        lenient = {place for name in list(self._names)[:MAX_NAMES] for place in self._leniently(name)}
-        known = frozenset(place for place in sources if place is not None)
-        return Cited(claims, known, known | lenient)
+        return Cited(claims, frozenset(place for place in sources if place is not None))
 
     def _cites(self, passage: Passage, titles: dict[str, str], unknown: Sequence[_Named]) -> Iterator[Cites]:
         for _, url in passage.sources:
@@ -254,7 +246,7 @@ class _Reader:
         return int(number) if number != url and number.isdecimal() else None
 
     def _bracket(self, match: re.Match[str]) -> str:
-        """A bracket that names sources as their addresses; what it calls them goes to the names."""
+        """A bracket that names sources as their addresses."""
         inner = match[1].strip()
         citation = self._marked.get(inner.lower())
         if citation is not None and not inner.isdecimal():
@@ -319,12 +311,10 @@ class _Reader:
         return self._known(found, (filed or names)[0])
 
     def _known(self, place: int | None, name: str) -> str:
-        self._names.setdefault(name)
         return self._address(place, _Named(name))
 
     def _link(self, match: re.Match[str]) -> str:
-        """A link as the address of its source, where it names one; its text goes to the names."""
-        self._names.setdefault(match[1])
+        """A link as the address of its source, where it names one."""
         place = self._place(match[2])
         place = self._find(match[1]) if place is None else place
         if place is None and not _web(match[2]):

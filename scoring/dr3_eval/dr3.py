@@ -120,6 +120,11 @@ class Gold(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(page for page in self.corpus if page.role == "supportive")
 
     @property
+    def sandbox(self) -> Sandbox:
+        """All sources, the user's first."""
+        return Sandbox([*self.user_files, *self.corpus])
+
+    @property
     def requires(self) -> bool:
         """Whether there is a source that a good report cites."""
         return bool(self.user_files or self.supportive)
@@ -145,9 +150,9 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Score a report by DR3-Eval.
 
     `average` is the mean of the paper's six metrics without those that a task has no sources for, `average_code` that
-    of the code's five, with its lenient forms. Beside them, `cc_lenient` and `fa_lenient` match citations as
-    permissively as the code, `fa_claims` and `fa_lenient` count claims (sentences that cite, of which all sources must
-    back it) where `fa` counts pairs, and what ends in a role or a size is the same for a part.
+    of the code's five, with its lenient forms. Beside them, `cc_lenient` is the code's own rule, `fa_lenient` matches
+    sources permissively, `fa_claims` and `fa_lenient` count claims (sentences that cite, of which all sources must back
+    it) where `fa` counts pairs, and what ends in a role or a size is the same for a part.
 
     Sources of more than `long_source` characters are judged by their five best chunks of 500 characters.
     """
@@ -160,19 +165,20 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """All metrics that a task may have, the average first."""
-        return (*self._scores_of(("ir_uf", "ir_sc"), True, SIZES), *COUNTS, *POOLED)
+        return (*self._scores_of(("ir_uf", "ir_sc"), ("cc", "cc_lenient"), SIZES), *COUNTS, *POOLED)
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics for which this task has sources."""
         gold = case.gold(self.name, Gold)
         sizes = (gold.corpus_size,) if gold.corpus_size else ()
-        return (*self._scores_of(gold.recalls, gold.requires, sizes), *COUNTS, *POOLED)
+        coverages = ("cc",) * gold.requires + ("cc_lenient",) * bool(gold.sandbox.titles)
+        return (*self._scores_of(gold.recalls, coverages, sizes), *COUNTS, *POOLED)
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Recall of insights, coverage and support of citations, the checklist, and depth."""
         gold = case.gold(self.name, Gold)
-        sandbox = Sandbox([*gold.user_files, *gold.corpus])
-        cited = await sandbox.cited(case.report)
+        sandbox = gold.sandbox
+        cited, lenient = await asyncio.gather(sandbox.cited(case.report), sandbox.code_coverage(case.report))
 
         files, pages, pairs, met, depth = await asyncio.gather(
             self._recall(gold.insights.user_files, gold.user_files, case, tools),
@@ -182,7 +188,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             self._depth(case, tools),
         )
         answers = Answers(files, pages, pairs, met, depth)
-        scores = answers.scores(sandbox, cited, gold, self.min_answered)
+        scores = answers.scores((sandbox.coverage(cited), lenient), gold, self.min_answered)
         scores |= role_counts(strictly(pairs), sandbox, cited)
         evidence = [
             *(answer.evidence(f"insight: {answer.item}", "{:g}".format) for answer in [*files, *pages]),
@@ -221,7 +227,9 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         question = DepthQuality(context=report, language=case.task.language, task=case.task.prompt)
         return Answered.of("depth", await tools.ask(question), lambda answer: answer.depth / 10, 0.1, 1.0)
 
-    def _scores_of(self, recalls: Sequence[str], requires: bool, sizes: Sequence[str]) -> list[Metric]:
+    def _scores_of(
+        self, recalls: Sequence[str], coverages: Sequence[str], sizes: Sequence[str]
+    ) -> list[Metric]:
         """Metrics with a value for one report."""
         names = [
             "average",
@@ -234,7 +242,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             "if",
             "dq",
             *(f"average:{size}" for size in sizes),
-            *(["cc", "cc_lenient"] if requires else []),
+            *coverages,
         ]
         return [Metric(name=name, scale=100.0, headline=name == "average") for name in names]
 
@@ -259,8 +267,13 @@ class Answers(msgspec.Struct, frozen=True):
     met: list[Answered[str]]
     depth: Answered[str]
 
-    def scores(self, sandbox: Sandbox, cited: Cited, gold: Gold, min_answered: float) -> dict[str, Value]:
-        """The metrics that this task has. The averages are over the parts that it has."""
+    def scores(
+        self, coverages: tuple[float | None, float | None], gold: Gold, min_answered: float
+    ) -> dict[str, Value]:
+        """The metrics that this task has, its `coverages` by our rule and by the code's among them.
+
+        The averages are over the parts that the task has.
+        """
         sides = {"ir_uf": self.files, "ir_sc": self.pages}
         strict = strictly(self.pairs)
         recalls = {name: measured(sides[name], _recall, EVERY) for name in gold.recalls}
@@ -275,11 +288,11 @@ class Answers(msgspec.Struct, frozen=True):
             "if": scores["if"],
             "dq": scores["dq"],
         }
-        coverage, lenient = sandbox.coverage(cited), sandbox.coverage(cited, lenient=True)
         if recalls:
             code["ir"] = combined(recalls.values(), _mean)
-        if coverage is not None and lenient is not None:
-            scores["cc"], code["cc_lenient"] = coverage, lenient
+        for metrics, name, coverage in zip((scores, code), ("cc", "cc_lenient"), coverages, strict=True):
+            if coverage is not None:
+                metrics[name] = coverage
         averages = {
             "average": combined(scores.values(), _mean),
             "average_code": combined(code.values(), _mean),

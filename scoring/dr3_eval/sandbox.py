@@ -8,9 +8,12 @@ import msgspec
 from adjudge.judges import Context, Media
 from adjudge.scoring.contract.case import Report
 from adjudge.scoring.dr3_eval.citing import Cited, Label, read_cited
+from adjudge.scoring.dr3_eval.code_titles import covered
 from adjudge.scoring.text.aside import aside, storable
 
 __all__ = ["Role", "Sandbox", "Source"]
+
+_DOCUMENTS = (".md", ".txt", ".pdf", ".docx", ".doc", ".pptx", ".ppt", ".xlsx", ".xls")
 
 Role = Literal["user_file", "supportive", "distractor", "noise", "unlabelled"]
 
@@ -61,11 +64,22 @@ class Sandbox:
         )
         return await aside(read_cited, storable(report.text), citations, labels)
 
-    def coverage(self, cited: Cited, lenient: bool = False) -> float | None:
-        """Required sources that are cited over all required ones (DR3-Eval, citation coverage); None if there are none.
-
-        `lenient` also takes names that contain one another or share 60% of their words, as the published code does.
-        """
+    def coverage(self, cited: Cited) -> float | None:
+        """Required sources that are cited over all required ones (DR3-Eval, citation coverage); None without one."""
         required = [place for place, source in enumerate(self.sources) if source.required]
-        found = cited.lenient if lenient else cited.sources
-        return sum(place in found for place in required) / len(required) if required else None
+        return sum(place in cited.sources for place in required) / len(required) if required else None
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What the published code wants cited: titles of supportive pages, and names of documents, each once."""
+        pages = [source.title for source in self.sources if source.role == "supportive"]
+        files = [source.name for source in self.sources if source.role == "user_file"]
+        documents = [name for name in files if name.lower().endswith(_DOCUMENTS)]
+        return tuple(dict.fromkeys(storable(title) for title in [*pages, *documents] if title))
+
+    async def code_coverage(self, report: Report) -> float | None:
+        """The share of `titles` that `report` cites by the code's rule; None without one. Raises Unread, PoolError."""
+        if not self.titles:
+            return None
+        found = await aside(covered, storable(report.text), list(self.titles))
+        return sum(found) / len(found)
