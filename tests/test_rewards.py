@@ -623,7 +623,7 @@ class TestWatches:
                 pass
 
     async def test_growing_gap_to_a_second_judge_is_detected(self):
-        async def second(items, *, deadline=None, priority=0):
+        async def second(items, *, priority=0, step=None):
             return [Reward(value=0.2, status="scored") for _ in items]
 
         async with Audit.running(AuditConfig(judge="lexical", share=1.0, waiting=4096), second) as audit:
@@ -637,7 +637,7 @@ class TestWatches:
     async def test_audit_samples_by_text_and_never_blocks(self):
         started = asyncio.Event()
 
-        async def stuck(items, *, deadline=None, priority=0):
+        async def stuck(items, *, priority=0, step=None):
             started.set()
             await asyncio.Event().wait()
 
@@ -660,7 +660,7 @@ class TestWatches:
     async def test_audit_continues_after_a_score_raises(self, error, caplog):
         raised = [error]
 
-        async def second(items, *, deadline=None, priority=0):
+        async def second(items, *, priority=0, step=None):
             if raised:
                 raise raised.pop()
             return [Reward(value=0.2, status="scored") for _ in items]
@@ -677,7 +677,7 @@ class TestWatches:
         file = lines(tmp_path / "canaries.jsonl", [{"task_id": "0", "text": TEXT, "value": 0.5}] * 2)
         failed = []
 
-        async def score(items, *, repeat=0):
+        async def score(items, *, repeat=0, step=None):
             failed.append(watch.failed)
             if len(failed) == 1:
                 raise StoreError("store: gone")

@@ -1,5 +1,6 @@
 """`Formula`: from the scorecards of a rollout to one number, or to the reason why there is none."""
 
+import copy
 from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import get_args
@@ -7,7 +8,7 @@ from typing import get_args
 import msgspec
 
 from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.reward import Bounds, RewardConfig, Term
+from adjudge.engine.config.reward import Bounds, RewardConfig, Term, weight_at
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.reasons import CAUSES, Reason, ReportReason
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
@@ -30,12 +31,22 @@ class Part(msgspec.Struct, frozen=True):
     term: Term
     worst: float | None
 
-    def of(self, value: float) -> float:
+    @property
+    def name(self) -> str:
+        """The metric's name, with its protocol's."""
+        return f"{self.protocol}.{self.metric}"
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The steps that a schedule of its weight names."""
+        return tuple(self.term.weight) if isinstance(self.term.weight, dict) else ()
+
+    def of(self, value: float, step: int) -> float:
         """The term's part of the reward for a metric's `value`."""
         if self.term.rescale is not None:
             low, high = self.term.rescale
             value = (value - low) / (high - low)
-        return self.term.weight * _clipped(value, self.term.clip)
+        return weight_at(self.term.weight, step) * _clipped(value, self.term.clip)
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -46,14 +57,21 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Formula:
-    """Computes rewards from the scorecards of `protocols`. Raises FormulaError for metrics that cannot be one."""
+    """Computes rewards from the scorecards of `protocols`. Raises FormulaError for metrics that cannot be one.
+
+    Where weights depend on the trainer's step, `at` gives the formula of a step.
+    """
 
     def __init__(self, config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> None:
         if config.metric is not None and config.weights:
             raise FormulaError("reward: metric: and weights: exclude each other; write one of them")
         self.parts = [_part(*weighted, config.strict, protocols) for weighted in _weights(config, protocols)]
         self.needed = frozenset(part.protocol for part in self.parts)
-        self.protocols = _asked(protocols, self.needed, config.always)
+        self.protocols = self._listed = _asked(protocols, self.needed, config.always)
+        self.step = 0
+        self._terms = tuple(self.parts)
+        self._always = config.always
+        self._check_steps()
         self._penalties: dict[str, float] = msgspec.structs.asdict(config.penalties)
         self._clip = config.clip
         self._blamed = ("report", "source") if config.strict else ("report",)
@@ -62,15 +80,40 @@ class Formula:
         _check_bounds("clip", config.clip)
 
     @property
+    def scheduled(self) -> tuple[str, ...]:
+        """The metrics whose weights depend on the trainer's step."""
+        return tuple(part.name for part in self._terms if isinstance(part.term.weight, dict))
+
+    def at(self, step: int) -> "Formula":
+        """This formula with the weights of `step`, without the metrics whose weight is 0 there."""
+        found = copy.copy(self)
+        found.step = step
+        found.parts = [part for part in self._terms if weight_at(part.term.weight, step)]
+        found.needed = frozenset(part.protocol for part in found.parts)
+        found.protocols = _asked(self._listed, found.needed, self._always)
+        return found
+
+    def _check_steps(self) -> None:
+        """Between two steps of a schedule weights keep their signs, so those steps tell of all."""
+        for step in sorted({step for part in self._terms for step in part.steps}):
+            if not self.at(step).parts:
+                raise FormulaError(
+                    f"reward: weights: at step {step} all are 0; give one metric a weight there"
+                )
+
+    @property
     def flags(self) -> frozenset[str]:
         """The flags that have a penalty."""
         return frozenset(name for name, weight in self._penalties.items() if weight)
 
     def scores(self, cards: Mapping[str, Scorecard]) -> dict[str, float | None]:
-        """All metrics by name, as `protocol.metric` where two protocols share a name; None without a card."""
+        """All metrics by name, as `protocol.metric` where two protocols share a name; None without a card.
+
+        Where weights depend on the step, it is there too, and each such weight as `weight:protocol.metric`.
+        """
         every = {
             (protocol.name, metric.name): None
-            for protocol in self.protocols
+            for protocol in self._listed
             for metric in protocol.metrics
             if metric.ratio is None
         }
@@ -80,7 +123,15 @@ class Formula:
         return {
             f"{protocol}.{metric}" if metric in self._shared else metric: value
             for (protocol, metric), value in (every | known).items()
+        } | self._schedule()
+
+    def _schedule(self) -> dict[str, float | None]:
+        weights: dict[str, float | None] = {
+            f"weight:{part.name}": weight_at(part.term.weight, self.step)
+            for part in self._terms
+            if isinstance(part.term.weight, dict)
         }
+        return {"step": float(self.step), **weights} if weights else {}
 
     def value(self, cards: Mapping[str, Scorecard], flags: Mapping[str, float]) -> Value:
         """The reward for `cards` by protocol and `flags` from 0 to 1.
@@ -100,7 +151,7 @@ class Formula:
                 if CAUSES[why] not in self._blamed or part.worst is None:
                     return Value(None, why)
                 value = part.worst
-            total += part.of(value)
+            total += part.of(value, self.step)
             reason = reason or why
         least = any(cards[name].reason in LEAST for name in self.needed)
         total -= sum(
@@ -141,14 +192,15 @@ def _part(name: str, term: Term, strict: bool, protocols: Sequence[ScoringProtoc
     if strict and f"{wanted}_strict" in metrics:
         wanted = f"{wanted}_strict"
     metric = metrics.get(wanted)
-    if not all(map(isfinite, (term.weight, *(term.rescale or ())))):
+    weights = tuple(term.weight.values()) if isinstance(term.weight, dict) else (term.weight,)
+    if not all(map(isfinite, (*weights, *(term.rescale or ())))):
         raise FormulaError(f"reward: weights: {name}: must be a finite number, as must the bounds of rescale")
-    if term.weight == 0:
+    if not any(weights):
         raise FormulaError(f"reward: weights: {name}: a weight of 0 has no effect; leave it out")
     _check_bounds(f"weights: {name}: rescale", term.rescale)
     _check_bounds(f"weights: {name}: clip", term.clip)
     if metric is not None:
-        _check(name, metric, term)
+        _check(name, metric, [weight for weight in weights if weight])
     return Part(protocol.name, wanted, term, None if metric is None else metric.worst)
 
 
@@ -174,7 +226,7 @@ def _found(name: str, protocols: Sequence[ScoringProtocol]) -> tuple[ScoringProt
     raise FormulaError(f"reward: weights: unknown metric {name!r}; use one of {known}")
 
 
-def _check(name: str, metric: Metric, term: Term) -> None:
+def _check(name: str, metric: Metric, weights: Sequence[float]) -> None:
     if metric.ratio is not None:
         parts = " and ".join(metric.ratio)
         raise FormulaError(
@@ -184,7 +236,7 @@ def _check(name: str, metric: Metric, term: Term) -> None:
         raise FormulaError(
             f"reward: weights: {name}: has no worst value for an empty report; use another metric"
         )
-    if (term.weight < 0) != metric.lower_is_better:
+    if any((weight < 0) != metric.lower_is_better for weight in weights):
         sign = "negative" if metric.lower_is_better else "positive"
         raise FormulaError(
             f"reward: weights: {name}: must be {sign}, or the worst report would get the highest reward"

@@ -1,6 +1,7 @@
 """The section `reward:` of a configuration: what a reward is made of, and how it is served and watched."""
 
 import sys
+from bisect import bisect_right
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from adjudge.engine.config.numbers import Count, Positive
 
 __all__ = [
+    "LAST_STEP",
     "AuditConfig",
     "CanaryConfig",
     "Constant",
@@ -16,19 +18,42 @@ __all__ = [
     "Penalties",
     "ReportRules",
     "RewardConfig",
+    "Schedule",
+    "Step",
     "Term",
+    "Weight",
+    "weight_at",
 ]
 
 LARGEST = sys.float_info.max  # a bound that keeps out infinity and NaN
 Finite = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 Penalty = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
 Bounds = tuple[float, float]
+LAST_STEP = 1 << 53
+Step = Annotated[int, msgspec.Meta(ge=0, le=LAST_STEP)]
+"""The trainer's step that a rollout belongs to."""
+Schedule = Annotated[dict[Step, float], msgspec.Meta(min_length=1, max_length=1000)]
+"""Weights at some steps: in proportion between two of them, and constant before the first and after the last."""
+Weight = float | Schedule
+
+
+def weight_at(weight: Weight, step: int) -> float:
+    """The value of `weight` at `step`."""
+    if not isinstance(weight, dict):
+        return weight
+    steps = sorted(weight)
+    place = bisect_right(steps, step)
+    if place in (0, len(steps)):
+        return weight[steps[max(place - 1, 0)]]
+    before, after = steps[place - 1], steps[place]
+    share = (step - before) / (after - before)
+    return (1 - share) * weight[before] + share * weight[after]
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A metric's part of the reward: `weight` x value, once it is rescaled ([low, high] to [0, 1]), then clipped."""
 
-    weight: float = 1.0
+    weight: Weight = 1.0
     rescale: Bounds | None = None
     clip: Bounds | None = None
 
@@ -124,7 +149,8 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     - `protocols` score a rollout; without them, the run's protocols do.
     - `weights` are by metric, or by `protocol.metric` where two protocols share a name; `metric` is short for one
-      metric of weight 1. Without either, each protocol's headline metric has weight 1.
+      metric of weight 1. Without either, each protocol's headline metric has weight 1. A weight may be a mapping by
+      the trainer's step, which every call then carries.
     - Protocols without a weight are not asked, except those in `always`, whose metrics come with the reward and never
       withhold it.
     - `on_unanswered`: what a rollout gets about which the judge gave no readable answer twice while it answered about

@@ -30,7 +30,7 @@ class Score(Protocol):
     """Scores rollouts with the second judge."""
 
     def __call__(
-        self, items: Sequence[RewardItem], /, *, deadline: float | None = None, priority: int = 0
+        self, items: Sequence[RewardItem], /, *, priority: int = 0, step: int | None = None
     ) -> Awaitable[list[Reward]]:
         """The rewards of `items`."""
         ...
@@ -49,7 +49,7 @@ class Audit:
         self.skipped = 0
         self._config = config
         self._score = score
-        self._waiting: asyncio.Queue[tuple[RewardItem, float]] = asyncio.Queue(config.waiting)
+        self._waiting: asyncio.Queue[tuple[RewardItem, float, int | None]] = asyncio.Queue(config.waiting)
         self._first: list[float] = []
         self._last: deque[float] = deque(maxlen=WINDOW)
 
@@ -75,12 +75,12 @@ class Audit:
         """`gap` minus the mean gap of the first 256 rollouts."""
         return self.gap - sum(self._first) / len(self._first) if self._first else 0.0
 
-    def offer(self, item: RewardItem, reward: Reward) -> None:
-        """Queue a rollout that the first judge has scored, if it is chosen and there is room. Never waits."""
+    def offer(self, item: RewardItem, reward: Reward, step: int | None = None) -> None:
+        """Queue a rollout that the first judge has scored at `step`, if it is chosen and there is room. Never waits."""
         if reward.value is None or not self._is_chosen(item):
             return
         try:
-            self._waiting.put_nowait((item, reward.value))
+            self._waiting.put_nowait((item, reward.value, step))
         except asyncio.QueueFull:
             self.skipped += 1
 
@@ -92,9 +92,9 @@ class Audit:
 
     async def _run(self) -> None:
         while True:
-            item, value = await self._waiting.get()
+            item, value, step = await self._waiting.get()
             try:
-                (second,) = await self._score([item], priority=BULK)
+                (second,) = await self._score([item], priority=BULK, step=step)
             except (PoolError, StoreError) as error:
                 _log.error("a rollout was not audited: %s", error)
                 self.failed += 1

@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.reward import CanaryConfig
+from adjudge.engine.config.reward import LAST_STEP, CanaryConfig
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items
 from adjudge.engine.store import StoreError
 from adjudge.fetchers.process import PoolError
@@ -39,13 +39,15 @@ class Canary(RewardItem, frozen=True, kw_only=True, omit_defaults=True):
 class Score(Protocol):
     """Scores canaries; with another `repeat` the judge is asked again instead of the store."""
 
-    def __call__(self, items: Sequence[RewardItem], /, *, repeat: int = 0) -> Awaitable[list[Reward]]:
+    def __call__(
+        self, items: Sequence[RewardItem], /, *, repeat: int = 0, step: int | None = None
+    ) -> Awaitable[list[Reward]]:
         """The rewards of `items`."""
         ...
 
 
 class CanaryWatch:
-    """The canaries and how far they were off in the last round.
+    """The canaries and how far they were off in the last round, with the last weights where these depend on the step.
 
     `drift` is the mean of reward minus known reward, `distance` the mean of its absolute value. `failed` canaries had
     no reward in the last round and are in neither mean; `rounds` counts rounds.
@@ -92,7 +94,7 @@ class CanaryWatch:
     async def _values(self) -> list[float | None]:
         items = [canary.item for canary in self._canaries]
         try:
-            rewards = await self._score(items, repeat=time.time_ns() // 1000 % 2**32)
+            rewards = await self._score(items, repeat=time.time_ns() // 1000 % 2**32, step=LAST_STEP)
         except (PoolError, StoreError) as error:
             _log.error("a round of canaries failed: %s", error)
             return [None] * len(items)

@@ -1,17 +1,18 @@
 """The values: a rollout to score, and its reward, which is a number, or None with the reason."""
 
+import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
-from adjudge.engine.config.reward import OnFailure
+from adjudge.engine.config.reward import OnFailure, Step
 from adjudge.engine.rewards.conversation import Conversation, Message, Pages, asked_in, task_name
 from adjudge.judges import Status, Usage
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.reasons import Reason
 
-__all__ = ["Item", "Part", "Reward", "RewardError", "RewardItem", "as_items", "settled"]
+__all__ = ["Item", "Part", "Reward", "RewardError", "RewardItem", "as_items", "as_step", "settled"]
 
 
 class RewardError(RuntimeError):
@@ -98,6 +99,16 @@ Item = RewardItem | Mapping[str, Any]
 def as_items(items: Iterable[Item]) -> list[RewardItem]:
     """`items` as structs. Raises RewardError for an item that is not a rollout, or that does not name its task."""
     return [_item(place, item) for place, item in enumerate(items)]
+
+
+def as_step(step: int | None) -> int | None:
+    """Check the trainer's step, a whole number from 0. Raises RewardError for anything else."""
+    if step is None:
+        return None
+    try:
+        return msgspec.convert(operator.index(step), Step)
+    except (TypeError, msgspec.ValidationError) as error:
+        raise RewardError(f"step: {step!r} is invalid; pass a whole number from 0") from error
 
 
 def _item(place: int, item: Item) -> RewardItem:

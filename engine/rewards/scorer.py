@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
@@ -19,7 +20,7 @@ from adjudge.engine.evaluation.trust import Patience, RewardTrust, Trust
 from adjudge.engine.formats import load_tasks
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
-from adjudge.engine.rewards.reward import Item, Reward, as_items
+from adjudge.engine.rewards.reward import Item, Reward, RewardError, as_items
 from adjudge.engine.rewards.rollout import UNANSWERED, Rollout
 from adjudge.engine.rewards.room import room_for_reports
 from adjudge.engine.rewards.tasks import KnownTasks
@@ -153,16 +154,24 @@ class RewardScorer:
             _log.warning("report_limit: %s characters, by the judge's window of %s tokens", room, window)
 
     async def score(
-        self, items: Iterable[Item], *, deadline: float | None = None, priority: int = 0, repeat: int = 0
+        self,
+        items: Iterable[Item],
+        *,
+        deadline: float | None = None,
+        priority: int = 0,
+        repeat: int = 0,
+        step: int | None = None,
     ) -> list[Reward]:
         """The rewards of `items`, in their order.
 
         `deadline` is in seconds from now; a reward without an answer by then is None (deadline, or judge_unavailable
         if the judge cannot be used), and the call returns within 1.1 x deadline. Lower `priority` goes first, all of
         them before bulk evaluation. With another `repeat` the judge is asked the same again. A failure of the judge is
-        the reward's reason. Raises RewardError for an item that is not a rollout, and StoreError.
+        the reward's reason. `step` is the trainer's, which weights may depend on. Raises RewardError for an item that
+        is not a rollout and for a missing step, and StoreError.
         """
         taken = as_items(items)
+        formula = self._formula_at(step)
         seconds = self.reward_config.deadline_s if deadline is None else deadline
         until = asyncio.get_running_loop().time() + seconds
         rollouts = [
@@ -170,7 +179,7 @@ class RewardScorer:
                 item,
                 self.tasks.of(item),
                 self.evaluator,
-                self.formula,
+                formula,
                 self.reward_config,
                 self._trust,
                 priority - BEFORE_BULK,
@@ -183,8 +192,18 @@ class RewardScorer:
         rewards = [rollout.reward() for rollout in rollouts]
         if self.audit is not None:
             for item, reward in zip(taken, rewards, strict=True):
-                self.audit.offer(item, reward)
+                self.audit.offer(item, reward, step)
         return rewards
+
+    def _formula_at(self, step: int | None) -> Formula:
+        scheduled = self.formula.scheduled
+        if not scheduled:
+            return self.formula
+        if step is None:
+            raise RewardError(
+                f"step: missing; the weight of {scheduled[0]} depends on it, so pass the trainer's step"
+            )
+        return self.formula.at(step)
 
     async def _ask_again(self, rollouts: list[Rollout], until: float) -> None:
         """Ask a second time about rollouts without a readable answer, where the judge has answered about others.

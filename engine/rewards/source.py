@@ -13,7 +13,7 @@ from weakref import WeakSet
 import msgspec
 
 from adjudge.engine.rewards.loop_thread import LoopThread
-from adjudge.engine.rewards.reward import Item, Reward, RewardItem, as_items
+from adjudge.engine.rewards.reward import Item, Reward, RewardItem, as_items, as_step
 
 __all__ = ["RewardSource"]
 
@@ -22,7 +22,7 @@ class Scorer(Protocol):
     """What gives the rewards, in one event loop."""
 
     def score(
-        self, items: list[RewardItem], /, *, deadline: float | None, priority: int
+        self, items: list[RewardItem], /, *, deadline: float | None, priority: int, step: int | None
     ) -> Awaitable[list[Reward]]:
         """The rewards of `items`, in their order."""
         ...
@@ -55,14 +55,15 @@ class RewardSource:
         deadline: float | None = None,
         priority: int = 0,
         since: float | None = None,
+        step: int | None = None,
     ) -> list[Reward]:
         """The rewards of `items`, in their order; what has no answer after `deadline` seconds is None.
 
         The seconds count from `since`, a time in seconds since 1970 at which the trainer's own clock started; without
-        it, from now. Without `deadline` the configured one holds; lower `priority` goes first. Raises RewardError for
-        an item that is not a rollout.
+        it, from now. Without `deadline` the configured one holds; lower `priority` goes first. `step` is the trainer's,
+        needed where weights depend on it. Raises RewardError for an item that is not a rollout, and for a missing step.
         """
-        call = _Call(as_items(items), self._until(deadline, since), priority)
+        call = _Call(as_items(items), self._until(deadline, since), priority, as_step(step))
         opening = self._opening()
         if not opening.done():
             await asyncio.wait(
@@ -79,9 +80,10 @@ class RewardSource:
         deadline: float | None = None,
         priority: int = 0,
         since: float | None = None,
+        step: int | None = None,
     ) -> list[Reward]:
         """`score`, for a caller that waits for it; also in a thread whose own event loop is running."""
-        call = _Call(as_items(items), self._until(deadline, since), priority)
+        call = _Call(as_items(items), self._until(deadline, since), priority, as_step(step))
         try:
             thread = self._opening().result(call.left)
         except TimeoutError:
@@ -135,6 +137,7 @@ class _Call(msgspec.Struct):
     items: list[RewardItem]
     until: float
     priority: int
+    step: int | None
 
     @property
     def left(self) -> float:
@@ -143,7 +146,7 @@ class _Call(msgspec.Struct):
 
     def begin(self, scorer: Scorer) -> Awaitable[list[Reward]]:
         """Score them in the time that is left."""
-        return scorer.score(self.items, deadline=self.left, priority=self.priority)
+        return scorer.score(self.items, deadline=self.left, priority=self.priority, step=self.step)
 
     def failed(self) -> list[Reward]:
         """What they get when not even a scorer was open in time."""

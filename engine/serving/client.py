@@ -56,6 +56,7 @@ class _Waiting(msgspec.Struct):
     item: RewardItem
     until: float
     priority: int
+    step: int | None
     reward: "asyncio.Future[Reward]"
 
 
@@ -81,12 +82,14 @@ class _Sender:
         self._waiting: list[_Waiting] = []
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def score(self, items: list[RewardItem], *, deadline: float | None, priority: int) -> list[Reward]:
+    async def score(
+        self, items: list[RewardItem], *, deadline: float | None, priority: int, step: int | None
+    ) -> list[Reward]:
         """The rewards of `items`; None (deadline) for those that have not come 8 % after `deadline` seconds."""
         seconds = self._deadline_s if deadline is None else deadline
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        mine = [_Waiting(item, until, priority, loop.create_future()) for item in items]
+        mine = [_Waiting(item, until, priority, step, loop.create_future()) for item in items]
         if not mine:
             return []
         if not self._waiting:
@@ -113,11 +116,11 @@ class _Sender:
             self._send()
 
     def _send(self) -> None:
-        """Send what waits: rollouts of one task side by side, each request of one priority and a bounded size."""
+        """Send what waits: rollouts of one task side by side, each request of one priority, step and bounded size."""
         wanted = [each for each in self._waiting if not each.reward.done()]
         self._waiting = []
-        wanted.sort(key=lambda each: (each.priority, each.item.named or "", each.item.asked or ""))
-        for _, same in groupby(wanted, key=lambda each: each.priority):
+        wanted.sort(key=lambda each: (_call_of(each), each.item.named or "", each.item.asked or ""))
+        for _, same in groupby(wanted, key=_call_of):
             for batch in _batches(same):
                 task = asyncio.ensure_future(self._deliver(batch))
                 self._sending.add(task)
@@ -156,7 +159,7 @@ class _Sender:
         return [_failed("judge_unavailable")] * len(batch)
 
     async def _post(self, batch: list[_Waiting], left: float) -> list[Reward]:
-        body = Rollouts([each.item for each in batch], left, batch[0].priority)
+        body = Rollouts([each.item for each in batch], left, batch[0].priority, batch[0].step)
         try:
             async with self._session.post(
                 self._url, data=msgspec.json.encode(body, enc_hook=plain)
@@ -177,6 +180,11 @@ class _LaterError(RuntimeError):
     def __init__(self, seconds: float) -> None:
         super().__init__()
         self.seconds = seconds
+
+
+def _call_of(each: _Waiting) -> tuple[int, int]:
+    """What the rollouts of one request have in common: priority and step."""
+    return each.priority, -1 if each.step is None else each.step
 
 
 def _failed(reason: Reason) -> Reward:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from msgspec import Meta
 
-from adjudge.engine.config.reward import Constant, OnFailure
+from adjudge.engine.config.reward import Constant, OnFailure, Step
 from adjudge.engine.rewards.conversation import Conversation, Message, Pages, response_in, task_name
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items
 from adjudge.engine.rewards.row import brought, labelled
@@ -43,11 +43,12 @@ class NoReward(RuntimeError):
 
 
 class Rollouts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`deadline_s` bounds the call in seconds; lower `priority` goes first."""
+    """`deadline_s` bounds the call in seconds; lower `priority` goes first; `step` is the trainer's."""
 
     items: list[RewardItem]
     deadline_s: Annotated[float, Meta(gt=0, le=MAX_DEADLINE_S)] | None = None
     priority: Annotated[int, Meta(ge=-1000, le=1000)] = 0
+    step: Step | None = None
 
 
 class Rewards(msgspec.Struct, frozen=True):
@@ -120,11 +121,12 @@ class Verified(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request in any dialect: rollouts, a deadline in seconds if it has one, and a priority."""
+    """A request in any dialect: rollouts, a deadline in seconds and the trainer's step if it has them, a priority."""
 
     items: list[RewardItem]
     deadline_s: float | None = None
     priority: int = 0
+    step: int | None = None
 
 
 class Dialect(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
@@ -222,7 +224,7 @@ DIALECTS: tuple[Dialect[Any], ...] = (
         summary="Rewards of rollouts; null with a reason for one that failed.",
         body=Rollouts,
         answer=Rewards,
-        call=lambda body: Call(body.items, body.deadline_s, body.priority),
+        call=lambda body: Call(body.items, body.deadline_s, body.priority, body.step),
         reply=lambda raw, rewards, on_failure: Rewards(list(rewards)),
     ),
     Dialect(

@@ -17,7 +17,7 @@ from aiohttp import web
 from adjudge.engine.config.access import Access, is_foreign
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.rewards.flags import FLAGS
-from adjudge.engine.rewards.reward import Reward
+from adjudge.engine.rewards.reward import Reward, RewardError
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
 from adjudge.engine.serving.admission import Admission, Overloaded
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, Call, Dialect, NoReward
@@ -140,7 +140,7 @@ class RewardServer:
                 return await self._answer(dialect, request)
             except Overloaded as error:
                 return _failed(429, str(error), Retry_After=str(max(1, ceil(self._metrics.recent))))
-            except BadRequest as error:
+            except (BadRequest, RewardError) as error:
                 return _failed(400, str(error)[:500])
             except NoReward as error:
                 response = _failed(503, str(error))
@@ -164,7 +164,9 @@ class RewardServer:
 
     async def _scored(self, call: Call) -> list[Reward]:
         started = time.perf_counter()
-        rewards = await self._scorer.score(call.items, deadline=call.deadline_s, priority=call.priority)
+        rewards = await self._scorer.score(
+            call.items, deadline=call.deadline_s, priority=call.priority, step=call.step
+        )
         self._metrics.scored(rewards, tuple(FLAGS), time.perf_counter() - started)
         return rewards
 
