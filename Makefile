@@ -17,6 +17,7 @@ BIN := .venv/bin
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[dev,cluster]'
 	mkdir -p .venv/typed/adjudge
 	for f in engine judges fetchers scoring prompts; do ln -sfn $(CURDIR)/$$f .venv/typed/adjudge/$$f; done
+	ln -sfn $(CURDIR)/engine/package/__init__.py .venv/typed/adjudge/__init__.py
 	touch $@ .venv/demo.stamp
 
 # Exit 3 says that a scorecard is unscored, which the example means to show.

@@ -1,12 +1,13 @@
 """How a report becomes a score: one package per paper over shared parts; `kernels` for the numbers.
 
-What a protocol of your own needs is here: `ScoringProtocol` says what it must have, `score(case, tools)` asks a
+What a protocol of your own needs is here: `Protocol` says what it must have, `score(case, tools)` asks a
 `Question` through `Tools` and returns a `Scorecard`.
 """
 
 from adjudge.judges import Answer, Context, Judgment, Question
 from adjudge.scoring.contract.case import Case, Citation, GoldError, Report, ReportUsage, Task
-from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol, Tools, score_case
+from adjudge.scoring.contract.protocol import CaseMetrics, Tools, score_case
+from adjudge.scoring.contract.protocol import ScoringProtocol as Protocol
 from adjudge.scoring.contract.scorecard import (
     Bounds,
     Evidence,
@@ -30,11 +31,11 @@ __all__ = [
     "Metric",
     "Missing",
     "Partial",
+    "Protocol",
     "Question",
     "Report",
     "ReportUsage",
     "Scorecard",
-    "ScoringProtocol",
     "Task",
     "Tools",
     "first_missing",

@@ -38,8 +38,8 @@ FLOORS = {
         ("rendering", "adapters"),
         ("viewer.data",),
         ("viewer.pages", "commands"),
-        ("viewer",),
-        ("cli",),
+        ("viewer", "library"),
+        ("cli", "package"),
     ),
     "scoring": (
         ("kernels.base",),

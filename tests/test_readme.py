@@ -161,6 +161,24 @@ def test_rewards_work_as_written(folder: Path) -> None:
     assert done.returncode == 0
 
 
+def test_python_works_as_written(folder: Path) -> None:
+    with judge() as url:
+        config = block("# adjudge.yaml").replace(SERVER, url).replace("my-judge", "m")
+        (folder / "adjudge.yaml").write_text(config, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", block("adjudge.evaluate(")],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    *_, difference, value = done.stdout.split()
+    assert -1 <= float(difference) <= 1
+    assert 0 <= float(value) <= 1
+
+
 def test_doctor_and_store_commands_work_as_written(folder: Path) -> None:
     assert "adjudge doctor adjudge.yaml" in README and "adjudge store ls/compact/prune/repair URI" in README
     (folder / "adjudge.yaml").write_text(block("# adjudge.yaml").replace("my-judge", "m"), encoding="utf-8")

@@ -1,20 +1,27 @@
 """The wheel holds every module and every file that the code reads."""
 
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
 
+import nbformat
 import pytest
 
-from tests.wheel import ROOT, build_wheel
+from tests.wheel import ROOT, UV, build_wheel
 
 FOLDERS = ("engine", "judges", "fetchers", "scoring", "prompts")
 READ = {".py", ".md", ".jsonl", ".html", ".css", ".js", ".typed"}
 
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory) -> set[str]:
-    return set(zipfile.ZipFile(build_wheel(tmp_path_factory.mktemp("wheel"))).namelist())
+def wheel(tmp_path_factory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def names(wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(wheel).namelist())
 
 
 def test_wheel_holds_every_file_that_is_read(names):
@@ -22,7 +29,7 @@ def test_wheel_holds_every_file_that_is_read(names):
         ["git", "ls-files", *FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True
     )
     wanted = {
-        f"adjudge/{file}"
+        f"adjudge/{file.removeprefix('engine/package/')}"  # `import adjudge` itself
         for file in tracked.stdout.splitlines()
         if Path(file).suffix in READ and Path(file).name != "README.md"
     }
@@ -31,3 +38,31 @@ def test_wheel_holds_every_file_that_is_read(names):
 
 def test_wheel_holds_nothing_else_of_the_checkout(names):
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "adjudge/tests"))]
+
+
+def test_notebook_runs_with_the_wheel_alone(wheel, tmp_path):
+    """In an environment that has nothing but the wheel and what a notebook needs, away from the checkout."""
+    python = tmp_path / "environment" / "bin" / "python"
+    subprocess.run([UV, "venv", "--quiet", str(python.parent.parent)], check=True)
+    beside = ["ipykernel", "nbclient", "nbconvert", "pandas"]
+    subprocess.run(
+        [UV, "pip", "install", "--quiet", "--python", str(python), str(wheel), *beside], check=True
+    )
+    for name in ("notebook", "quickstart"):
+        left_out = shutil.ignore_patterns("runs", ".adjudge")
+        shutil.copytree(ROOT / "examples" / name, tmp_path / "examples" / name, ignore=left_out)
+    file = tmp_path / "examples" / "notebook" / "adjudge.ipynb"
+    done = subprocess.run(
+        [python, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", str(file)],
+        cwd=file.parent,
+        env={"PATH": str(python.parent), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    outputs = [one for cell in nbformat.read(file, as_version=4).cells for one in cell.get("outputs", ())]
+    shown = [one.get("data", {}) for one in outputs]
+    assert any("ranked by c_acc" in data.get("text/html", "") for data in shown)
+    assert any("Score(" in data.get("text/plain", "") for data in shown)

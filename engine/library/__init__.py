@@ -1,0 +1,1 @@
+"""What `import adjudge` offers: evaluations, runs, scores and comparisons as Python objects."""
