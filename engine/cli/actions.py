@@ -14,6 +14,7 @@ from adjudge.engine.cli.progress import progress_on
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.agreement import with_humans, with_run
 from adjudge.engine.commands.attack import AttackReport, attack, load_attacks
+from adjudge.engine.commands.check import check
 from adjudge.engine.commands.compare import compare
 from adjudge.engine.commands.doctor import examine
 from adjudge.engine.commands.evaluate import evaluate
@@ -22,6 +23,7 @@ from adjudge.engine.commands.fetch import FetchRow, fetch_command, fetch_config
 from adjudge.engine.commands.gold import draft_gold
 from adjudge.engine.commands.import_results import import_results
 from adjudge.engine.commands.interruption import interruptible
+from adjudge.engine.commands.junit import write_junit
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.preferences import with_preferences
 from adjudge.engine.commands.show import find_evidence
@@ -47,10 +49,12 @@ __all__ = [
     "FAILED",
     "INCOMPLETE",
     "INTERRUPTED",
+    "REGRESSED",
     "USAGE",
     "Command",
     "on_agreement",
     "on_attack",
+    "on_check",
     "on_compare",
     "on_doctor",
     "on_evaluate",
@@ -68,7 +72,7 @@ __all__ = [
 ]
 
 
-DONE, FAILED, USAGE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, FAILED, USAGE, INCOMPLETE, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 T = TypeVar("T")
@@ -194,6 +198,24 @@ def on_compare(options: argparse.Namespace) -> int:
     """Test two systems against each other."""
     _print_table(options, compare(options.run_folder, options.a, options.b), tables.comparison_table)
     return DONE
+
+
+def on_check(options: argparse.Namespace) -> int:
+    """Check a run against a baseline."""
+    found = check(
+        options.run_folder,
+        options.baseline,
+        system=options.system,
+        against=options.against,
+        metrics=options.metric,
+        max_drop=options.max_drop,
+        alpha=options.alpha,
+        min_scored=options.min_scored,
+    )
+    if options.junit is not None:
+        write_junit(found, options.junit)
+    _print_table(options, found, tables.check_table)
+    return {"passed": DONE, "regressed": REGRESSED, "unclear": INCOMPLETE}[found.outcome]
 
 
 def on_agreement(options: argparse.Namespace) -> int:

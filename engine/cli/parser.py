@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     _view(commands)
     _fetch(commands)
     _compare(commands)
+    _check(commands)
     _agreement(commands)
     _serve(commands)
     _store(commands)
@@ -169,6 +170,43 @@ def _compare(commands: Commands) -> None:
     _add_run(command)
     command.add_argument("a", metavar="A", help="a system")
     command.add_argument("b", metavar="B", help="another system")
+
+
+def _check(commands: Commands) -> None:
+    summary = "check that a run scores no worse than a baseline (exit code 4 if it does)"
+    command = _add(commands, "check", actions.on_check, summary, tables=True)
+    _add_run(command)
+    command.add_argument(
+        "--baseline", required=True, metavar="RUN", help="folder of the run to check against"
+    )
+    command.add_argument(
+        "--system", metavar="A", help="only this system; by default, all that both runs have"
+    )
+    command.add_argument("--against", metavar="B", help="the baseline's system to check A against")
+    command.add_argument(
+        "--metric",
+        action="append",
+        default=[],
+        metavar="M",
+        help="such as race.overall; by default, what each protocol is ranked by",
+    )
+    command.add_argument(
+        "--max-drop",
+        type=float,
+        metavar="X",
+        help="pass only if a drop of X is ruled out, in the units of tables; by default, no significant drop passes",
+    )
+    command.add_argument(
+        "--alpha", type=float, default=0.05, metavar="P", help="chance of a false alarm (0.05)"
+    )
+    command.add_argument(
+        "--min-scored",
+        type=float,
+        default=0.95,
+        metavar="SHARE",
+        help="of the tasks that must be scored in both runs (0.95)",
+    )
+    command.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
 
 
 def _agreement(commands: Commands) -> None:

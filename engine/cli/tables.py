@@ -7,6 +7,7 @@ from rich.table import Table
 
 from adjudge.engine.commands.agreement import MetricAgreement
 from adjudge.engine.commands.attack import AttackReport
+from adjudge.engine.commands.check import POWER, Check
 from adjudge.engine.commands.compare import Comparison
 from adjudge.engine.commands.preferences import MetricPreference
 from adjudge.engine.leaderboard.board import MetricBoard
@@ -15,6 +16,7 @@ from adjudge.engine.rendering.standings import standings
 __all__ = [
     "agreement_table",
     "attack_table",
+    "check_table",
     "comparison_table",
     "corrected_table",
     "preferences_table",
@@ -108,6 +110,41 @@ def comparison_table(found: Comparison) -> Table:
             _number(row.cohens_d, 1.0),
             str(row.n_used),
         )
+    return table
+
+
+def check_table(found: Check) -> Table:
+    """The check of a run, one line per system and metric; what did not pass, and notes, underneath."""
+    margin = "any significant drop" if found.max_drop is None else f"a drop of {found.max_drop:g}"
+    table = Table(
+        title=escape(
+            f"{found.run} against {found.baseline}: {found.outcome} ({margin}, alpha {found.alpha:g})"
+        ),
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+    )
+    span, could = f"{1 - 2 * found.alpha:.0%}", f"could show ({POWER:.0%})"
+    for name in ("system", "metric", "baseline", "run", "drop", span, "Holm p", could, "tasks", "outcome"):
+        table.add_column(name, justify="left" if name in ("system", "metric", "outcome") else "right")
+    for row in found.metrics:
+        named = row.system if row.system == row.against else f"{row.system} (against {row.against})"
+        interval = "-" if row.low is None else f"{_number(row.low, 1.0)} to {_number(row.high, 1.0)}"
+        table.add_row(
+            escape(named),
+            escape(f"{row.protocol}.{row.metric}"),
+            *(_number(value, 1.0) for value in (row.before, row.after, row.drop)),
+            interval,
+            "-" if row.holm_p is None else f"{row.holm_p:.3g}",
+            _number(row.detectable, 1.0),
+            f"{row.n_used}/{row.n_tasks}",
+            row.outcome,
+        )
+    said = [
+        *([] if found.outcome == "passed" else [found.summary]),
+        *(f"note: {note}" for note in found.notes),
+    ]
+    table.caption = escape("\n".join(said)) or None
     return table
 
 

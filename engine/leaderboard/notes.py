@@ -9,7 +9,7 @@ from adjudge.engine.leaderboard.missing import cause_of, said_of
 from adjudge.engine.records.record import RunRecord
 from adjudge.judges.panel import same_family
 
-__all__ = ["notes_on"]
+__all__ = ["differing", "notes_on"]
 
 
 def notes_on(
@@ -20,7 +20,8 @@ def notes_on(
     """The notes on a leaderboard of the runs `records`: on its `boards`, people's corrections."""
     return (
         *_choosing(records),
-        *_differing(records),
+        *differing(records),
+        *_changing(records),
         *_calling(records),
         *_judging(records),
         *(record.stopped.note for record in records if record.stopped is not None),
@@ -42,7 +43,8 @@ def _choosing(records: Sequence[RunRecord]) -> Iterator[str]:
         )
 
 
-def _differing(records: Sequence[RunRecord]) -> Iterator[str]:
+def differing(records: Sequence[RunRecord]) -> Iterator[str]:
+    """What makes the scores of several runs hard to compare, one sentence each."""
     for what, values in (
         ("judges", [record.judge.fingerprint for record in records]),
         ("prompts", [str(sorted(record.prompts.items())) for record in records]),
@@ -51,6 +53,9 @@ def _differing(records: Sequence[RunRecord]) -> Iterator[str]:
     ):
         if len(set(values)) > 1:
             yield f"these runs differ in their {what}: compare their scores with care"
+
+
+def _changing(records: Sequence[RunRecord]) -> Iterator[str]:
     changed = _changed_tasks(records)
     if changed:
         yield f"these runs differ in the prompt or gold of {changed} tasks: compare their scores with care"

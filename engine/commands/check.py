@@ -1,0 +1,313 @@
+"""A gate: whether a run scores worse than a baseline, by paired tests on the tasks of both."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from adjudge.engine.errors import UsageError
+from adjudge.engine.leaderboard.board import FLAGGED_BELOW
+from adjudge.engine.leaderboard.notes import differing
+from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores, values_of
+from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.kernels.comparison.drop_test import DropTest, drop_test, fewest_tasks
+from adjudge.scoring.kernels.comparison.paired_tests import holm
+
+__all__ = ["POWER", "Check", "MetricCheck", "Outcome", "check"]
+
+POWER = 0.8
+"""With which the stated detectable drop would have been found."""
+
+Outcome = Literal["passed", "regressed", "unclear"]
+
+
+class MetricCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """One system under one metric: `before` it was that of the baseline, `after` that of the checked run.
+
+    All figures are in the units of tables, over the `n_used` of `n_tasks` common tasks that both have a score for;
+    `scored` is the lower share of the two runs. `drop` is what got worse (negative: better), `low` and `high` bound it,
+    each at confidence 1 - alpha. `p` is that of a drop above the margin, `holm_p` the same corrected for all tests of
+    the check, `p_below` that of a drop below the margin. `detectable` is the drop that these tasks would have shown
+    with a probability of POWER; with a margin, how far below it the true drop must be for the margin to be ruled out
+    with that probability. `why` says what an outcome other than `passed` rests on.
+    """
+
+    system: str
+    against: str
+    protocol: str
+    metric: str
+    before: float | None
+    after: float | None
+    drop: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    holm_p: float | None
+    p_below: float | None
+    detectable: float | None
+    n_tasks: int
+    n_used: int
+    scored: float
+    outcome: Outcome
+    why: str = ""
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """The check of `run` against `baseline`: regressed if any metric is, else unclear if any is.
+
+    `max_drop` is the margin, None if any significant drop counts.
+    """
+
+    run: str
+    baseline: str
+    alpha: float
+    max_drop: float | None
+    min_scored: float
+    outcome: Outcome
+    metrics: tuple[MetricCheck, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """The outcome in one line per metric that did not pass."""
+        wrong = [one for one in self.metrics if one.outcome != "passed"]
+        named = [f"{one.system}, {one.protocol}.{one.metric}: {one.outcome}: {one.why}." for one in wrong]
+        return "\n".join(named) or f"no regression in {len(self.metrics)} tests"
+
+
+class _Pair(msgspec.Struct, frozen=True):
+    """A metric of two systems before they are tested, higher being better."""
+
+    system: str
+    against: str
+    protocol: str
+    metric: Metric
+    before: np.ndarray
+    after: np.ndarray
+
+
+def check(
+    run: str | Path,
+    baseline: str | Path,
+    *,
+    system: str | None = None,
+    against: str | None = None,
+    metrics: Sequence[str] = (),
+    max_drop: float | None = None,
+    alpha: float = 0.05,
+    min_scored: float = FLAGGED_BELOW,
+) -> Check:
+    """Check the run folder `run` against `baseline`.
+
+    Every system of both runs is checked, or `system` of the run against `against` (the same name if left out) of the
+    baseline. `metrics` are names such as `race.overall`; by default each protocol's headline. Without `max_drop`, a
+    drop regresses if it is significant at `alpha` after Holm's correction for all tests. With it (in the units of
+    tables), a metric passes only if a drop of `max_drop` is ruled out at `alpha`, and regresses if a larger one is
+    shown. With less than `min_scored` of the tasks scored in either run, nothing passes.
+
+    Raises UsageError.
+    """
+    _validate(system, against, max_drop, alpha, min_scored)
+    records = RunRecord.read(Path(run)), RunRecord.read(Path(baseline))
+    systems = _systems(records, system, against)
+    tasks, notes = _common_tasks(records)
+    matrices = [
+        {(one.protocol, one.metric): one for one in read_matrices(read_scores([Path(folder)]))}
+        for folder in (run, baseline)
+    ]
+    pairs = [
+        _pair(names, protocol, metric, matrices, tasks[protocol])
+        for protocol, metric in _metrics(records, metrics)
+        for names in systems
+    ]
+    family = len(pairs) if max_drop is None else 1
+    tests = [
+        drop_test(pair.before, pair.after, margin=max_drop or 0.0, alpha=alpha, power=POWER, family=family)
+        for pair in pairs
+    ]
+    corrected = holm(np.array([test.p_above for test in tests]))
+    found = tuple(
+        _checked(pair, test, figure(p), max_drop, alpha, min_scored)
+        for pair, test, p in zip(pairs, tests, corrected, strict=True)
+    )
+    outcomes = {one.outcome for one in found}
+    outcome: Outcome = (
+        "regressed" if "regressed" in outcomes else "unclear" if "unclear" in outcomes else "passed"
+    )
+    return Check(
+        run=str(run),
+        baseline=str(baseline),
+        alpha=alpha,
+        max_drop=max_drop,
+        min_scored=min_scored,
+        outcome=outcome,
+        metrics=found,
+        notes=(*differing(records), *notes),
+    )
+
+
+def _validate(
+    system: str | None, against: str | None, max_drop: float | None, alpha: float, min_scored: float
+) -> None:
+    if against is not None and system is None:
+        raise UsageError("against: no system; pass --system A --against B")
+    if max_drop is not None and not 0 < max_drop < float("inf"):
+        raise UsageError("max-drop: must be above 0; leave it out to test for any drop")
+    if not 0 < alpha < 1:
+        raise UsageError("alpha: must be between 0 and 1, such as 0.05")
+    if not 0 <= min_scored <= 1:
+        raise UsageError("min-scored: must be from 0 to 1, such as 0.95")
+
+
+def _systems(
+    records: tuple[RunRecord, RunRecord], system: str | None, against: str | None
+) -> list[tuple[str, str]]:
+    """Which system of the run is checked against which of the baseline."""
+    run, baseline = records
+    if system is None:
+        common = [(name, name) for name in run.systems if name in baseline.systems]
+        if not common:
+            raise UsageError(
+                f"system: the runs have no system in common; pass --system A --against B, with A one of "
+                f"{', '.join(run.systems[:20])} and B one of {', '.join(baseline.systems[:20])}"
+            )
+        return common
+    pair = (system, system if against is None else against)
+    for key, name, record in zip(("system", "against"), pair, records, strict=True):
+        if name not in record.systems:
+            raise UsageError(
+                f"{key}: {name!r} is not in {'the run' if record is run else 'the baseline'}; use one of "
+                f"{', '.join(record.systems[:20])}"
+            )
+    return [pair]
+
+
+def _common_tasks(records: tuple[RunRecord, RunRecord]) -> tuple[dict[str, list[str]], list[str]]:
+    """By protocol of both runs, the tasks that both selected with the same prompt and gold; and what to say of it."""
+    run, baseline = (record.tasks for record in records)
+    known = [name for name in run if name in baseline]
+    same = [name for name in known if _equal(run[name].digest, baseline[name].digest)]
+    if not same:
+        raise UsageError("tasks: the runs have no task in common; evaluate both on the same tasks")
+    notes = []
+    if len(same) < len(known):
+        notes.append(f"{len(known) - len(same)} tasks have another prompt or gold in the baseline: left out")
+    only = len(run) + len(baseline) - 2 * len(known)
+    if only:
+        notes.append(f"{only} tasks are in only one of the runs: left out")
+    without = {name: {*run[name].without_gold, *baseline[name].without_gold} for name in same}
+    protocols = [name for name in records[0].metrics if name in records[1].metrics]
+    return {one: [name for name in same if one not in without[name]] for one in protocols}, notes
+
+
+def _equal(first: str, second: str) -> bool:
+    """Whether two digests may be of one task; runs of earlier versions have none."""
+    return first == second or not (first and second)
+
+
+def _metrics(records: tuple[RunRecord, RunRecord], names: Sequence[str]) -> Iterator[tuple[str, Metric]]:
+    """The metrics to check, each with its protocol. Raises UsageError."""
+    known = {
+        protocol: metrics
+        for protocol, metrics in records[0].metrics.items()
+        if protocol in records[1].metrics
+    }
+    if not known:
+        raise UsageError("metric: the runs have no protocol in common; evaluate both by the same protocols")
+    if not names:
+        yield from (
+            (protocol, next((metric for metric in metrics if metric.headline), metrics[0]))
+            for protocol, metrics in known.items()
+        )
+        return
+    every = {(protocol, metric.name): metric for protocol, metrics in known.items() for metric in metrics}
+    for name in dict.fromkeys(names):
+        found = [key for key in every if name in (key[1], ".".join(key))]
+        if len(found) != 1:
+            offered = ", ".join(".".join(key) for key in (found or every) if every[key].ratio is None)
+            raise UsageError(
+                f"metric: {name!r} is {'ambiguous' if found else 'unknown'}; use one of {offered}"
+            )
+        if every[found[0]].ratio is not None:
+            raise UsageError(f"metric: {name!r} has no value per task to test; choose another metric")
+        yield found[0][0], every[found[0]]
+
+
+def _pair(
+    names: tuple[str, str],
+    protocol: str,
+    metric: Metric,
+    matrices: Sequence[dict[tuple[str, str], ScoreMatrix]],
+    tasks: Sequence[str],
+) -> _Pair:
+    sign = -metric.scale if metric.lower_is_better else metric.scale
+    after, before = (
+        np.full(len(tasks), np.nan)
+        if (matrix := found.get((protocol, metric.name))) is None
+        else sign * values_of(matrix, [name], tasks)[0]
+        for name, found in zip(names, matrices, strict=True)
+    )
+    return _Pair(*names, protocol, metric, before, after)
+
+
+def _checked(
+    pair: _Pair, test: DropTest, holm_p: float | None, max_drop: float | None, alpha: float, min_scored: float
+) -> MetricCheck:
+    both = ~np.isnan(pair.before + pair.after)
+    shares = [float(np.mean(~np.isnan(one))) if one.size else 0.0 for one in (pair.before, pair.after)]
+    outcome, why = _outcome(test, holm_p, max_drop, alpha, min(shares), min_scored)
+    sign = -1.0 if pair.metric.lower_is_better else 1.0
+    means = [
+        sign * float(one[both].mean()) if both.any() else float("nan") for one in (pair.before, pair.after)
+    ]
+    return MetricCheck(
+        system=pair.system,
+        against=pair.against,
+        protocol=pair.protocol,
+        metric=pair.metric.name,
+        before=figure(means[0]),
+        after=figure(means[1]),
+        drop=figure(test.drop),
+        low=figure(test.low),
+        high=figure(test.high),
+        p=figure(test.p_above),
+        holm_p=holm_p,
+        p_below=figure(test.p_below),
+        detectable=figure(test.detectable),
+        n_tasks=both.size,
+        n_used=test.n_used,
+        scored=min(shares),
+        outcome=outcome,
+        why=why,
+    )
+
+
+def _outcome(
+    test: DropTest,
+    holm_p: float | None,
+    max_drop: float | None,
+    alpha: float,
+    scored: float,
+    min_scored: float,
+) -> tuple[Outcome, str]:
+    """What the test comes to, and why if it is not passed. All of several must pass, so passing needs no correction."""
+    if test.n_used < max(2, fewest_tasks(alpha)):
+        needed = max(2, fewest_tasks(alpha))
+        return (
+            "unclear",
+            f"{test.n_used} tasks are scored in both runs, {needed} are needed at alpha {alpha:g}",
+        )
+    if scored < min_scored:
+        return "unclear", f"{scored:.1%} of the tasks are scored in one of the runs, under {min_scored:.1%}"
+    if holm_p is not None and holm_p <= alpha:
+        than = "" if max_drop is None else f", more than {max_drop:g}"
+        return "regressed", f"a drop of {test.drop:.3f}{than} (p {holm_p:.2g} after Holm's correction)"
+    if max_drop is not None and not test.p_below <= alpha:
+        return (
+            "unclear",
+            f"the drop is between {test.low:.3f} and {test.high:.3f}, which does not rule out {max_drop:g}",
+        )
+    return "passed", ""

@@ -1,0 +1,103 @@
+"""One-sided paired t tests of a drop: whether scores fell by more than a margin, and whether they did not.
+
+Both tests look at the differences before - after on the tasks that have both scores. The first asks whether the mean
+drop is above the margin, the second (non-inferiority) whether it is below; between the two lies what the tasks cannot
+tell. The power of the first follows from the noncentral t distribution.
+"""
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from adjudge.scoring.kernels.base.arrays import as_scores, as_share
+from adjudge.scoring.kernels.base.errors import KernelError
+
+__all__ = ["DropTest", "drop_test", "fewest_tasks"]
+
+
+class DropTest(msgspec.Struct, frozen=True):
+    """What the common tasks say of a drop; NaN is undefined.
+
+    Fewer than two tasks leave all but `n_used` and `drop` undefined. Without any spread of the differences the p
+    values are 0 or 1.
+    """
+
+    n_used: int
+    drop: float
+    """mean of before - after"""
+    sd: float
+    """of the differences, with n - 1 in the denominator"""
+    low: float
+    high: float
+    """bound the drop from each side with confidence 1 - alpha"""
+    p_above: float
+    """of the hypothesis that the drop is at most the margin"""
+    p_below: float
+    """of the hypothesis that the drop is at least the margin"""
+    detectable: float
+    """how far above the margin a drop must lie to be found with `power`, at the sharpest level of the family"""
+
+
+def fewest_tasks(alpha: float) -> int:
+    """The tasks below which not even all signs agreeing is rarer than `alpha`."""
+    return math.ceil(-math.log2(alpha))
+
+
+def drop_test(
+    before: ArrayLike,
+    after: ArrayLike,
+    *,
+    margin: float = 0.0,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    family: int = 1,
+) -> DropTest:
+    """Test the drop from `before` to `after`, scores of the same tasks (NaN for missing; higher is better).
+
+    Args:
+        before: `[T]`, the baseline.
+        after: `[T]`, what is checked.
+        margin: the drop that is allowed.
+        alpha: the level of each one-sided bound.
+        power: with which `detectable` is found.
+        family: how many tests share `alpha`; Holm's first step, the hardest, is at alpha / family.
+
+    Raises:
+        KernelError: scores of different lengths or infinite; alpha or power not between 0 and 1; no family.
+    """
+    first, second = as_scores(before, 1, "before"), as_scores(after, 1, "after")
+    if first.shape != second.shape:
+        raise KernelError(f"before and after must have the same tasks, not {first.size} and {second.size}")
+    alpha, power = as_share(alpha, "alpha"), as_share(power, "power")
+    if family < 1:
+        raise KernelError(f"family must be at least 1, not {family}")
+    differences = (first - second)[~np.isnan(first + second)]
+    n = differences.size
+    drop = float(differences.mean()) if n else math.nan
+    if n < 2:
+        return DropTest(n, drop, *[math.nan] * 6)
+    sd = float(differences.std(ddof=1))
+    if sd <= 1e-12 * float(np.abs(differences).max(initial=0.0)):
+        return DropTest(n, drop, 0.0, drop, drop, float(drop <= margin), float(drop >= margin), 0.0)
+    error = sd / math.sqrt(n)
+    half = float(special.stdtrit(n - 1, 1.0 - alpha)) * error
+    t = (drop - margin) / error
+    return DropTest(
+        n_used=n,
+        drop=drop,
+        sd=sd,
+        low=drop - half,
+        high=drop + half,
+        p_above=float(special.stdtr(n - 1, -t)),
+        p_below=float(special.stdtr(n - 1, t)),
+        detectable=_noncentrality(n - 1, alpha / family, power) * error,
+    )
+
+
+def _noncentrality(degrees: int, alpha: float, power: float) -> float:
+    """The noncentrality at which a one-sided t test of level `alpha` has this power."""
+    critical = float(special.stdtrit(degrees, 1.0 - alpha))
+    return float(special.nctdtrinc(degrees, 1.0 - power, critical))
