@@ -1,19 +1,13 @@
-"""Progress on stderr: how far, how fast, what failed, and the time left."""
+"""Progress on stderr: how far, how fast, what failed, and the time left; a bar on a terminal, elsewhere a line."""
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TextColumn
 
 from adjudge.scoring.contract.scorecard import Scorecard
 
@@ -22,37 +16,91 @@ __all__ = ["OnStart", "Step", "progress_on"]
 Step = Callable[[Scorecard], None]
 OnStart = Callable[[int], Step]
 
+LINE_S = 30.0
+WARM_S, WARM = 10.0, 5  # what comes out of the store first says nothing about the rest
+
 
 @contextmanager
-def progress_on(console: Console) -> Iterator[OnStart]:
-    """A function for `evaluate`'s `on_start` that draws a bar on `console` while the context is open."""
-    columns = (
-        TextColumn("judging"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TextColumn("{task.fields[failed]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        reasons: Counter[str] = Counter()
+def progress_on(console: Console, every_s: float = LINE_S) -> Iterator[OnStart]:
+    """A function for `evaluate`'s `on_start` that shows progress on `console` while the context is open.
+
+    On a terminal that is a bar; elsewhere a line every `every_s` seconds.
+    """
+    with _bar_on(console) if console.is_terminal else _lines_on(console, every_s) as on_start:
+        yield on_start
+
+
+@contextmanager
+def _bar_on(console: Console) -> Iterator[OnStart]:
+    columns = (TextColumn("judging"), BarColumn(), TextColumn("{task.fields[pace]}", markup=False))
+    with Progress(*columns, console=console, transient=True) as bar:
 
         def start(total: int) -> Step:
-            line = bar.add_task("judging", total=total, rate="", failed="")
-            began, done = time.monotonic(), 0
+            pace = Pace(total)
+            line = bar.add_task("judging", total=total, pace=str(pace))
 
             def step(card: Scorecard) -> None:
-                nonlocal done
-                done += 1
-                if card.status == "unscored" and card.reason is not None:
-                    reasons[card.reason] += 1
-                rate = done / max(time.monotonic() - began, 1e-9)
-                failed = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
-                bar.update(
-                    line, completed=done, rate=f"{rate:.1f}/s", failed=f"unscored: {failed}" if failed else ""
-                )
+                pace.count(card)
+                bar.update(line, completed=pace.done, pace=str(pace))
 
             return step
 
         yield start
+
+
+@contextmanager
+def _lines_on(console: Console, every_s: float) -> Iterator[OnStart]:
+    """The lines come by themselves: a run that makes no progress says so."""
+    paces: list[Pace] = []
+    ended = threading.Event()
+
+    def start(total: int) -> Step:
+        paces.append(Pace(total))
+        return paces[-1].count
+
+    def say() -> None:
+        while not ended.wait(every_s):
+            for pace in paces:
+                console.print(f"judging: {pace}", soft_wrap=True, highlight=False, markup=False)
+
+    thread = threading.Thread(target=say, name="adjudge progress", daemon=True)
+    thread.start()
+    try:
+        yield start
+    finally:
+        ended.set()
+        thread.join()
+
+
+class Pace:
+    """How many of `total` scorecards are done, how fast they come, which are unscored, and how long the rest takes."""
+
+    def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.done = 0
+        self._total = total
+        self._clock = clock
+        self._began = clock()
+        self._reasons: Counter[str] = Counter()
+
+    def count(self, card: Scorecard) -> None:
+        """One more scorecard is done."""
+        self.done += 1
+        if card.status == "unscored" and card.reason is not None:
+            self._reasons[card.reason] += 1
+
+    def __str__(self) -> str:
+        seconds = self._clock() - self._began
+        rate = self.done / max(seconds, 1e-9)
+        parts = [f"{self.done:,} of {self._total:,} scorecards", f"{rate:,.1f} a second"]
+        if seconds >= WARM_S and self.done >= WARM:
+            parts.append(f"{_time((self._total - self.done) / rate)} left")
+        if self._reasons:
+            reasons = (f"{count:,} {reason}" for reason, count in self._reasons.most_common(3))
+            parts.append(f"unscored: {', '.join(reasons)}")
+        return ", ".join(parts)
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
