@@ -104,18 +104,22 @@ def _validated(wins: ArrayLike, prior: float) -> tuple[Floats, tuple[int, ...]]:
 def _fit(wins: Floats, prior: float, component: Integers, strength: Floats) -> None:
     """The strengths of one tournament, in place."""
     systems = wins.shape[0]
-    games = wins + wins.T
-    component[:] = _components(games > 0.0, True)
-    usable = np.ones(systems, np.bool_)
-    if prior == 0.0:
-        # Maximum likelihood exists where every system can be reached from every other along wins (Ford 1957).
-        mutual = _components(wins > 0.0, False)
+    usable = np.zeros(systems, np.bool_)
+    component[:] = -1
+    for first in range(systems):
+        if component[first] >= 0:
+            continue
+        members = _reached(wins, first, True, True)
         for i in range(systems):
-            for j in range(systems):
-                if component[i] == component[j] and mutual[i] != mutual[j]:
-                    usable[i] = False
-    for i in range(systems):
-        usable[i] = usable[i] and games[i].sum() > 0.0
+            if members[i]:
+                component[i] = first
+        fits = bool(members.sum() > 1)
+        if prior == 0.0:
+            # Maximum likelihood exists where every system can be reached from every other along wins (Ford 1957).
+            fits &= bool(np.all(_reached(wins, first, True, False) == members))
+            fits &= bool(np.all(_reached(wins, first, False, True) == members))
+        if fits:
+            usable |= members
     theta = np.zeros(systems)
     now = _log_posterior(wins, prior, usable, theta)
     for _ in range(_MOST_STEPS):
@@ -132,33 +136,32 @@ def _fit(wins: Floats, prior: float, component: Integers, strength: Floats) -> N
         if largest <= _CLOSE:
             break
     for i in range(systems):
-        total, members = 0.0, 0
+        total, size = 0.0, 0
         for j in range(systems):
             if component[j] == component[i]:
                 total += theta[j]
-                members += 1
-        strength[i] = theta[i] - total / members if usable[i] else np.nan
+                size += 1
+        strength[i] = theta[i] - total / size if usable[i] else np.nan
 
 
 @compiled
-def _components(edges: Flags, both_ways: bool) -> Integers:
-    """The lowest index of the systems that each reaches and is reached from; an edge may count both ways."""
-    systems = edges.shape[0]
-    reaches = edges.copy()
-    for i in range(systems):
-        reaches[i, i] = True
+def _reached(wins: Floats, first: int, beaten: bool, beating: bool) -> Flags:
+    """The systems that a chain of wins leads to from `first`: down to the beaten, up to those that beat, or both."""
+    systems = wins.shape[0]
+    found = np.zeros(systems, np.bool_)
+    found[first] = True
+    waiting = np.zeros(systems, np.int64)
+    waiting[0] = first
+    start, end = 0, 1
+    while start < end:
+        i = waiting[start]
+        start += 1
         for j in range(systems):
-            reaches[i, j] |= both_ways and edges[j, i]
-    for through in range(systems):
-        for i in range(systems):
-            if reaches[i, through]:
-                for j in range(systems):
-                    reaches[i, j] |= reaches[through, j]
-    lowest = np.zeros(systems, np.int64)
-    for i in range(systems):
-        while not (reaches[i, lowest[i]] and reaches[lowest[i], i]):
-            lowest[i] += 1
-    return lowest
+            if not found[j] and ((beaten and wins[i, j] > 0.0) or (beating and wins[j, i] > 0.0)):
+                found[j] = True
+                waiting[end] = j
+                end += 1
+    return found
 
 
 @compiled
@@ -202,6 +205,8 @@ def _newton_step(wins: Floats, prior: float, usable: Flags, theta: Floats) -> Fl
         out = joins[k, k + 1 :].sum() + leak[k]
         if out > 0.0:
             for i in range(k + 1, systems):
+                if joins[i, k] == 0.0:
+                    continue
                 share = joins[i, k] / out
                 step[i] += share * step[k]
                 leak[i] += share * leak[k]
