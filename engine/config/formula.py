@@ -8,7 +8,7 @@ from typing import get_args
 import msgspec
 
 from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.reward import Bounds, RewardConfig, Term, weight_at
+from adjudge.engine.config.reward import Bounds, GroupConfig, RewardConfig, Term, Weight, steps_of, weight_at
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.reasons import CAUSES, Reason, ReportReason
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
@@ -35,11 +35,6 @@ class Part(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """The metric's name, with its protocol's."""
         return f"{self.protocol}.{self.metric}"
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The steps that a schedule of its weight names."""
-        return tuple(self.term.weight) if isinstance(self.term.weight, dict) else ()
 
     def of(self, value: float, step: int) -> float:
         """The term's part of the reward for a metric's `value`."""
@@ -71,6 +66,8 @@ class Formula:
         self.step = 0
         self._terms = tuple(self.parts)
         self._always = config.always
+        self._group: Weight = 0.0 if config.group.kind == "none" else config.group.weight
+        _check_group(config.group)
         self._check_steps()
         self._penalties: dict[str, float] = msgspec.structs.asdict(config.penalties)
         self._clip = config.clip
@@ -81,8 +78,13 @@ class Formula:
 
     @property
     def scheduled(self) -> tuple[str, ...]:
-        """The metrics whose weights depend on the trainer's step."""
-        return tuple(part.name for part in self._terms if isinstance(part.term.weight, dict))
+        """The metrics whose weights depend on the trainer's step; `group` for that beside the metrics."""
+        return tuple(name for name, weight in self._named_weights() if isinstance(weight, dict))
+
+    @property
+    def group_weight(self) -> float:
+        """The weight of a rollout's standing beside the others of its prompt."""
+        return weight_at(self._group, self.step)
 
     def at(self, step: int) -> "Formula":
         """This formula with the weights of `step`, without the metrics whose weight is 0 there."""
@@ -93,10 +95,16 @@ class Formula:
         found.protocols = _asked(self._listed, found.needed, self._always)
         return found
 
+    def alone(self) -> "Formula":
+        """This formula for rollouts that come without others of their prompt."""
+        found = copy.copy(self)
+        found._group = 0.0
+        return found
+
     def _check_steps(self) -> None:
         """Between two steps of a schedule weights keep their signs, so those steps tell of all."""
-        for step in sorted({step for part in self._terms for step in part.steps}):
-            if not self.at(step).parts:
+        for step in sorted({step for _, weight in self._named_weights() for step in steps_of(weight)}):
+            if not self.at(step).parts and not self.at(step).group_weight:
                 raise FormulaError(
                     f"reward: weights: at step {step} all are 0; give one metric a weight there"
                 )
@@ -125,16 +133,21 @@ class Formula:
             for (protocol, metric), value in (every | known).items()
         } | self._schedule()
 
+    def _named_weights(self) -> list[tuple[str, Weight]]:
+        return [*((part.name, part.term.weight) for part in self._terms), ("group", self._group)]
+
     def _schedule(self) -> dict[str, float | None]:
         weights: dict[str, float | None] = {
-            f"weight:{part.name}": weight_at(part.term.weight, self.step)
-            for part in self._terms
-            if isinstance(part.term.weight, dict)
+            f"weight:{name}": weight_at(weight, self.step)
+            for name, weight in self._named_weights()
+            if isinstance(weight, dict)
         }
         return {"step": float(self.step), **weights} if weights else {}
 
-    def value(self, cards: Mapping[str, Scorecard], flags: Mapping[str, float]) -> Value:
-        """The reward for `cards` by protocol and `flags` from 0 to 1.
+    def value(
+        self, cards: Mapping[str, Scorecard], flags: Mapping[str, float], group: Value | None = None
+    ) -> Value:
+        """The reward for `cards` by protocol, `flags` from 0 to 1, and `group`, if that is to count.
 
         It is None if any metric is missing for another reason than the report's own doing or, unless published forms
         are wanted, its sources': those take the metric's worst. A report that is empty, oversized or without an end
@@ -154,6 +167,10 @@ class Formula:
             total += part.of(value, self.step)
             reason = reason or why
         least = any(cards[name].reason in LEAST for name in self.needed)
+        if group is not None and self.group_weight and not least:
+            if group.value is None:
+                return Value(None, group.reason)
+            total += self.group_weight * group.value
         total -= sum(
             weight * (1.0 if least else flags.get(name, 0.0)) for name, weight in self._penalties.items()
         )
@@ -169,6 +186,12 @@ def _asked(
         known = ", ".join(protocol.name for protocol in protocols)
         raise FormulaError(f"reward: always: unknown protocol {min(unknown)!r}; use one of {known}")
     return tuple(protocol for protocol in protocols if protocol.name in (*needed, *always))
+
+
+def _check_group(group: GroupConfig) -> None:
+    weights = tuple(group.weight.values()) if isinstance(group.weight, dict) else (group.weight,)
+    if not all(isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
+        raise FormulaError(f"reward: group: weight: {group.weight} must be a finite number above 0")
 
 
 def _weights(config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> list[tuple[str, Term]]:

@@ -13,6 +13,7 @@ __all__ = [
     "AuditConfig",
     "CanaryConfig",
     "Constant",
+    "GroupConfig",
     "Length",
     "OnFailure",
     "Penalties",
@@ -22,6 +23,7 @@ __all__ = [
     "Step",
     "Term",
     "Weight",
+    "steps_of",
     "weight_at",
 ]
 
@@ -48,6 +50,11 @@ def weight_at(weight: Weight, step: int) -> float:
     before, after = steps[place - 1], steps[place]
     share = (step - before) / (after - before)
     return (1 - share) * weight[before] + share * weight[after]
+
+
+def steps_of(weight: Weight) -> tuple[int, ...]:
+    """The steps that a schedule names."""
+    return tuple(weight) if isinstance(weight, dict) else ()
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,6 +142,24 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     body_s: Positive = 20.0
 
 
+class GroupConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Rollouts of one prompt in one call, judged against each other: `weight` x the share of the others they beat.
+
+    - `rank`: by the rest of the reward, without a question.
+    - `pairwise`: two at a time, each with at most `comparisons` others, in both orders.
+    - `listwise`: up to eight at a time, each in at most `comparisons` lists, in both orders.
+    """
+
+    kind: Literal["none", "rank", "pairwise", "listwise"] = "none"
+    weight: Weight = 1.0
+    comparisons: Annotated[int, msgspec.Meta(ge=2, le=64)] = 4
+
+    @property
+    def asks(self) -> bool:
+        """Whether the judge compares reports."""
+        return self.kind in ("pairwise", "listwise")
+
+
 class Constant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The value of a failed reward, for trainers that need a number."""
 
@@ -157,6 +182,7 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
       other rollouts of the task: no reward, or the minimum.
     - `strict`: a metric with a form `NAME_strict` is used in that form, in which the report's own faults count
       against it. Only with `strict: false` does a name mean the published metric.
+    - `group` adds how a rollout stands beside the others of its prompt in the same call.
     - `deadline_s` holds for calls without a deadline.
     - `on_failure` is what a server's caller gets for a failed reward, where its HTTP dialect has a choice.
     - `report` says what of a rollout counts as its report; one without an end gets the minimum, or with `on_truncated:
@@ -173,6 +199,7 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     clip: Bounds | None = None
     penalties: Penalties = Penalties()
     length: Length = Length()
+    group: GroupConfig = GroupConfig()
     report: ReportRules = ReportRules()
     on_truncated: Literal["minimum", "none"] = "minimum"
     on_unanswered: Literal["none", "minimum"] = "none"

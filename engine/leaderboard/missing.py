@@ -33,6 +33,7 @@ _FIRST = {
     "gold_missing": "add the gold to the task",
     "gold_invalid": "correct the gold of the task",
     "task_unknown": "add the task",
+    "group_missing": "send all rollouts of a prompt in one call",
     NOT_SUBMITTED: "add the reports or leave out the tasks",
 }
 """What to do before the command is repeated; nothing for what is the report's own."""

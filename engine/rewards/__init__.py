@@ -4,6 +4,7 @@
     report      what of a rollout counts as its report, of a text or a `conversation`
     tasks       which task it is about; `row` finds in a data set what it is judged by, `gold` reads that
     rollout     one on its way through the protocols
+    group       rollouts of one prompt judged against each other; `comparisons` says which meet, and what comes of it
     scorer      `RewardScorer`, the engine: scores rollouts by their deadlines, in one event loop
     source      `RewardSource`, what a trainer holds: calls a scorer from any thread and any event loop
     model       `RewardModel`, the source whose scorer runs in this process (`serving/client.py` has the other)

@@ -18,12 +18,12 @@ from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Usage
 from adjudge.scoring.contract.case import NULL, Case, Report, Task, Unread
-from adjudge.scoring.contract.protocol import ScoringProtocol, minimum
+from adjudge.scoring.contract.protocol import ScoringProtocol, minimum, own_doing
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 from adjudge.scoring.text.aside import aside, storable
 
-__all__ = ["UNANSWERED", "Rollout", "case_of", "page_of"]
+__all__ = ["SECOND", "UNANSWERED", "Rollout", "Standing", "case_of", "page_of"]
 
 SYSTEM = "policy"
 UNANSWERED = frozenset({"judge_refused", "judge_unparseable", "answer_truncated"})
@@ -78,8 +78,21 @@ def _raw(value: object) -> msgspec.Raw:
     return NULL if value is None else msgspec.Raw(msgspec.json.encode(value))
 
 
+class Standing(msgspec.Struct, frozen=True):
+    """How a rollout stands beside the others of its prompt: the share of them that it wins against, or the reason."""
+
+    value: float | None
+    reason: Reason | None = None
+    first: float | None = None
+    """the share of the group's comparisons that the report shown first won"""
+    answered: int | None = None
+    """comparisons, each in both orders"""
+    is_suspect: bool = False
+    """whether others of the group have a value, so that it may be its own doing if this one has none"""
+
+
 class Rollout:
-    """A rollout in one call of a scorer; lower `priority` goes first."""
+    """A rollout in one call of a scorer; lower `priority` goes first. A `Group` gives it its `standing`."""
 
     def __init__(
         self,
@@ -96,6 +109,8 @@ class Rollout:
         self.case = case_of(item, task, config, repeat)
         self.priority = priority
         self.is_unanswered = False
+        self.standing: Standing | None = None
+        self.is_of_a_prompt = item.named is not None or item.asked is not None
         self._evaluator = evaluator
         self._formula = formula
         self._config = config
@@ -109,7 +124,7 @@ class Rollout:
 
     async def run(self) -> None:
         """Score the case under every protocol, and look for flags."""
-        if self.case.report.truncated and self._config.on_truncated == "none":
+        if self.is_left_out:
             self._failure = "truncated"
             return
         await asyncio.gather(self._judge(self.case), self._flag())
@@ -156,26 +171,67 @@ class Rollout:
         self._all += made.values()
         return made
 
+    @property
+    def has_no_report(self) -> bool:
+        """Whether it gets the minimum, or no reward, without being judged."""
+        return own_doing(self.case.report, self._evaluator.report_limit) is not None
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it has no reward because it was cut off."""
+        return self.case.report.truncated and self._config.on_truncated == "none"
+
+    @property
+    def late(self) -> Reason:
+        """Why there is no answer in time."""
+        is_away = self._trust.trouble is not None or any(
+            one.reasons["judge_unavailable"] for one in self._all
+        )
+        return "judge_unavailable" if is_away else "deadline"
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the judge gave no readable answer about it, which may be its own doing."""
+        found = self.value()
+        if found.value is not None or found.reason not in UNANSWERED:
+            return False
+        return self.absolute().value is None or (self.standing is not None and self.standing.is_suspect)
+
+    def charge(self, tools: CaseTools) -> None:
+        """Count what is asked through `tools` as asked for it."""
+        self._all.append(tools)
+
+    def absolute(self) -> Value:
+        """The value by metrics and penalties alone, or the reason there is none."""
+        return self._value(None)
+
     def value(self) -> Value:
         """The reward's value, or the reason there is none."""
+        standing = self.standing or Standing(None, self.late)
+        found = self._value(Value(standing.value, standing.reason))
+        if found.value is None and self.is_unanswered and self._config.on_unanswered == "minimum":
+            worst = {one.name: minimum(one, self.case, "truncated") for one in self._formula.protocols}
+            return msgspec.structs.replace(self._formula.value(worst, {}, Value(0.0)), reason=found.reason)
+        return found
+
+    def _value(self, group: Value | None) -> Value:
         if self._failure is not None:
             return Value(None, self._failure)
         if self._flags is None or not self._formula.needed <= self._cards.keys():
-            return Value(None, "judge_unavailable" if self._is_judge_away() else "deadline")
-        found = self._formula.value(self._cards, self._flags)
-        if found.value is None and found.reason == "gold_missing" and self._is_unknown:
-            return Value(None, "task_unknown")
-        if found.value is None and self.is_unanswered and self._config.on_unanswered == "minimum":
-            worst = {one.name: minimum(one, self.case, "truncated") for one in self._formula.protocols}
-            return msgspec.structs.replace(self._formula.value(worst, {}), reason=found.reason)
-        return found
-
-    def _is_judge_away(self) -> bool:
-        return self._trust.trouble is not None or any(one.reasons["judge_unavailable"] for one in self._all)
+            return Value(None, self.late)
+        found = self._formula.value(self._cards, self._flags, group)
+        is_unknown = found.value is None and found.reason == "gold_missing" and self._is_unknown
+        return Value(None, "task_unknown") if is_unknown else found
 
     def reward(self) -> Reward:
         """The reward as far as it is known now."""
-        found = self.value()
+        return self._reward(self.value())
+
+    def reward_alone(self) -> Reward:
+        """The reward without how it stands beside others."""
+        return self._reward(self.absolute())
+
+    def _reward(self, found: Value) -> Reward:
         return Reward(
             value=found.value,
             status="unscored" if found.value is None else "scored",
@@ -195,7 +251,14 @@ class Rollout:
             **flags,
             **(self._flags or {}),
             "unanswered": float(self.is_unanswered),
+            **self._group_scores(),
         }
+
+    def _group_scores(self) -> dict[str, float | None]:
+        if self._config.group.kind == "none":
+            return {}
+        found = self.standing or Standing(None)
+        return {"group": found.value, "group_first": found.first, "group_comparisons": found.answered}
 
 
 def _parts(cards: Mapping[str, Scorecard]) -> list[Part]:

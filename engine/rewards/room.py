@@ -2,11 +2,17 @@
 
 import tempfile
 from collections.abc import Iterable
+from typing import ClassVar
+
+import msgspec
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.dry_run import dry_run
 from adjudge.engine.store import Place
+from adjudge.scoring.answers.preferences import LISTED, preference
 from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import ScoringProtocol, Tools
+from adjudge.scoring.contract.scorecard import Metric, Scorecard
 
 __all__ = ["room_for_reports"]
 
@@ -24,10 +30,28 @@ async def room_for_reports(config: RunConfig, tasks: Iterable[Task], window: int
     longest = sorted(tasks, key=_size, reverse=True)[:TASKS]
     cases = [Case(task=task, report=Report(task_id=task.id, system="room", text="x")) for task in longest]
     with tempfile.TemporaryDirectory(prefix="adjudge-room-") as empty:
-        found = await dry_run(config, cases, tuple(config.reward_formula.protocols), Place.of(empty))
+        asking: list[ScoringProtocol] = [*config.reward_formula.protocols]
+        if (group := config.reward_config().group).asks:
+            asking.append(_Comparing(reports=LISTED if group.kind == "listwise" else 2))
+        found = await dry_run(config, cases, tuple(asking), Place.of(empty))
     taken = max((max(sizes) for sizes in found.notes.sizes.values()), default=LEAST_TOKENS)
     per_token = CHARS_PER_TOKEN_ZH if any(task.language == "zh" for task in longest) else CHARS_PER_TOKEN
-    return max(0, int((window - taken) * per_token))
+    shown = 2 if group.asks else 1  # reports of full length in one prompt
+    return max(0, int((window - taken) * per_token / shown))
+
+
+class _Comparing(msgspec.Struct, frozen=True):
+    """Asks what compares so many copies of the report, for its size."""
+
+    reports: int
+
+    name: ClassVar[str] = "comparing"
+    metrics: ClassVar[tuple[Metric, ...]] = ()
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        shown = (case.report.text,) * self.reports
+        await tools.ask(preference(case.task.prompt, case.task.language, shown))
+        return Scorecard.of(self.name, case, {})
 
 
 def _size(task: Task) -> int:

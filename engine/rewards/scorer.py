@@ -5,6 +5,7 @@ import logging
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -20,8 +21,10 @@ from adjudge.engine.evaluation.trust import Patience, RewardTrust, Trust
 from adjudge.engine.formats import load_tasks
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
+from adjudge.engine.rewards.comparisons import shares
+from adjudge.engine.rewards.group import Group, Positions, groups_of
 from adjudge.engine.rewards.reward import Item, Reward, RewardError, as_items
-from adjudge.engine.rewards.rollout import UNANSWERED, Rollout
+from adjudge.engine.rewards.rollout import Rollout
 from adjudge.engine.rewards.room import room_for_reports
 from adjudge.engine.rewards.tasks import KnownTasks
 from adjudge.engine.store import Place, StoreError
@@ -39,6 +42,9 @@ BEFORE_BULK = (
 )
 KEPT_TASKS = 10_000  # tasks whose answers are remembered; counts of more tasks are kept together
 _log = logging.getLogger(__name__)
+
+Work = tuple[str, Callable[[], Coroutine[Any, Any, None]]]
+"""The task that something is done for, and what begins it."""
 
 
 @asynccontextmanager
@@ -62,9 +68,13 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
         if reward.audit is not None:
             other = msgspec.structs.replace(config, judge=config.audit_judge())
             second = await stack.enter_async_context(_open(other, place, tasks, patience))
-            scorer.audit = await stack.enter_async_context(Audit.running(reward.audit, second.score))
+            scorer.audit = await stack.enter_async_context(
+                Audit.running(reward.audit, partial(second.score, alone=True))
+            )
         if reward.canary is not None:
-            scorer.canary = await stack.enter_async_context(CanaryWatch.running(reward.canary, scorer.score))
+            scorer.canary = await stack.enter_async_context(
+                CanaryWatch.running(reward.canary, partial(scorer.score, alone=True))
+            )
         yield scorer
 
 
@@ -76,6 +86,8 @@ async def _open(
     trust = RewardTrust(patience)
     async with _evaluator(config, place, trust) as evaluator:
         scorer = RewardScorer(config, evaluator, tasks, trust)
+        if config.reward_config().group.asks:
+            await asyncio.to_thread(shares, [], [1, 1], 0)  # compiled before a deadline runs
         trust.start(scorer.fit_reports)
         try:
             yield scorer
@@ -113,6 +125,7 @@ class RewardScorer:
         self._trust = trust or RewardTrust()
         evaluator.report_limit = min(evaluator.report_limit, self.reward_config.length.max)
         self._config = config
+        self.positions = Positions()
         self.unanswered: Counter[tuple[str, str]] = Counter()
         self.tasks = KnownTasks(tasks, [protocol.name for protocol in self.formula.protocols])
         self._tasks = tasks
@@ -161,17 +174,21 @@ class RewardScorer:
         priority: int = 0,
         repeat: int = 0,
         step: int | None = None,
+        alone: bool = False,
     ) -> list[Reward]:
         """The rewards of `items`, in their order.
 
         `deadline` is in seconds from now; a reward without an answer by then is None (deadline, or judge_unavailable
         if the judge cannot be used), and the call returns within 1.1 x deadline. Lower `priority` goes first, all of
         them before bulk evaluation. With another `repeat` the judge is asked the same again. A failure of the judge is
-        the reward's reason. `step` is the trainer's, which weights may depend on. Raises RewardError for an item that
-        is not a rollout and for a missing step, and StoreError.
+        the reward's reason. `step` is the trainer's, which weights may depend on; `alone` leaves out how rollouts
+        stand beside each other. Raises RewardError for an item that is not a rollout, for a missing step, and for too
+        many rollouts of one prompt; StoreError.
         """
         taken = as_items(items)
         formula = self._formula_at(step)
+        if alone:
+            formula = formula.alone()
         seconds = self.reward_config.deadline_s if deadline is None else deadline
         until = asyncio.get_running_loop().time() + seconds
         rollouts = [
@@ -187,12 +204,17 @@ class RewardScorer:
             )
             for item in taken
         ]
-        await self._run(rollouts, until)
-        await self._ask_again(rollouts, until)
+        group = self.reward_config.group
+        groups = groups_of(rollouts, self.evaluator, group) if formula.group_weight else []
+        await self._run([*map(_of_rollout, rollouts), *map(_of_group, groups)], priority, until)
+        await _settle(groups)
+        await self._ask_again(rollouts, groups, priority, until)
+        for one in groups:
+            self.positions.add(one.comparisons)
         rewards = [rollout.reward() for rollout in rollouts]
         if self.audit is not None:
-            for item, reward in zip(taken, rewards, strict=True):
-                self.audit.offer(item, reward, step)
+            for item, rollout, reward in zip(taken, rollouts, rewards, strict=True):
+                self.audit.offer(item, rollout.reward_alone() if groups else reward, step)
         return rewards
 
     def _formula_at(self, step: int | None) -> Formula:
@@ -205,7 +227,9 @@ class RewardScorer:
             )
         return self.formula.at(step)
 
-    async def _ask_again(self, rollouts: list[Rollout], until: float) -> None:
+    async def _ask_again(
+        self, rollouts: list[Rollout], groups: list[Group], priority: int, until: float
+    ) -> None:
         """Ask a second time about rollouts without a readable answer, where the judge has answered about others.
 
         Those that have none then are flagged and counted: they may have provoked it.
@@ -216,41 +240,33 @@ class RewardScorer:
                 self._answered.move_to_end(rollout.case.task.id)
         while len(self._answered) > KEPT_TASKS:
             self._answered.popitem(last=False)
-        silent = [
-            one
-            for one in rollouts
-            if one.value().reason in UNANSWERED
-            and one.value().value is None
-            and one.case.task.id in self._answered
-        ]
+        silent = [one for one in rollouts if one.is_silent and one.case.task.id in self._answered]
         if not silent:
             return
-        await self._run(silent, until, Rollout.again)
+        tasks = {one.case.task.id for one in silent}
+        work = [(one.case.task.id, one.again) for one in silent]
+        work += [(one.task_id, one.again) for one in groups if one.task_id in tasks]
+        await self._run(work, priority, until)
+        await _settle(groups)
         for rollout in silent:
-            found = rollout.value()
-            if found.value is None and found.reason in UNANSWERED:
+            if rollout.is_silent:
                 rollout.is_unanswered = True
-                name = rollout.case.task.id, str(found.reason)
+                name = rollout.case.task.id, str(rollout.value().reason)
                 self.unanswered[
                     name if name in self.unanswered or len(self.unanswered) < KEPT_TASKS else ("", name[1])
                 ] += 1
                 _log.warning("reward: task %s: no readable answer twice (%s), others have one", *name)
 
-    async def _run(
-        self,
-        rollouts: list[Rollout],
-        until: float,
-        work_of: Callable[[Rollout], Coroutine[Any, Any, None]] = Rollout.run,
-    ) -> None:
-        """Run `rollouts` until all are done or the time is up; unfinished ones are cancelled in the background."""
+    async def _run(self, todo: list[Work], priority: int, until: float) -> None:
+        """Run `todo` until all is done or the time is up; what is unfinished is cancelled in the background."""
         loop = asyncio.get_running_loop()
         work: list[asyncio.Task[None]] = []
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(until):
-                    # Rollouts of one task go together.
-                    for rollout in sorted(rollouts, key=lambda rollout: rollout.case.task.id):
-                        await self._begin(rollout, work_of, work)
+                    # Rollouts of one task go together, and their group after them.
+                    for _, begin in sorted(todo, key=lambda one: one[0]):
+                        await self._begin(begin, priority - BEFORE_BULK, work)
             if work:
                 await asyncio.wait(work, timeout=until - loop.time(), return_when=asyncio.FIRST_EXCEPTION)
             for task in work:
@@ -265,23 +281,37 @@ class RewardScorer:
 
     async def _begin(
         self,
-        rollout: Rollout,
-        work_of: Callable[[Rollout], Coroutine[Any, Any, None]],
+        begin: Callable[[], Coroutine[Any, Any, None]],
+        priority: int,
         work: list["asyncio.Task[None]"],
     ) -> None:
-        """Start `rollout`, and add it to `work`, once the judge has room at its priority.
+        """Begin, and add what has begun to `work`, once the judge has room at this priority.
 
         Rollouts wait for a busy judge, not their questions: a rollout is cheap to hold and to give up.
         """
-        turn = self._turns.setdefault(rollout.priority, asyncio.Lock())
+        turn = self._turns.setdefault(priority, asyncio.Lock())
         async with turn:
-            await self.evaluator.asker.room(self._enough, rollout.priority)
-            work.append(asyncio.ensure_future(work_of(rollout)))
+            await self.evaluator.asker.room(self._enough, priority)
+            work.append(asyncio.ensure_future(begin()))
             await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Wait until the unfinished rollouts of past calls are cancelled."""
         await asyncio.gather(*self._leaving)
+
+
+def _of_rollout(rollout: Rollout) -> Work:
+    return rollout.case.task.id, rollout.run
+
+
+def _of_group(group: Group) -> Work:
+    return group.task_id, group.run
+
+
+async def _settle(groups: Iterable[Group]) -> None:
+    """Give all rollouts of `groups` their standings; large groups take a while."""
+    for group in groups:
+        await asyncio.to_thread(group.settle)
 
 
 async def _give_up(work: list["asyncio.Task[None]"]) -> None:

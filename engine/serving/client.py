@@ -192,15 +192,22 @@ def _failed(reason: Reason) -> Reward:
 
 
 def _batches(waiting: Iterable[_Waiting]) -> Iterator[list[_Waiting]]:
+    """Requests of a bounded size; rollouts of one task are divided only if they are too many for one."""
     batch: list[_Waiting] = []
     chars = 0
-    for each in waiting:
-        size = len(msgspec.json.encode(each.item, enc_hook=plain))
-        if batch and (len(batch) == BATCH or chars + size > BATCH_CHARS):
+    for _, same in groupby(waiting, key=lambda each: (each.item.named, each.item.asked)):
+        sized = [(each, len(msgspec.json.encode(each.item, enc_hook=plain))) for each in same]
+        if batch and (
+            len(batch) + len(sized) > BATCH or chars + sum(size for _, size in sized) > BATCH_CHARS
+        ):
             yield batch
             batch, chars = [], 0
-        batch.append(each)
-        chars += size
+        for each, size in sized:
+            if batch and (len(batch) == BATCH or chars + size > BATCH_CHARS):
+                yield batch
+                batch, chars = [], 0
+            batch.append(each)
+            chars += size
     if batch:
         yield batch
 

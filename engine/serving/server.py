@@ -228,6 +228,11 @@ def _metrics_of(scorer: RewardScorer, admission: Admission) -> RewardMetrics:
     metrics = RewardMetrics(scorer.evaluator.metrics)
     metrics.watch("adjudge_items_in_flight", "Rollouts being scored", lambda: admission.items)
     metrics.watch("adjudge_body_bytes", "Bytes of bodies held", lambda: admission.body_bytes)
+    if scorer.reward_config.group.asks:
+        metrics.watch("adjudge_group_first", "Wins of the report shown first", lambda: scorer.positions.first)
+        metrics.watch(
+            "adjudge_group_comparisons", "Comparisons answered", lambda: scorer.positions.comparisons
+        )
     if (audit := scorer.audit) is not None:
         metrics.watch("adjudge_audit_gap", "First judge minus second, lately", lambda: audit.gap)
         metrics.watch("adjudge_audit_gap_growth", "The same minus its first mean", lambda: audit.growth)

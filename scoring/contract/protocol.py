@@ -22,6 +22,7 @@ __all__ = [
     "Tools",
     "installed_protocols",
     "minimum",
+    "own_doing",
     "published_protocols",
     "score_case",
     "unscored",
@@ -111,10 +112,10 @@ async def score_case(
     A truncated, empty or oversized report takes the minimum without being judged; missing or invalid gold leaves all
     metrics unscored, whatever the report, and so does a failure to read the report that is not its own doing.
     """
-    own_doing = _own_doing(case.report, report_limit)
+    why = own_doing(case.report, report_limit)
     try:
-        if own_doing is not None:
-            return minimum(protocol, case, own_doing)
+        if why is not None:
+            return minimum(protocol, case, why)
         return _bounded(protocol, case, await protocol.score(case, tools))
     except (GoldError, Unread) as error:
         what = "gold" if isinstance(error, GoldError) else "report"
@@ -156,7 +157,8 @@ def minimum(protocol: ScoringProtocol, case: Case, reason: Reason) -> Scorecard:
     return msgspec.structs.replace(Scorecard.of(protocol.name, case, values), reason=reason)
 
 
-def _own_doing(report: Report, report_limit: int) -> Reason | None:
+def own_doing(report: Report, report_limit: int = MAX_REPORT_CHARS) -> Reason | None:
+    """Why `report` gets the minimum without being judged, or None."""
     if report.truncated:
         return "truncated"
     if not report.text.strip():

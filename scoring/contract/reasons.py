@@ -8,7 +8,7 @@ If so, the failure says nothing about the report. The causes:
   published name; unsupported in the `_strict` forms.
 - `report`: the report's own doing, which must not pay: the minimum, or an unsupported citation.
 - `gold`: the task lacks what the protocol compares with. No value.
-- `input`: the task is unknown. No value.
+- `input`: the task is unknown, or a rollout that is judged beside others of its prompt came without them. No value.
 """
 
 from typing import Literal
@@ -21,7 +21,7 @@ __all__ = ["CAUSES", "TRANSIENT", "Cause", "GoldReason", "InputReason", "Reason"
 Cause = Literal["infrastructure", "source", "report", "gold", "input"]
 ReportReason = Literal["report_empty", "report_too_large", "truncated"]
 GoldReason = Literal["gold_missing", "gold_invalid"]
-InputReason = Literal["task_unknown"]
+InputReason = Literal["task_unknown", "group_missing"]
 Reason = JudgeReason | PageReason | ReportReason | GoldReason | InputReason
 
 CAUSES: dict[Reason, Cause] = {
@@ -50,6 +50,7 @@ CAUSES: dict[Reason, Cause] = {
     "gold_missing": "gold",
     "gold_invalid": "gold",
     "task_unknown": "input",
+    "group_missing": "input",
 }
 """Every reason's cause."""
 

@@ -1,0 +1,179 @@
+"""`Group`: the rollouts of one prompt in one call, judged against each other."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from adjudge.engine.config.reward import GroupConfig
+from adjudge.engine.evaluation.evaluator import Evaluator
+from adjudge.engine.rewards.comparisons import Comparison, Share, first_share, lists, pairs, shares
+from adjudge.engine.rewards.reward import RewardError
+from adjudge.engine.rewards.rollout import SECOND, UNANSWERED, Rollout, Standing
+from adjudge.judges import Judgment
+from adjudge.scoring.answers.preferences import LISTED, marks_in, preference
+from adjudge.scoring.contract.case import Case
+
+__all__ = ["LARGEST", "Group", "Positions", "groups_of"]
+
+LARGEST = 512
+"""The most rollouts of a prompt that one call may have compared."""
+
+
+class Positions:
+    """How often the report that was shown first won, in all groups so far; ties are half."""
+
+    def __init__(self) -> None:
+        self.comparisons = 0
+        self._won = 0.0
+
+    @property
+    def first(self) -> float:
+        """The share of wins; 0.5 unless the judge prefers a place, and before the first comparison."""
+        return self._won / self.comparisons if self.comparisons else 0.5
+
+    def add(self, comparisons: Sequence[Comparison]) -> None:
+        """Count the answered ones."""
+        share = first_share(comparisons)
+        if share is not None:
+            answered = sum(bool(one.marks) for one in comparisons)
+            self.comparisons += answered
+            self._won += share * answered
+
+
+class Group:
+    """Rollouts of one prompt in one call. Those with the same text are one; those without a report are not shown.
+
+    They lose against every report, unasked, and get the minimum.
+    """
+
+    def __init__(self, rollouts: Sequence[Rollout], evaluator: Evaluator, config: GroupConfig) -> None:
+        self.task_id = rollouts[0].case.task.id
+        self.comparisons: list[Comparison] = []
+        self._rollouts = rollouts
+        self._evaluator = evaluator
+        self._config = config
+        self._shown: dict[str, list[Rollout]] = {}
+
+    async def run(self) -> None:
+        """Ask every comparison, in both orders."""
+        if self._config.kind == "rank" or len(self._rollouts) < 2:
+            return
+        # By digest: the same comparisons in any order of the batch, and none of a policy's choosing.
+        for one in sorted(self._rollouts, key=lambda one: _digest(one.case.report.text)):
+            if not one.has_no_report:
+                self._shown.setdefault(one.case.report.text, []).append(one)
+        self.comparisons = [Comparison(members) for members in self._planned()]
+        await self._ask(self.comparisons, self._rollouts[0].case)
+
+    async def again(self) -> None:
+        """Compare those that the judge gave no readable answer about once more, with others that it did."""
+        found = self._shares()
+        known = [one for one, share in enumerate(found) if share.value is not None]
+        silent = {
+            one for one, share in enumerate(found) if share.value is None and share.reason in UNANSWERED
+        }
+        if not known or not silent:
+            return
+        more = [
+            Comparison((one, known[(at + place) % len(known)]))
+            for place, one in enumerate(sorted(silent))
+            for at in range(min(self._config.comparisons, len(known)))
+        ]
+        kept = [one for one in self.comparisons if one.marks or silent.isdisjoint(one.members)]
+        self.comparisons = kept + more
+        case = self._rollouts[0].case
+        await self._ask(more, msgspec.structs.replace(case, repeat=case.repeat ^ SECOND))
+
+    def settle(self) -> None:
+        """Give every rollout its standing, as far as it is known now."""
+        if len(self._rollouts) < 2:
+            standings = iter((Standing(None, "group_missing"),))
+        elif self._config.kind == "rank":
+            standings = self._ranks()
+        else:
+            standings = self._compared()
+        for rollout, standing in zip(self._rollouts, standings, strict=True):
+            rollout.standing = standing
+
+    def _planned(self) -> list[tuple[int, ...]]:
+        count, each = len(self._shown), self._config.comparisons
+        if self._config.kind == "pairwise" or count < 2:
+            return pairs(count, each)
+        # The limit leaves room for two of the longest reports; a list has as many as take no more than that.
+        room = 2 * self._evaluator.report_limit // max(map(len, self._shown))
+        return lists(count, each, min(max(room, 2), LISTED))
+
+    async def _ask(self, comparisons: Sequence[Comparison], case: Case) -> None:
+        await asyncio.gather(*(self._compare(one, case) for one in comparisons))
+
+    async def _compare(self, one: Comparison, case: Case) -> None:
+        texts = list(self._shown)
+        shown = tuple(texts[place] for place in one.members)
+        tools = self._evaluator.tools(case, self._rollouts[0].priority)
+        for text in shown:
+            for rollout in self._shown[text]:
+                rollout.charge(tools)
+        forward, backward = await tools.ask_all(
+            preference(case.task.prompt, case.task.language, order) for order in (shown, shown[::-1])
+        )
+        one.forward, found = _marks(forward), _marks(backward)
+        one.backward = None if found is None else found[::-1]
+        one.reasons = tuple(each.reason for each in (forward, backward) if each.reason is not None)
+
+    def _shares(self) -> list[Share]:
+        beaten = sum(one.has_no_report and not one.is_left_out for one in self._rollouts)
+        return shares(self.comparisons, [len(same) for same in self._shown.values()], beaten)
+
+    def _compared(self) -> Iterator[Standing]:
+        first = first_share(self.comparisons)
+        found = dict(zip(self._shown, self._shares(), strict=True))
+        is_known = any(share.value is not None for share in found.values())
+        for rollout in self._rollouts:
+            share = found.get(rollout.case.report.text)
+            if rollout.has_no_report:
+                yield Standing(0.0)
+            elif share is None or share.reason == "deadline":
+                yield Standing(None, rollout.late, first)
+            else:
+                yield Standing(share.value, share.reason, first, share.answered, is_known)
+
+    def _ranks(self) -> Iterator[Standing]:
+        """The share of the others whose absolute value is lower, ties as half."""
+        values = [one.absolute() for one in self._rollouts]
+        known = [found.value for found in values if found.value is not None]
+        for found in values:
+            if found.value is None:
+                yield Standing(None, found.reason)
+            elif len(known) < 2:
+                yield Standing(None, "group_missing")
+            else:
+                below = sum(other < found.value for other in known)
+                equal = sum(other == found.value for other in known) - 1
+                yield Standing((below + equal / 2) / (len(known) - 1))
+
+
+def groups_of(rollouts: Sequence[Rollout], evaluator: Evaluator, config: GroupConfig) -> list[Group]:
+    """The groups of a call: rollouts of one task and prompt. Raises RewardError for one of more than `LARGEST`."""
+    found: dict[tuple[str, ...], list[Rollout]] = {}
+    for place, one in enumerate(rollouts):
+        task = one.case.task
+        alone = () if one.is_of_a_prompt else (str(place),)
+        found.setdefault((task.id, task.prompt, *alone), []).append(one)
+    for same in found.values():
+        if len(same) > LARGEST:
+            raise RewardError(
+                f"task {same[0].case.task.id}: {len(same)} rollouts in one call; send at most {LARGEST}, which can be "
+                "compared with each other, or set reward.group.kind to none"
+            )
+    return [Group(same, evaluator, config) for same in found.values()]
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _marks(judgment: Judgment[Any]) -> tuple[float, ...] | None:
+    return None if judgment.answer is None else marks_in(judgment.answer)
