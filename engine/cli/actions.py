@@ -24,6 +24,7 @@ from adjudge.engine.commands.gold import draft_gold
 from adjudge.engine.commands.import_results import import_results
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.commands.junit import write_junit
+from adjudge.engine.commands.labels import with_labels
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.preferences import with_preferences
 from adjudge.engine.commands.show import find_evidence
@@ -224,6 +225,8 @@ def on_agreement(options: argparse.Namespace) -> int:
         _print_table(
             options, with_preferences(options.run_folder, options.preferences), tables.preferences_table
         )
+    elif options.labels is not None:
+        _print_table(options, with_labels(options.run_folder, options.labels), tables.labels_table)
     elif options.human is not None:
         _print_table(options, with_humans(options.run_folder, options.human), tables.agreement_table)
     else:

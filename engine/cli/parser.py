@@ -225,6 +225,11 @@ def _agreement(commands: Commands) -> None:
         metavar="FILE",
         help="JSONL: task_id, chosen and rejected (lists of systems, or of {system, sample}), subset",
     )
+    other.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="people's verdicts on single statements or rubrics, CSV or JSONL: task_id, system, what, label, rater",
+    )
 
 
 def _serve(commands: Commands) -> None:

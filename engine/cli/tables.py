@@ -9,6 +9,7 @@ from adjudge.engine.commands.agreement import MetricAgreement
 from adjudge.engine.commands.attack import AttackReport
 from adjudge.engine.commands.check import POWER, Check
 from adjudge.engine.commands.compare import Comparison
+from adjudge.engine.commands.labels import LabelAgreement
 from adjudge.engine.commands.preferences import MetricPreference
 from adjudge.engine.leaderboard.board import MetricBoard
 from adjudge.engine.rendering.standings import standings
@@ -19,6 +20,7 @@ __all__ = [
     "check_table",
     "comparison_table",
     "corrected_table",
+    "labels_table",
     "preferences_table",
     "standings_table",
 ]
@@ -161,6 +163,45 @@ def agreement_table(found: Iterable[MetricAgreement]) -> Table:
             table.caption = escape(
                 f"left out, because the run does not have these rated reports: {row.left_out}"
             )
+    return table
+
+
+def labels_table(found: Iterable[LabelAgreement]) -> Table:
+    """Agreement of single verdicts with people's: a line for each protocol, and for each verdict."""
+    table = Table(caption_justify="left")
+    for name in (
+        "protocol",
+        "verdict",
+        "accuracy",
+        "kappa",
+        "alpha",
+        "recall",
+        "precision",
+        "people",
+        "judge",
+    ):
+        table.add_column(name, justify="left" if name in ("protocol", "verdict") else "right")
+    said = []
+    for row in found:
+        whole = (
+            _with_interval(row.accuracy, row.accuracy_interval),
+            *(_number(one, 1.0) for one in (row.kappa, row.alpha)),
+        )
+        table.add_row(escape(row.protocol), "all", *whole, "", "", str(row.n_items), str(row.n_items))
+        for one in row.verdicts:
+            shares = (
+                _with_interval(one.recall, one.recall_interval),
+                _with_interval(one.precision, one.precision_interval),
+            )
+            table.add_row("", escape(one.verdict), "", "", "", *shares, str(one.n_people), str(one.n_judge))
+        counts = {
+            "without a verdict of the judge": row.n_unscored,
+            "without a majority of raters": row.n_tied,
+        }
+        said += [f"{row.protocol}: left out: {count} {why}" for why, count in counts.items() if count]
+        if row.left_out:
+            said.append(f"left out, because the run does not have it: {row.left_out}")
+    table.caption = escape("\n".join(dict.fromkeys(said))) or None
     return table
 
 
