@@ -90,20 +90,38 @@ class Checkout:
         where, node = self._found(file, name, nth)
         return Template.of(where, _fstring_pieces(where, node, fields or {}))
 
-    def inline(self, file: str, scope: str, fields: Mapping[str, str]) -> Template:
-        """The f-string within `scope` (a function) whose placeholders are exactly the keys of `fields`."""
+    def inline(self, file: str, scope: str, fields: Mapping[str, str], nth: int | None = None) -> Template:
+        """The f-string within `scope` (a function) whose placeholders are exactly the keys of `fields`.
+
+        Of several, `nth` counts from 0 in the order of the source.
+        """
         where, node = self._found(file, scope, None)
-        found = {
-            template.digest: template
+        strings = [
+            each
             for each in ast.walk(node)
             if isinstance(each, ast.JoinedStr) and _sources(each) == set(fields)
-            for template in [Template.of(where, _fstring_pieces(where, each, fields))]
-        }
-        if len(found) != 1:
+        ]
+        strings.sort(key=lambda each: (each.lineno, each.col_offset))
+        made = (Template.of(where, _fstring_pieces(where, each, fields)) for each in strings)
+        found = list({template.digest: template for template in made}.values())
+        if len(found) != 1 and (nth is None or len(found) <= nth):
             raise CheckoutError(
                 f"{where}: holds {len(found)} f-strings with {', '.join(fields)}, not one; {_UNCHANGED}"
             )
-        return next(iter(found.values()))
+        return found[nth or 0]
+
+    def appended(self, file: str, scope: str) -> Template:
+        """The constant that `scope` (a function) puts behind a text by `+`."""
+        where, node = self._found(file, scope, None)
+        found = {
+            each.right.value
+            for each in ast.walk(node)
+            if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add)
+            if isinstance(each.right, ast.Constant) and isinstance(each.right.value, str)
+        }
+        if len(found) != 1:
+            raise CheckoutError(f"{where}: adds {len(found)} constants to texts, not one; {_UNCHANGED}")
+        return Template.of(where, iter([(found.pop(), "")]))
 
     def passed(self, file: str, scope: str, name: str) -> Template:
         """The constant that `scope` (a function) passes as the argument `name`, or under this key of a dictionary."""

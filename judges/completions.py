@@ -129,7 +129,7 @@ class Requests:
         """
         if not isinstance(question, PublishedQuestion):
             return None
-        body = {"model": self._model, "messages": question.messages(), **question.wording.parameters}
+        body = {"model": self._model, "messages": question.sent(), **question.wording.parameters}
         return self._encoded(body)
 
     def body(self, question: Question[A], form: Form, seed: int, budget: int, constrained: bool) -> bytes:

@@ -6,6 +6,7 @@ benchmark's rule too: `attempts` and `read`.
 """
 
 import hashlib
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
@@ -35,22 +36,28 @@ class Said(Answer, frozen=True, kw_only=True):
 class Wording(msgspec.Struct, frozen=True):
     """A request as the benchmark sends it: its messages, and every further parameter by its name in the request.
 
-    `digest` (blake2b-128) covers both.
+    A message of several templates is a list of text parts. `digest` (blake2b-128) covers both.
     """
 
-    turns: tuple[tuple[Role, Template], ...]
+    turns: tuple[tuple[Role, Template | tuple[Template, ...]], ...]
     parameters: dict[str, Any]
     digest: bytes
 
     @classmethod
-    def of(cls, user: Template, system: Template | None = None, **parameters: Any) -> "Wording":
+    def of(
+        cls, user: Template | tuple[Template, ...], system: Template | None = None, **parameters: Any
+    ) -> "Wording":
         """The wording of a user message, after a system message if there is one."""
-        turns: tuple[tuple[Role, Template], ...] = (("user", user),)
+        turns: tuple[tuple[Role, Template | tuple[Template, ...]], ...] = (("user", user),)
         if system is not None:
             turns = (("system", system), *turns)
-        identity = ([(role, template.digest) for role, template in turns], parameters)
+        identity = ([(role, _digests(said)) for role, said in turns], parameters)
         digest = hashlib.blake2b(msgspec.msgpack.encode(identity), digest_size=16)
         return cls(turns, parameters, digest.digest())
+
+
+def _digests(said: Template | tuple[Template, ...]) -> Any:
+    return said.digest if isinstance(said, Template) else [part.digest for part in said]
 
 
 class PublishedQuestion(Question[Said], Generic[T], frozen=True, kw_only=True):
@@ -80,12 +87,29 @@ class PublishedQuestion(Question[Said], Generic[T], frozen=True, kw_only=True):
         return self.attempt + 1 >= self.attempts
 
     def messages(self) -> list[dict[str, str]]:
-        """The messages of the request. Lone surrogates, which no server takes, become U+FFFD."""
-        values = {section.name: section.text for section in self.context.sections} | self.fields()
+        """The messages of the request as a chat template takes them: the parts of one joined, as servers do.
+
+        Lone surrogates, which no server takes, become U+FFFD.
+        """
+        return [{"role": role, "content": "\n".join(parts)} for role, _, parts in self._filled()]
+
+    def sent(self) -> list[dict[str, Any]]:
+        """The messages of the request as they are sent."""
         return [
-            {"role": role, "content": encodable(template.fill(values))}
-            for role, template in self.wording.turns
+            {
+                "role": role,
+                "content": [{"type": "text", "text": part} for part in parts] if listed else parts[0],
+            }
+            for role, listed, parts in self._filled()
         ]
+
+    def _filled(self) -> Iterator[tuple[Role, bool, list[str]]]:
+        """Each message: who says it, whether it is a list of parts, and the parts."""
+        values = {section.name: section.text for section in self.context.sections} | self.fields()
+        for role, said in self.wording.turns:
+            listed = isinstance(said, tuple)
+            parts = said if isinstance(said, tuple) else (said,)
+            yield role, listed, [encodable(part.fill(values)) for part in parts]
 
     def fields(self) -> dict[str, str]:
         """The fields of the subclass as text."""

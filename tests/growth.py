@@ -19,7 +19,13 @@ from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.deepresearch_bench import published_citations, published_criteria, published_marks
-from adjudge.scoring.dr3_eval import citing, code_titles, published_replies
+from adjudge.scoring.dr3_eval import (
+    citing,
+    code_titles,
+    published_passages,
+    published_replies,
+    published_sources,
+)
 from adjudge.scoring.livedrbench import published_questions
 from adjudge.scoring.rubrics import annotations, keywords, trusted_links
 from adjudge.scoring.text import (
@@ -121,6 +127,15 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.dr3_eval.published_replies.satisfied_in": partial(
         _read, lambda text: published_replies.satisfied_in(text, 9)
     ),
+    "scoring.dr3_eval.published_replies.claims_in": partial(_read, published_replies.claims_in),
+    "scoring.dr3_eval.published_replies.supported_in": partial(
+        _read, lambda text: published_replies.supported_in(text, 9)
+    ),
+    "scoring.dr3_eval.published_sources.source_key": published_sources.source_key,
+    "scoring.dr3_eval.published_sources.place_of": lambda text: published_sources.place_of(text[:4_000]),
+    "scoring.dr3_eval.published_passages.best_passages": lambda text: published_passages.best_passages(
+        text, text[:1_000]
+    ),
     "scoring.text.relevance.chunks_for": lambda text: relevance.chunks_for(text, (text[:1_000], "a")),
     "scoring.text.sentences.tidy": sentences.tidy,
     "scoring.text.splitting.compatible": splitting.compatible,
@@ -184,6 +199,8 @@ MODULES: tuple[ModuleType, ...] = (
     *(
         citing,
         code_titles,
+        published_passages,
+        published_sources,
         keywords,
         trusted_links,
         lexical,

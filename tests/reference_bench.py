@@ -98,10 +98,15 @@ class DrawnJudge:
             return None
         body = json.loads(call.body)
         request = json.dumps(body, ensure_ascii=False, sort_keys=True)
-        prompt = body["messages"][-1]["content"]
+        prompt = said(body["messages"][-1]["content"])
         seed = hashlib.blake2b(f"{self.requests[request]} {prompt}".encode(), digest_size=8).digest()
         self.requests[request] += 1
         return completion(self._draw(prompt, random.Random(int.from_bytes(seed))))
+
+
+def said(content: str | list[dict]) -> str:
+    """All that a message says."""
+    return content if isinstance(content, str) else "\n".join(part["text"] for part in content)
 
 
 def bench_folder(folder: Path, fork: str = "deep_research_bench") -> Path:

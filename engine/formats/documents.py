@@ -95,9 +95,17 @@ def read_source(file: Path) -> Source:
     if suffix not in _TYPES:
         raise DocumentError(f"{file}: unsupported file type")
     try:
-        return Source(name=file.name, text=extract(body, _TYPES[suffix], "trafilatura").text)
+        text = extract(body, _TYPES[suffix], "trafilatura").text
+        around = _around(body) if _TYPES[suffix] == "text/plain" else ("", "")
+        return Source(name=file.name, text=text, around=around)
     except Unreadable as error:
         raise DocumentError(f"{file}: {error}") from error
+
+
+def _around(body: bytes) -> tuple[str, str]:
+    """The white space before and behind the text in a text file's `body`."""
+    text = body.decode("utf-8", "ignore")
+    return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
 
 
 def _office(file: Path, body: bytes) -> str:

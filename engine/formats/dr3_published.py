@@ -125,7 +125,11 @@ def _tasks(folder: Path, query: Query, rejected: list[Rejected]) -> Iterator[Tas
             corpus=tuple(
                 _source(page, "supportive" if page.title in supportive else "unlabelled") for page in pages
             )
-            + tuple(_source(page, "supportive") for title, page in supportive.items() if title not in titles),
+            + tuple(
+                msgspec.structs.replace(_source(page, "supportive"), beyond=True)
+                for title, page in supportive.items()
+                if title not in titles
+            ),
             insights=insights,
             checklist=tuple(item.requirement for item in checklist.checklist),
             corpus_size=size,

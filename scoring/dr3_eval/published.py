@@ -1,4 +1,4 @@
-"""DR3-Eval in the benchmark's own calls: recall, checklist and depth, by the prompts of the user's checkout.
+"""DR3-Eval in the benchmark's own calls: recall, factual accuracy, checklist and depth, by the checkout's prompts.
 
 Requests are the code's (`evaluators/`): system and user message, temperature 0, 16,384 tokens, JSON mode. The code
 lowers the tokens for some models by their names, which is not copied. `published_replies` has its rules of reading:
@@ -11,8 +11,9 @@ lowers the tokens for some models by their names, which is not copied. `publishe
   the tags in the field `text` of a JSON object, and nothing else. A score that is not a number is 0; `dq_strict` has
   no value then.
 
-A judge that cannot be reached gives no value, as everywhere. Insights and checklist are gold; the code that drafts them
-is not part of the public checkout. Factual accuracy and citation coverage are asked in our own words (`dr3`).
+Factual accuracy (`published_facts`) is `fa_lenient`. A judge that cannot be reached gives no value, as everywhere.
+Insights and checklist are gold; the code that drafts them is not part of the public checkout. Citation coverage asks
+nobody: `cc_lenient` is the code's.
 """
 
 import ast
@@ -31,6 +32,7 @@ from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.dr3_eval.dr3 import Gold
+from adjudge.scoring.dr3_eval.published_facts import fact_wordings, factual_accuracy
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
 
 __all__ = [
@@ -179,7 +181,7 @@ class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """All metrics that a task may have: recall first, then the others, then all without what the code scores 0."""
-        names = ("ir", "ir_uf", "ir_sc", "if", "dq")
+        names = ("ir", "ir_uf", "ir_sc", "fa_lenient", "if", "dq")
         return (
             *(Metric(name=name, scale=100.0, headline=name == "ir") for name in names),
             *(Metric(name=f"{name}_strict", scale=100.0, shown=False) for name in names),
@@ -188,7 +190,7 @@ class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics for which this task has gold. Raises GoldError."""
         sides, checklist = _sides(case), case.gold(self.name, Gold).checklist
-        names = {"dq", *sides, *(["ir"] if sides else []), *(["if"] if checklist else [])}
+        names = {"dq", "fa_lenient", *sides, *(["ir"] if sides else []), *(["if"] if checklist else [])}
         return tuple(metric for metric in self.metrics if metric.name.removesuffix("_strict") in names)
 
     def prompts(self) -> dict[str, str]:
@@ -196,18 +198,21 @@ class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         found = _wordings(self.checkout)
         named = {"recall": found.recall, "compact": found.compact, "requirements": found.requirements}
         named |= {f"depth.{number}": wording for number, wording in enumerate(found.depth, 1)}
-        return {f"dr3.{name}": wording.digest.hex() for name, wording in named.items()}
+        facts = fact_wordings(self.checkout).digests()
+        return {f"dr3.{name}": wording.digest.hex() for name, wording in named.items()} | facts
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Recall of the gold insights, the checklist, and depth."""
+        """Recall of the gold insights, support by the cited sources, the checklist, and depth."""
         asking = _Asking(case, _wordings(self.checkout), tools)
-        sides, checklist = _sides(case), case.gold(self.name, Gold).checklist
-        recalls, followed, depth = await asyncio.gather(
+        gold, facts = case.gold(self.name, Gold), fact_wordings(self.checkout)
+        sides, checklist = _sides(case), gold.checklist
+        recalls, accuracy, followed, depth = await asyncio.gather(
             asyncio.gather(*(asking.recall(insights) for insights in sides.values())),
+            factual_accuracy(case, gold, facts, tools, asking.evidence),
             asking.follow(checklist),
             asking.depth(),
         )
-        values: dict[str, tuple[Value, Value]] = {"dq": depth}
+        values: dict[str, tuple[Value, Value]] = {"fa_lenient": accuracy, "dq": depth}
         values |= zip(sides, recalls, strict=True)
         if recalls:
             values["ir"] = _mean([one for one, _ in recalls]), _mean([strict for _, strict in recalls])

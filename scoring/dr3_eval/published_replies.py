@@ -4,8 +4,10 @@ JSON is looked for in the whole reply, in fences, between the first brace and th
 what is cut off is closed, first without its last incomplete member. All of it is linear in the reply.
 """
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +15,21 @@ import msgspec
 
 from adjudge.judges.published import UnreadableReply
 
-__all__ = ["Depth", "depth_in", "json_in", "recalled_in", "satisfied_in"]
+__all__ = [
+    "Claim",
+    "Depth",
+    "claims_in",
+    "depth_in",
+    "json_in",
+    "recalled_in",
+    "satisfied_in",
+    "supported_in",
+]
 
+MAX_CLAIMS = 5_000
+_MAX_LITERAL = 200_000  # characters that are read as a Python literal
+_JSON_FENCE, _ANY_FENCE = re.compile(r"```json\s*"), re.compile(r"```\s*")
+_COMPLETE = re.compile(r"\}\s*,")
 _FENCE = re.compile(r"```(?:json)?")
 _FIELD = re.compile(r'"(?:results|claims)"\s*:\s*\[')
 _MARKS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
@@ -236,3 +251,117 @@ def _depth(score: str) -> Depth | None:
     except OverflowError as error:
         raise UnreadableReply("score: infinite") from error
     return Depth(min(max(value, 1), 10) / 10, True)
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A statement of a report, and what it cites, in the standard form."""
+
+    text: str
+    citations: tuple[str, ...]
+
+
+def claims_in(text: str) -> tuple[Claim, ...]:
+    """The claims that a reply lists; none only if it says so. Raises UnreadableReply."""
+    try:
+        found = json_in(text)
+    except UnreadableReply:
+        found = None
+    if found is None:
+        found = next((one for one in _salvaged(text) if _listed(one)), {})
+    if not isinstance(found, dict) or not isinstance(found.get("claims"), list):
+        raise UnreadableReply("no list of claims in the reply")
+    if len(found["claims"]) > MAX_CLAIMS:
+        raise UnreadableReply(f"more than {MAX_CLAIMS:,} claims")
+    return tuple(_claim(one) for one in found["claims"])
+
+
+def _claim(found: Any) -> Claim:
+    if not isinstance(found, dict):
+        raise UnreadableReply("a claim that is not an object")
+    text, citations = found.get("claim_text", ""), found.get("citations", []) or []
+    if not isinstance(text, str) or not isinstance(citations, list | str | dict):
+        raise UnreadableReply("a claim of another shape")
+    if not all(isinstance(one, str) for one in citations):
+        raise UnreadableReply("a citation that is not a text")
+    return Claim(text, tuple(citations))
+
+
+def _listed(found: Any) -> bool:
+    return isinstance(found, dict) and bool(found.get("claims"))
+
+
+def _salvaged(text: str) -> Iterator[Any]:
+    """What the code makes of a reply whose JSON cannot be read: a Python literal, or JSON closed in two more ways."""
+    cleaned = _ANY_FENCE.sub("", _JSON_FENCE.sub("", text))
+    found = cleaned[cleaned.find("{") :] if "{" in cleaned else ""
+    try:
+        yield _literal(found)
+    except (ValueError, SyntaxError):
+        pass
+    except (MemoryError, RecursionError, TypeError):
+        return
+    braces, brackets = found.count("{") - found.count("}"), found.count("[") - found.count("]")
+    if braces <= 0 and brackets <= 0:
+        return
+    whole = [match.end() for match in _COMPLETE.finditer(found)]
+    quote = '"' if found.count('"') % 2 else ""
+    closed = f"{found}{quote}{']' * brackets}{'}' * braces}"
+    for candidate in [*(f"{found[: end - 1]}]}}" for end in whole[-1:]), closed]:
+        try:
+            yield json.loads(candidate)
+        except json.JSONDecodeError:
+            continue
+        except (ValueError, RecursionError):
+            return
+
+
+def _literal(text: str) -> Any:
+    """A Python literal. Raises ValueError, SyntaxError, TypeError, MemoryError and RecursionError."""
+    if len(text) > _MAX_LITERAL:
+        raise ValueError("too long for a literal")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of unknown escapes
+        return ast.literal_eval(text)
+
+
+def supported_in(text: str, count: int) -> tuple[bool | None, ...]:
+    """Whether each of `count` claims is supported; None for what the code takes as unsupported because of the reply.
+
+    What is not empty counts as true, and of several verdicts on a claim the last. Raises UnreadableReply for an
+    explanation that is not a text, over which the code stumbles.
+    """
+    try:
+        found = {one.get("id"): one for one in _verdicts(text)}
+    except (AttributeError, TypeError):  # not objects, or ids that cannot be looked up
+        found = {}
+    listed = [found.get(number) for number in range(1, count + 1)]
+    if not all(one is None or isinstance(one.get("explanation", ""), str | list) for one in listed):
+        raise UnreadableReply("explanation: not a text")
+    return tuple(None if one is None or "supported" not in one else bool(one["supported"]) for one in listed)
+
+
+def _verdicts(text: str) -> Any:
+    """The results between the first brace and the last; none if they cannot be read. Raises AttributeError."""
+    cleaned = _ANY_FENCE.sub("", _JSON_FENCE.sub("", text))
+    start, end = cleaned.find("{"), cleaned.rfind("}") + 1
+    if start < 0 or end <= start:
+        return []
+    return _object(cleaned[start:end]).get("results", [])
+
+
+def _object(text: str) -> Any:
+    """JSON, a Python literal, or JSON with as many closing marks as it lacks; empty if it is none of these."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        pass
+    except (ValueError, RecursionError):
+        return {}
+    try:
+        return _literal(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        ends = "]" * (text.count("[") - text.count("]")) + "}" * (text.count("{") - text.count("}"))
+    try:
+        return json.loads(text + ends)
+    except (ValueError, RecursionError):
+        return {}

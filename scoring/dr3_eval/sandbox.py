@@ -19,7 +19,10 @@ Role = Literal["user_file", "supportive", "distractor", "noise", "unlabelled"]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A user's file or a page of the corpus: its text, or what a judge must look at or listen to."""
+    """A user's file or a page of the corpus: its text, or what a judge must look at or listen to.
+
+    `around` is the white space before and behind the text of a text file. A page `beyond` is not in this corpus.
+    """
 
     name: str = ""
     title: str = ""
@@ -27,6 +30,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     media: Media | None = None
     role: Role = "user_file"
+    around: tuple[str, str] = ("", "")
+    beyond: bool = False
 
     @property
     def label(self) -> str:

@@ -1,0 +1,354 @@
+"""Factual accuracy in DR3-Eval's own calls: claims are extracted, grouped by the source they cite, and verified.
+
+One call extracts the claims of a report's first 50,000 characters; an empty reply is followed by another, up to three.
+Claims that cite a source by the same name are verified in batches of 20, in one call each. A claim counts if all its
+citations support it. The code counts as unsupported, and so does `fa_lenient`, what cites a source that does not exist,
+and what a reply says nothing readable of; `fa_lenient_strict` has no value in the second case. A report without claims
+has 0 where the code gives no score. What ends the code with an error, and a picture, sound or film, leave no value.
+"""
+
+import asyncio
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import PurePath
+from typing import ClassVar
+
+import msgspec
+
+from adjudge.judges import Context
+from adjudge.judges.checkout import Checkout, CheckoutError, Template
+from adjudge.judges.published import PublishedQuestion, UnreadableReply, Wording
+from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.parts import EVERY, measured
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Missing, Value
+from adjudge.scoring.dr3_eval.dr3 import Gold
+from adjudge.scoring.dr3_eval.published_passages import LONG_SOURCE, best_passages, missing_library
+from adjudge.scoring.dr3_eval.published_replies import Claim, claims_in, supported_in
+from adjudge.scoring.dr3_eval.published_sources import found_sources, place_of, source_key
+from adjudge.scoring.dr3_eval.sandbox import Source
+from adjudge.scoring.text.aside import aside, storable
+
+__all__ = ["FactWordings", "PublishedClaims", "PublishedSupport", "fact_wordings", "factual_accuracy"]
+
+REPORT_CHARS = 50_000
+BATCH = 20
+ROWS = 100
+_FILE = "evaluators/factual_accuracy.py"
+_EVALUATOR = "FactualAccuracyAgentEvaluator"
+_KINDS = {
+    **dict.fromkeys((".pptx", ".ppt"), "slides"),
+    **dict.fromkeys((".docx", ".doc"), "document"),
+    **dict.fromkeys((".csv", ".tsv"), "rows"),
+    **dict.fromkeys((".xlsx", ".xls"), "sheets"),
+    **dict.fromkeys((".json", ".jsonl"), "json"),
+    **dict.fromkeys((".txt", ".md", ".html", ".htm"), "whole"),
+    ".pdf": "slides",  # by its text, and cut to passages; the code sends the file itself to another kind of server
+}
+_ORDER = ("slides", "document", "rows", "sheets", "json", "text")
+"""The forms in which the code shows files, in the order of its source; the last is for all other text."""
+
+
+class FactWordings(msgspec.Struct, frozen=True):
+    """The requests of one checkout: `shown` by the form of the source, and pieces that are put into them."""
+
+    claims: Wording
+    shown: dict[str, Wording]
+    hints: dict[tuple[str, bool], Template]
+    passage: Template
+    cut: Template
+    rows_cut: Template
+
+    @classmethod
+    def of(cls, folder: str) -> "FactWordings":
+        """The wordings in the checkout at `folder`. Raises CheckoutError, also for a missing library."""
+        missing = missing_library()
+        if missing is not None:
+            raise CheckoutError(f"{missing} is not installed; run pip install 'adjudge[dr3]'")
+        checkout = Checkout(folder)
+        extract, verify = (
+            f"{_EVALUATOR}.{name}"
+            for name in ("_extract_claims_single_call", "_verify_batch_with_api_thread")
+        )
+        prompt = checkout.fstring(_FILE, f"{verify}.prompt")
+        file = {"file_path.name": "name", "text_content": "text_content"}
+        forms = {form: checkout.inline(_FILE, verify, file, nth) for nth, form in enumerate(_ORDER)}
+        forms["whole"] = checkout.inline(
+            _FILE, "prepare_file_for_api", {"filename": "name", "text_content": "text_content"}
+        )
+        page = {"source_info['name']": "name", "text_content": "text_content"}
+        forms["page"] = checkout.inline(_FILE, verify, page)
+        return cls(
+            Wording.of(
+                checkout.fstring(_FILE, f"{extract}.prompt"),
+                checkout.passed(_FILE, extract, "content"),
+                temperature=0,
+                max_tokens=16_384,
+            ),
+            {form: Wording.of((shown, prompt), max_tokens=4096) for form, shown in forms.items()},
+            {key: checkout.fstring(_FILE, f"{verify}.location_hint", *hint) for key, hint in _HINTS.items()},
+            checkout.inline(
+                _FILE, "bm25_retrieve_relevant_chunks", {"chunk_num": "number", "chunks[idx]": "passage"}
+            ),
+            checkout.appended(_FILE, verify),
+            checkout.inline(_FILE, "extract_csv_content", {"i": "count"}),
+        )
+
+    def hint(self, citation: str) -> str:
+        """Where in the source the judge is to look. Raises UnreadableReply for a number of too many digits."""
+        try:
+            place = place_of(citation)
+        except ValueError as error:
+            raise UnreadableReply("a page of too many digits") from error
+        if place is None:
+            return ""
+        values = {"first": str(place.first), "last": str(place.last)}
+        return self.hints[place.unit, place.first != place.last].fill(values)
+
+    def digests(self) -> dict[str, str]:
+        """Digests of all that may be sent, by what it is for."""
+        pieces: dict[str, Wording | Template] = {
+            "claims": self.claims,
+            "passage": self.passage,
+            "cut": self.cut,
+        }
+        pieces |= {f"support.{form}": wording for form, wording in self.shown.items()}
+        pieces |= {
+            f"hint.{unit}.{'several' if many else 'one'}": one for (unit, many), one in self.hints.items()
+        }
+        return {f"dr3.{name}": one.digest.hex() for name, one in (pieces | {"rows": self.rows_cut}).items()}
+
+
+_DETAILS = "citation_details"
+_HINTS: dict[tuple[str, bool], tuple[Mapping[str, str], int]] = {
+    (unit, many): (
+        {f"{_DETAILS}['{unit}_range'][0]": "first", f"{_DETAILS}['{unit}_range'][1]": "last"}
+        if many
+        else {f"{_DETAILS}['{unit}']": "first"},
+        nth,
+    )
+    for nth, (unit, many) in enumerate(
+        [("page", True), ("page", False), ("chunk", True), ("chunk", False)], 1
+    )
+}
+"""The placeholders of each hint, and its place among the values of the variable, of which the first is empty."""
+
+fact_wordings = lru_cache(maxsize=8)(FactWordings.of)
+
+
+class PublishedClaims(PublishedQuestion[tuple[Claim, ...] | None], frozen=True, kw_only=True):
+    """Which statements of the report (`report_text`) cite what?"""
+
+    attempts: ClassVar[int] = 3
+
+    def read(self, text: str) -> tuple[Claim, ...] | None:
+        """The claims; None for an empty reply, which is followed by another attempt."""
+        return None if not text and self.attempt + 1 < self.attempts else claims_in(text)
+
+    @property
+    def is_last(self) -> bool:
+        """Always: a reply that says something is not followed by another."""
+        return True
+
+    def example(self) -> str:
+        """Claims on five pages of the corpus."""
+        listed = ", ".join(
+            f'{{"id": {n}, "claim_text": "{"x" * 100}", "citations": ["[RAG-{n % 5 + 1}]"], "source_type": "rag"}}'
+            for n in range(1, 21)
+        )
+        return f'{{"claims": [{listed}]}}'
+
+
+class PublishedSupport(PublishedQuestion[tuple[bool | None, ...]], frozen=True, kw_only=True):
+    """Does the source (`text_content`, called `name`) support each of `count` claims?"""
+
+    claims_text: str
+    count: int
+
+    def read(self, text: str) -> tuple[bool | None, ...]:
+        """A verdict on each."""
+        return supported_in(text, self.count)
+
+    def example(self) -> str:
+        """All are supported."""
+        listed = ", ".join(
+            f'{{"id": {n}, "supported": true, "explanation": "{"x" * 40}"}}' for n in range(1, self.count + 1)
+        )
+        return f'{{"results": [{listed}]}}'
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether a source supports a claim; `told` is False where the code decides so because of the reply."""
+
+    supported: bool | Missing
+    told: bool = True
+    judgment: str = ""
+    reason: str = ""
+
+
+class Cited(msgspec.Struct, frozen=True):
+    """A claim by its place, its words, and one citation of it."""
+
+    claim: int
+    text: str
+    citation: str
+
+
+async def factual_accuracy(
+    case: Case, gold: Gold, wordings: FactWordings, tools: Tools, evidence: list[Evidence]
+) -> tuple[Value, Value]:
+    """The share of a report's claims that all their citations support, as the code scores and strictly."""
+    claims = await _claims(case, wordings, tools)
+    if isinstance(claims, Missing):
+        return claims, claims
+    if not claims:
+        return 0.0, 0.0
+    cited = [Cited(place, one.text, each) for place, one in enumerate(claims) for each in one.citations]
+    groups: dict[tuple[str, str], list[Cited]] = {}
+    for one in cited:
+        groups.setdefault(source_key(one.citation), []).append(one)
+    sources = await _sources(list(groups), gold)
+    batches = [
+        (source, group[start : start + BATCH])
+        for group, source in zip(groups.values(), sources, strict=True)
+        for start in range(0, len(group), BATCH)
+    ]
+    verdicts = await asyncio.gather(*(_verified(source, batch, wordings, tools) for source, batch in batches))
+    known = {
+        (one.claim, one.citation): verdict
+        for (_, batch), found in zip(batches, verdicts, strict=True)
+        for one, verdict in zip(batch, found, strict=True)
+    }
+    evidence += [_evidence(one, known[one.claim, one.citation]) for one in dict.fromkeys(cited)]
+    whole = [[known[place, each] for each in one.citations] for place, one in enumerate(claims)]
+    return _share(whole, strict=False), _share(whole, strict=True)
+
+
+async def _claims(case: Case, wordings: FactWordings, tools: Tools) -> tuple[Claim, ...] | Missing:
+    context = Context.of(report_text=case.report.text[:REPORT_CHARS])
+    for attempt in range(PublishedClaims.attempts):
+        question = PublishedClaims(context=context, wording=wordings.claims, attempt=attempt)
+        judgment = await tools.ask(question)
+        if judgment.answer is None:
+            return Missing(judgment.reason or "judge_unparseable")
+        claims = question.read(judgment.answer.text)
+        if claims is not None:
+            return claims
+    return Missing("judge_unparseable")
+
+
+async def _sources(keys: list[tuple[str, str]], gold: Gold) -> list[Source | None]:
+    """The source of each key; a long list of names is looked through beside the event loop."""
+    files = sorted(gold.user_files, key=lambda one: one.name)
+    pages = [page for page in gold.corpus if not page.beyond]
+    found = await aside(
+        found_sources,
+        keys,
+        [storable(one.name) for one in files],
+        [storable(page.title) for page in pages],
+        [place for place, page in enumerate(pages) if not page.text],
+    )
+    sources = [*files, *pages]
+    return [None if place is None else sources[place] for place in found]
+
+
+async def _verified(
+    source: Source | None, batch: Sequence[Cited], wordings: FactWordings, tools: Tools
+) -> list[Verdict]:
+    """A verdict on each claim of a batch."""
+    if source is None:
+        return [Verdict(False, reason="no such source")] * len(batch)
+    if source.media is not None or not source.text:
+        return [Verdict(Missing("media_unsupported"))] * len(batch)
+    form, text = _shown(source, wordings)
+    if form is None:
+        return [Verdict(False, told=False, reason="the code cannot read the file")] * len(batch)
+    if len(text) > LONG_SOURCE and form not in ("whole", "json", "text"):
+        query = " ".join(one.text for one in batch)
+        passages = await aside(best_passages, storable(text), storable(query))
+        text = "\n\n".join(
+            wordings.passage.fill({"number": str(number), "passage": passage}) for number, passage in passages
+        )
+    try:
+        lines = [f"[{n}] {one.text}{wordings.hint(one.citation)}" for n, one in enumerate(batch, 1)]
+    except UnreadableReply:
+        return [Verdict(False, told=False, reason="a page of too many digits")] * len(batch)
+    question = PublishedSupport(
+        context=Context.of(name=source.title if form == "page" else source.name, text_content=text),
+        wording=wordings.shown[form],
+        claims_text="\n".join(lines),
+        count=len(batch),
+    )
+    judgment = await tools.ask(question)
+    key = judgment.key.hex()
+    if judgment.answer is None:
+        return [Verdict(Missing(judgment.reason or "judge_unparseable"), judgment=key)] * len(batch)
+    found = question.read(judgment.answer.text)
+    return [Verdict(bool(one), one is not None, key) for one in found]
+
+
+def _shown(source: Source, wordings: FactWordings) -> tuple[str | None, str]:
+    """The form in which the code shows a source, and the text; no form for a file that it cannot read."""
+    if source.role != "user_file":
+        return "page", source.text
+    form = _KINDS.get(PurePath(source.name).suffix.lower(), "text")
+    text = source.around[0] + source.text + source.around[1]
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if form == "rows":
+        rows = _rows(text, wordings)
+        if rows is None:
+            return None, ""
+        text = rows
+    limited = form not in ("whole", "slides")
+    cut = limited and len(text) > LONG_SOURCE
+    return form, text[:LONG_SOURCE] + wordings.cut.fill({}) if cut else text
+
+
+def _rows(text: str, wordings: FactWordings) -> str | None:
+    """The first rows of a table; None if there are none, or they cannot be read."""
+    rows: list[str] = []
+    try:
+        for place, row in enumerate(csv.reader(io.StringIO(text))):
+            if place >= ROWS:
+                rows.append(wordings.rows_cut.fill({"count": str(place)}))
+                break
+            rows.append(" | ".join(row))
+    except csv.Error:
+        return None
+    return "\n".join(rows) or None
+
+
+def _share(claims: Sequence[Sequence[Verdict]], strict: bool) -> Value:
+    """The share of claims that all their citations support, with bounds where verdicts are missing."""
+    return measured([_answered(verdicts, strict) for verdicts in claims], _mean, EVERY)
+
+
+def _answered(verdicts: Sequence[Verdict], strict: bool) -> Answered[None]:
+    """Whether all citations of a claim support it: one that does not is enough to say no."""
+    judgment = next((one.judgment for one in verdicts if one.judgment), "")
+    counted = [one for one in verdicts if one.told or not strict]
+    value: float | Missing = float(bool(verdicts))
+    if any(one.supported is False for one in counted):
+        value = 0.0
+    elif len(counted) < len(verdicts):
+        value = Missing("judge_unparseable")
+    else:
+        lacking = (one.supported for one in verdicts if isinstance(one.supported, Missing))
+        value = next(lacking, value)
+    return Answered(None, value, 0.0, 1.0, judgment)
+
+
+def _mean(answers: Sequence[tuple[None, float]]) -> float | None:
+    return sum(value for _, value in answers) / len(answers) if answers else None
+
+
+def _evidence(cited: Cited, verdict: Verdict) -> Evidence:
+    what = f"claim: {cited.text} (citing {cited.citation})"
+    if isinstance(verdict.supported, Missing):
+        return Evidence(what=what, outcome="", judgment=verdict.judgment, reason=verdict.supported.reason)
+    said = "supported" if verdict.supported else "unsupported" if verdict.told else "not in the reply"
+    outcome = f"{said}: {verdict.reason}" if verdict.reason else said
+    return Evidence(what=what, outcome=outcome, judgment=verdict.judgment)
