@@ -92,6 +92,21 @@ def test_fstring_takes_names_and_known_sources(checkout: Checkout) -> None:
     assert inline.fill({"report": "R", "id": "7"}) == "R for 7"
 
 
+def test_one_of_several_fstrings_is_taken_by_its_place(checkout: Checkout) -> None:
+    fields = {"a": "a", "b": "b"}
+    found = [checkout.inline("prompts.py", "Judge.show", fields, nth) for nth in (0, 1)]
+    assert [one.fill({"a": "A", "b": "B"}) for one in found] == ["A or B", "B or A"]
+    for nth in (None, 2):
+        with pytest.raises(CheckoutError, match="holds 2 f-strings with a, b, not one"):
+            checkout.inline("prompts.py", "Judge.show", fields, nth)
+
+
+def test_constant_behind_a_text_is_found(checkout: Checkout) -> None:
+    assert checkout.appended("prompts.py", "Judge.cut").fill({}) == " (cut)"
+    with pytest.raises(CheckoutError, match="adds 0 constants to texts, not one"):
+        checkout.appended("prompts.py", "Judge.ask")
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -110,21 +125,6 @@ def test_fstring_takes_names_and_known_sources(checkout: Checkout) -> None:
         ("Judge.show.text", "JoinedStr where a text constant"),
     ],
 )
-def test_one_of_several_fstrings_is_taken_by_its_place(checkout: Checkout) -> None:
-    fields = {"a": "a", "b": "b"}
-    found = [checkout.inline("prompts.py", "Judge.show", fields, nth) for nth in (0, 1)]
-    assert [one.fill({"a": "A", "b": "B"}) for one in found] == ["A or B", "B or A"]
-    for nth in (None, 2):
-        with pytest.raises(CheckoutError, match="holds 2 f-strings with a, b, not one"):
-            checkout.inline("prompts.py", "Judge.show", fields, nth)
-
-
-def test_constant_behind_a_text_is_found(checkout: Checkout) -> None:
-    assert checkout.appended("prompts.py", "Judge.cut").fill({}) == " (cut)"
-    with pytest.raises(CheckoutError, match="adds 0 constants to texts, not one"):
-        checkout.appended("prompts.py", "Judge.ask")
-
-
 def test_what_is_not_a_template_is_refused(checkout: Checkout, name: str, said: str) -> None:
     with pytest.raises(CheckoutError) as raised:
         checkout.formatted("prompts.py", name)
