@@ -27,7 +27,8 @@ from adjudge.scoring.dr3_eval import (
     published_sources,
 )
 from adjudge.scoring.livedrbench import published_questions
-from adjudge.scoring.rubrics import annotations, keywords, trusted_links
+from adjudge.scoring.rubrics import annotations, blocked, keywords, trusted_links
+from adjudge.scoring.rubrics.blocked import Blocked
 from adjudge.scoring.text import (
     aside,
     blocks,
@@ -65,6 +66,7 @@ _LABELS = tuple(
 )
 _TITLES = tuple(label.title for label in _LABELS)
 _LENGTH = Length(max=1_000_000_000)
+_BLOCKED = Blocked(title="A title of a b", authors=("Ab Cd",), urls=("https://r.example/7", "http://a"))
 _HANDED = (Citation(url="https://a.example"), Citation(url="https://b.example", position=9))
 
 
@@ -155,6 +157,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.deepresearch_bench.published_marks.marks_in": partial(_read, published_marks.marks_in),
     "scoring.rubrics.keywords.keyword_frequency": lambda text: keywords.keyword_frequency("a", text),
     "scoring.rubrics.annotations.annotated": lambda text: annotations.annotated(text, _HANDED),
+    "scoring.rubrics.blocked.traces": lambda text: blocked.traces(text, (), _BLOCKED),
+    "scoring.rubrics.trusted_links.address_of": trusted_links.address_of,
     "scoring.rubrics.trusted_links.cited_urls": trusted_links.cited_urls,
     "scoring.text.citation_marks.label": citation_marks.label,
     "scoring.text.sentences.marked": lambda text: _all(
@@ -197,6 +201,7 @@ MODULES: tuple[ModuleType, ...] = (
     *(annotations, published_citations, published_criteria, published_marks, published_questions),
     published_replies,
     *(
+        blocked,
         citing,
         code_titles,
         published_passages,

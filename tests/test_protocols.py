@@ -32,6 +32,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 HEADLINES = {
     "draco": ["score"],
     "dr3": ["average"],
+    "drb2": ["total"],
     "drmi": ["plan_f1", "retrieval_accuracy", "reasoning_accuracy"],
     "fact": ["c_acc"],
     "healthbench": ["score"],
@@ -42,7 +43,7 @@ HEADLINES = {
     "rler": ["rubric_reward"],
     "rubrics": ["score"],
 }
-IN_PER_CENT = {"draco", "dr3", "drmi", "fact", "race", "researchrubrics"}
+IN_PER_CENT = {"draco", "dr3", "drb2", "drmi", "fact", "race", "researchrubrics"}
 COUNTS = {
     "dr3": ("cited", "cited:", "pairs:", "supported:"),
     "fact": (
@@ -80,7 +81,13 @@ class Everywhere(DirectTools):
         return page(address, "The new line opened in 2021 and carried 4 million passengers. " * 10)
 
 
-@pytest.mark.parametrize("example", ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"])
+@pytest.mark.parametrize(
+    "example",
+    [
+        *("quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi", "draco", "researchrubrics"),
+        *("healthbench", "deepresearch-bench-2"),
+    ],
+)
 async def test_questions_use_the_task_language_and_evidence_names_them(
     example: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

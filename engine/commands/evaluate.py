@@ -32,7 +32,7 @@ from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.failures import Failures
-from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.engine.records.record import RunRecord, TaskRecord, metrics_of
 from adjudge.engine.records.resolution import Resolution, Resolver
 from adjudge.engine.records.spending import Spending
 from adjudge.engine.rendering.files import write_leaderboard
@@ -233,7 +233,7 @@ def _record(
         python=sys.version.split()[0],
         judge=evaluator.judge,
         prompts=make_book(config).digests() | config.published_prompts(),
-        metrics={protocol.name: protocol.metrics for protocol in protocols},
+        metrics={protocol.name: metrics_of(protocol, dataset.tasks.values()) for protocol in protocols},
         tasks={task.id: TaskRecord.of(task, protocols) for task in dataset.tasks.values()},
         systems=dataset.systems,
         spent=spending.result(),

@@ -3,12 +3,13 @@
 A file of reports may hold many systems.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Prompts, Rejected, located, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Prompts, Rejected, located, rows
 from adjudge.scoring.contract.case import Report, Task
 
-__all__ = ["read"]
+__all__ = ["read", "reports"]
 
 
 class Row(Report, frozen=True, kw_only=True):
@@ -17,7 +18,7 @@ class Row(Report, frozen=True, kw_only=True):
     prompt: str = ""
 
 
-def read(tasks: Path, reports: list[Path]) -> Dataset:
+def read(tasks: Path, files: list[Path]) -> Dataset:
     """The dataset of a file of tasks and files of reports. Raises FormatError if a file is unreadable."""
     tasks = tasks / "tasks.jsonl" if tasks.is_dir() else tasks
     rejected: list[Rejected] = []
@@ -28,8 +29,13 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
                 f"{tasks}:{line}: task {task.id!r} was given before with other content; use distinct ids"
             )
     prompts = Prompts(known)
-    found = [report for file in reports for report in located(file, Row, rejected, prompts, _report)]
+    found = [report for file in files for report in reports(file, prompts, rejected)]
     return Dataset(known, found, rejected)
+
+
+def reports(file: Path, prompts: Prompts, rejected: list[Rejected]) -> Iterator[Located]:
+    """The reports of a file."""
+    return located(file, Row, rejected, prompts, _report)
 
 
 def _report(_: Path, row: Row) -> Report:

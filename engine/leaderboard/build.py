@@ -175,7 +175,7 @@ def _filled(rows: Sequence[MetricRows], known: Known, among: dict[str, Selection
     found = {(one.protocol, one.metric): one for one in rows}
     for name, one in found.items():
         metric, selection = known.get(name, Metric(name=one.metric)), among[one.protocol]
-        own = selection.of(one, everywhere=name in known)
+        own = selection.of(one, everywhere=name in known and metric.everywhere)
         yield _Metric(one.protocol, metric, fill(one, metric, own, bad_is_high=metric.lower_is_better), one)
     for (protocol, _), metric in known.items():
         if metric.ratio is None or (protocol, metric.ratio[0]) not in found:

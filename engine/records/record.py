@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["RunRecord", "TaskRecord"]
+__all__ = ["RunRecord", "TaskRecord", "metrics_of"]
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
@@ -43,7 +44,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
         whole = msgspec.json.encode((task.prompt, gold), order="sorted")
         worst: dict[str, dict[str, float]] = {}
         without = []
-        case = Case(task=task, report=Report(task_id=task.id, system="any", text=""))
+        case = _any_case(task)
         for protocol in protocols:
             if not isinstance(protocol, CaseMetrics):
                 continue
@@ -58,6 +59,22 @@ class TaskRecord(msgspec.Struct, frozen=True):
                 worst[protocol.name] = differing
         digest = hashlib.blake2b(whole, digest_size=8).hexdigest()
         return cls(task.language, task.domain, digest, tuple(without), worst, dict(task.attributes))
+
+
+def metrics_of(protocol: ScoringProtocol, tasks: Iterable[Task]) -> tuple[Metric, ...]:
+    """The protocol's metrics, and those that only some of `tasks` have."""
+    found = {metric.name: metric for metric in protocol.metrics}
+    if isinstance(protocol, CaseMetrics):
+        for task in tasks:
+            with suppress(GoldError):
+                for metric in protocol.metrics_of(_any_case(task)):
+                    if metric.name not in found:
+                        found[metric.name] = msgspec.structs.replace(metric, everywhere=False)
+    return tuple(found.values())
+
+
+def _any_case(task: Task) -> Case:
+    return Case(task=task, report=Report(task_id=task.id, system="any", text=""))
 
 
 def _plain(raw: msgspec.Raw) -> object:

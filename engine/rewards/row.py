@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adjudge.engine.rewards.conversation import task_name
-from adjudge.engine.rewards.gold import read_value
+from adjudge.engine.formats.rubric_rows import read_value
 
 __all__ = ["NAMES", "brought", "labelled"]
 

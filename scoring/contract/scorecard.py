@@ -21,7 +21,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     for display. `ratio` names the two metrics whose sums over tasks it is pooled from: such a metric has no
     value of its own for one report. `clip` are the ends between which the mean over tasks is held, where the values of
     single reports may lie beyond them. The `headline` metric is what a leaderboard ranks by; `shown` ones stand beside
-    it.
+    it. A metric that is not `everywhere` is some tasks' own (their tags, say).
     """
 
     name: str
@@ -33,6 +33,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     shown: bool = True
     lower_is_better: bool = False
     clip: tuple[float, float] | None = None
+    everywhere: bool = True
 
 
 class Bounds(msgspec.Struct, frozen=True, gc=False):

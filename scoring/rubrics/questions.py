@@ -141,8 +141,8 @@ class RubricItems(Items[ItemLevels], frozen=True, kw_only=True):
 class Explained(Answer, frozen=True, kw_only=True):
     """A level with the reason for it, and the sentence of the report that it rests on."""
 
-    analysis: Annotated[str, msgspec.Meta(max_length=5_000, extra_json_schema={"shared": True})] = ""
-    evidence: Annotated[str, msgspec.Meta(max_length=7_500, extra_json_schema={"shared": True})]
+    analysis: Annotated[str, msgspec.Meta(max_length=2_500, extra_json_schema={"shared": True})] = ""
+    evidence: Annotated[str, msgspec.Meta(max_length=4_000, extra_json_schema={"shared": True})]
     level: Choice
 
 

@@ -26,7 +26,10 @@ def rubric_reward(given: Given) -> float:
 
 
 def kind_reward(given: Given) -> float:
-    """The reward over the rubrics of one kind: points over the sum of all its weights, or over 1 if that is less."""
+    """The reward over the rubrics of one kind: points over the sum of all its weights, or over 1 if that is less.
+
+    Negative weights lower the denominator, as in the training code: it may lie above 1.
+    """
     pairs = list(given)
     return sum(points for _, points in pairs) / max(sum(one.weight for one, _ in pairs), 1.0)
 
@@ -53,8 +56,8 @@ class Rler(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def figures(self, criteria: Sequence[Criterion]) -> Iterator[Figure]:
         """Over all rubrics, over the persistent and over the adaptive ones."""
         yield Figure(Metric(name="rubric_reward", headline=True), rubric_reward)
-        yield Figure(Metric(name="persistent_rubric_reward"), kind_reward, PERSISTENT)
-        yield Figure(Metric(name="adaptive_rubric_reward"), kind_reward, ADAPTIVE)
+        yield Figure(Metric(name="persistent_rubric_reward", best=None), kind_reward, PERSISTENT)
+        yield Figure(Metric(name="adaptive_rubric_reward", best=None), kind_reward, ADAPTIVE)
 
     async def ask(
         self, criteria: Sequence[Criterion], case: Case, tools: Tools

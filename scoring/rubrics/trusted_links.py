@@ -9,7 +9,7 @@ from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citation_marks import clean_url
 from adjudge.scoring.text.citations import parse
 
-__all__ = ["LinkMatch", "cited_urls", "match_links", "match_substrings"]
+__all__ = ["LinkMatch", "address_of", "cited_urls", "match_links", "match_substrings"]
 
 
 class LinkMatch(msgspec.Struct, frozen=True):
@@ -32,8 +32,8 @@ def match_links(
     A leading "www." and a trailing slash make no difference unless kept. A text that is not a URL counts as an address
     that matches nothing.
     """
-    wanted = {_address(url, keep_www, keep_slash) for url in trusted}
-    found = {_address(url, keep_www, keep_slash) for url in cited}
+    wanted = {address_of(url, keep_www, keep_slash) for url in trusted}
+    found = {address_of(url, keep_www, keep_slash) for url in cited}
     hosts = {host for host, _ in wanted} - {""}
     return LinkMatch(
         trusted=len(wanted),
@@ -75,8 +75,8 @@ def cited_urls(text: str, handed: tuple[Citation, ...] = ()) -> list[str]:
     return list(dict.fromkeys(url for url in found if url))
 
 
-def _address(url: str, keep_www: bool, keep_slash: bool) -> tuple[str, str]:
-    """Host, and the address without query and fragment."""
+def address_of(url: str, keep_www: bool = False, keep_slash: bool = False) -> tuple[str, str]:
+    """Host, and the address without query and fragment, by which URLs are compared."""
     try:
         parts = split_url(url)
     except MalformedURL:

@@ -1,0 +1,197 @@
+"""Benchmarks of rubrics in their published layouts: rows, documents, what is refused, and the shipped examples."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import docx
+import pytest
+
+from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.formats import Dataset, FormatError, load_dataset
+from adjudge.engine.formats.dataset import Located
+from adjudge.engine.records.record import RunRecord
+
+ROOT = Path(__file__).parent.parent
+READERS = {
+    "draco": "test.jsonl",
+    "researchrubrics": "processed_data.jsonl",
+    "healthbench": "healthbench.jsonl",
+    "deepresearch-bench-2": "tasks_and_rubrics.jsonl",
+}
+
+
+def row(name: str, task: str = "1", weight: Any = 3) -> dict[str, Any]:
+    """A row of the published layout with one criterion."""
+    if name == "draco":
+        criterion = {"id": "c", "requirement": "Names a river.", "weight": weight}
+        answer = json.dumps({"sections": [{"id": "accuracy", "criteria": [criterion]}]})
+        return {"id": task, "domain": "Water", "problem": "Which rivers?", "answer": answer}
+    if name == "researchrubrics":
+        rubrics = [{"criterion": "Names a river.", "weight": weight, "axis": "Explicit"}]
+        return {"prompt": "Which rivers?", "sample_id": task, "domain": "Water", "rubrics": rubrics}
+    if name == "healthbench":
+        rubrics = [{"criterion": "Names a river.", "points": weight, "tags": ["axis:accuracy"]}]
+        prompt = [{"role": "user", "content": "Which rivers?"}]
+        return {"prompt_id": task, "prompt": prompt, "rubrics": rubrics, "example_tags": ["theme:hedging"]}
+    rubric = {"info_recall": ["Names a river."], "analysis": [], "presentation": []}
+    content = {"task": "Which rivers?", "rubric": rubric, "blocked": {"title": "", "authors": [], "urls": []}}
+    return {
+        "id": 9,
+        "idx": int(task),
+        "language": "en",
+        "theme": "Water",
+        "prompt": "Which rivers?",
+        "content": content,
+    }
+
+
+def load(name: str, folder: Path, lines: list[str], reports: str = "r.jsonl") -> Dataset:
+    (folder / READERS[name]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if reports == "r.jsonl":
+        (folder / reports).write_text('{"task_id": "1", "system": "heron", "text": "The Lind is a river."}\n')
+    return load_dataset(name, str(folder), [str(folder / reports)])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_reader_is_one_file_of_under_120_lines(name: str) -> None:
+    file = ROOT / "engine" / "formats" / f"{name.replace('-', '_')}.py"
+    assert len(file.read_text(encoding="utf-8").splitlines()) < 120
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_rows_keep_what_tables_are_grouped_by(name: str, tmp_path: Path) -> None:
+    dataset = load(name, tmp_path, [json.dumps(row(name))])
+    (task,) = dataset.tasks.values()
+    assert (task.id, task.prompt) == ("1", "Which rivers?")
+    assert task.domain == {"healthbench": "hedging"}.get(name, "Water")
+    assert task.attributes == {
+        "healthbench": {"theme": "hedging"},
+        "deepresearch-bench-2": {"theme": "Water"},
+    }.get(name, {})
+
+
+@pytest.mark.parametrize("name", ["draco", "researchrubrics", "healthbench"])
+@pytest.mark.parametrize("weight", ["NaN", "1e400", "Infinity", '"3"', "null", "[3]", "true", "1e10"])
+def test_weight_that_is_no_number_rejects_its_line(name: str, weight: str, tmp_path: Path) -> None:
+    good, bad = json.dumps(row(name)), json.dumps(row(name, "2", "WEIGHT"))
+    bad = bad.replace('\\"WEIGHT\\"', weight.replace('"', '\\"')).replace('"WEIGHT"', weight)
+    dataset = load(name, tmp_path, [good, bad])
+    assert list(dataset.tasks) == ["1"]
+    (rejected,) = dataset.rejected
+    assert rejected.line == 2 and len(str(rejected)) < 600
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"id": 1}', "null", "[]", '"' + "x" * 100, "{" * 9])
+def test_hostile_line_is_rejected_with_its_number(name: str, line: str, tmp_path: Path) -> None:
+    dataset = load(name, tmp_path, [json.dumps(row(name)), line])
+    assert [one.line for one in dataset.rejected] == [2]
+
+
+@pytest.mark.parametrize(
+    "answer", ["[" * 50_000, '"{}"', "null", '{"sections": 3}', '{"sections": [{"id": 1}]}', ""]
+)
+def test_nested_json_text_that_is_no_answer_is_rejected(answer: str, tmp_path: Path) -> None:
+    bad = {**row("draco", "2"), "answer": answer}
+    assert [
+        one.line for one in load("draco", tmp_path, [json.dumps(row("draco")), json.dumps(bad)]).rejected
+    ] == [2]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_equal_rows_are_one_task_and_others_are_refused(name: str, tmp_path: Path) -> None:
+    once = json.dumps(row(name))
+    assert len(load(name, tmp_path, [once, once]).tasks) == 1
+    changed = {"draco": {"problem": "?"}, "healthbench": {"prompt": [{"role": "user", "content": "?"}]}}
+    other = json.dumps({**row(name), **changed.get(name, {"prompt": "?"})})
+    with pytest.raises(FormatError, match=r":2: task '1' was given before"):
+        load(name, tmp_path, [once, other])
+
+
+def test_all_weights_negative_is_invalid_gold(tmp_path: Path) -> None:
+    lines = [json.dumps(row("researchrubrics", weight=-2))]
+    load("researchrubrics", tmp_path, lines)
+    result = evaluate(
+        RunConfig.of(
+            {
+                "tasks": str(tmp_path), "reports": [str(tmp_path / "r.jsonl")], "format": "researchrubrics",
+                "protocols": ["researchrubrics"], "store": str(tmp_path / "s"), "out": str(tmp_path / "o"),
+            }
+        )
+    )  # fmt: skip
+    assert result.unscored == 1
+    assert RunRecord.read(tmp_path / "o").failures[0].reason == "gold_invalid"
+
+
+def test_ten_thousand_criteria_are_invalid_gold(tmp_path: Path) -> None:
+    rubrics = [{"criterion": f"c{n}", "weight": 1, "axis": "Explicit"} for n in range(10_000)]
+    load("researchrubrics", tmp_path, [json.dumps({**row("researchrubrics"), "rubrics": rubrics})])
+    config = {
+        "tasks": str(tmp_path), "reports": [str(tmp_path / "r.jsonl")], "format": "researchrubrics",
+        "protocols": ["researchrubrics"], "store": str(tmp_path / "s"), "out": str(tmp_path / "o"),
+    }  # fmt: skip
+    assert evaluate(RunConfig.of(config)).unscored == 1
+
+
+def test_documents_are_reports_of_their_folder(tmp_path: Path) -> None:
+    heron = tmp_path / "out" / "heron"
+    heron.mkdir(parents=True)
+    (heron / "idx-1.md").write_text("# Rivers\n\nThe Lind is a river [1](https://lind.example).")
+    (heron / "idx-1-2.txt").write_text("The Lind.")
+    (heron / "2.html").write_text(
+        "<html><body><article><p>The Orl is a long river.</p></article></body></html>"
+    )
+    made = docx.Document()
+    made.add_paragraph("The Orl is a river.")
+    made.save(str(heron / "idx-3.docx"))
+    (heron / "idx-4.pdf").write_bytes(b"no PDF at all")
+    (heron / "idx-9.md").write_text("Nobody asked.")
+    (heron / "idx-2.zip").write_bytes(b"PK")
+    rows = [json.dumps(row("deepresearch-bench-2", str(n))) for n in range(1, 5)]
+    dataset = load("deepresearch-bench-2", tmp_path, rows, "out/*/*")
+    found: dict[tuple[str, str, int], Located] = {
+        (one.system, one.task_id, one.sample): one for one in dataset.reports
+    }
+    assert set(found) == {("heron", "1", 0), ("heron", "1", 2), ("heron", "2", 0), ("heron", "3", 0)}
+    assert "https://lind.example" in found["heron", "1", 0].load().text
+    assert "The Orl is a river." in found["heron", "3", 0].load().text
+    refused = {Path(one.file).name: one.why for one in dataset.rejected}
+    assert refused.keys() == {"idx-4.pdf", "idx-9.md", "idx-2.zip"}
+    assert refused["idx-9.md"] == "unknown task '9'" and ".docx" in refused["idx-2.zip"]
+
+
+def test_tasks_without_their_file_say_which_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_text("")
+    for name, file in READERS.items():
+        with pytest.raises(FormatError, match=file):
+            load_dataset(name, str(tmp_path), [str(tmp_path / "r.jsonl")])
+
+
+EXPECTED = {
+    "draco": ("draco", "score", 100),
+    "researchrubrics": ("researchrubrics", "score", 100),
+    "healthbench": ("healthbench", "score", 1),
+    "deepresearch-bench-2": ("drb2", "total", 100),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_example_ranks_the_careful_system_first(name: str, tmp_path: Path) -> None:
+    folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
+    result = evaluate(RunConfig.load(ROOT / "examples" / name / "adjudge.yaml", **folder))
+    assert (result.unscored, result.rejected) == (0, ())
+    protocol, metric, scale = EXPECTED[name]
+    (board,) = [one for one in result.leaderboard.metrics if one.headline]
+    assert (board.protocol, board.metric, board.scale) == (protocol, metric, scale)
+    assert [one.system for one in board.standings] == ["heron", "tern"]
+    assert all(one.scale == scale for one in result.leaderboard.metrics)
+
+
+def test_example_of_healthbench_holds_every_mean(tmp_path: Path) -> None:
+    folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
+    result = evaluate(RunConfig.load(ROOT / "examples" / "healthbench" / "adjudge.yaml", **folder))
+    values = [row.value for board in result.leaderboard.metrics for row in board.standings]
+    assert all(value is not None and 0 <= value <= 1 for value in values)
+    rows = result.scores.to_pylist() if hasattr(result, "scores") else []
+    assert not rows or min(row["value"] for row in rows) < 0
