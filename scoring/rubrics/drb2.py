@@ -72,7 +72,7 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     An item is met (1), not met (0), or met by text that rests on the blocked source (-1). `total` is the share of 1
     over all items of the task; `info_recall`, `analysis` and `presentation` the same by dimension; `blocked_rate` the
-    share of -1. Up to `items_a_question` items share a question, each with its reason and the sentence that it rests on.
+    share of -1. Up to `items_a_question` items share a question, each with its reason and the sentence it rests on.
 
     A report without a trace of the blocked source (`blocked.traces`) cannot get -1 and is not asked about it. Where it
     has one, an item whose quoted sentence cites the source is -1 by that; of other items the judge decides.
