@@ -204,6 +204,9 @@ def evidence(found: Iterable[CardEvidence]) -> None:
             source = f"  {line.url}" if line.url else ""
             reason = f" ({line.reason})" if line.reason else ""
             console.print(f"  - {line.what}\n    {line.outcome}{reason}{source}", markup=False)
+            for name, text in (("reason given", line.note), ("quoted", line.quote)):
+                if text:
+                    console.print(f"    {name}: {text}", markup=False)
         for page in item.pages:
             state = f"{page.chars:,} characters" if page.reason is None else page.reason
             moved = "" if page.final_url == page.url else f" -> {page.final_url}"

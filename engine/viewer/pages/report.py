@@ -261,6 +261,11 @@ def _lines(card: Scorecard, query: ReportQuery) -> Markup:
                 tag("br"),
                 tag("span", said, class_="quiet"),
                 tag("span", " ", link_out(line.url), class_="quiet") if line.url else None,
+                *(
+                    tag("span", tag("br"), f"{name}: {text}", class_="quiet", dir="auto")
+                    for name, text in (("reason given", line.note), ("quoted", line.quote))
+                    if text
+                ),
             )
         )
     more = len(card.evidence) - MAX_LINES
@@ -300,6 +305,8 @@ async def evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str
                     tag("span", f"{sign} {line.outcome or 'none'}", class_=f"v-{kind}" if kind else None),
                 ),
                 ("Reason", line.reason),
+                ("Reason given", line.note),
+                ("Quoted", line.quote),
                 ("Source", link_out(line.url) if line.url else None),
                 ("Question", asked if line.judgment else None),
             ]

@@ -144,7 +144,7 @@ def in_reports(dataset: Dataset, words: str, after: int) -> Steps:
 
 
 def in_statements(cards: CardIndex, words: str, after: int) -> Steps:
-    """In scorecards' evidence: statements, criteria, outcomes and URLs."""
+    """In scorecards' evidence: statements, criteria, outcomes, URLs, and what the judge quotes."""
     inside = msgspec.json.encode(words.encode("utf-8", "replace").decode())[1:-1].decode()
     for place, card in cards.scan(after, inside):
         yield place, None if card is None else _statement(card, words)
@@ -152,7 +152,10 @@ def in_statements(cards: CardIndex, words: str, after: int) -> Steps:
 
 def _statement(card: Scorecard, words: str) -> Find | None:
     """The first line of evidence with `words`, and how many more there are."""
-    texts = (" ".join(filter(None, (one.what, one.outcome, one.reason, one.url))) for one in card.evidence)
+    texts = (
+        " ".join(filter(None, (one.what, one.outcome, one.reason, one.url, one.note, one.quote)))
+        for one in card.evidence
+    )
     lines = [(n, text) for n, text in enumerate(texts, 1) if words.lower() in text.lower()]
     if not lines:
         return None

@@ -1,0 +1,166 @@
+"""DR Tulu's rubric reward: its training code and `rler` before one mock judge, and the reward of a rollout."""
+
+import asyncio
+import importlib
+import json
+import random
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.engine.rewards.gold import own_gold
+from adjudge.judges import ScriptedJudge
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.rler import Rler
+from tests.shared_data import shared
+from tests.tools import DirectTools
+
+FOLDER = "reference/dr_tulu/rl/open-instruct/open_instruct/search_rewards"
+WEIGHTS = (1.0, 3.0, 2.0, 0.5, -1.0, -2.0, 0.25)
+
+
+def ground_truth(rng: random.Random) -> dict[str, Any]:
+    """A row with one to twelve rubrics, some with equal titles."""
+    count = rng.randint(1, 12)
+    rubrics = [
+        {"description": f"Names fact {n}.", "title": f"Fact {n % 5}", "weight": rng.choice(WEIGHTS)}
+        for n in range(count)
+    ]
+    kinds = [rng.choice(["persistent", "adaptive"]) for _ in range(count)]
+    return {"query": "Which facts?", "rubrics": rubrics, "rubrics_types": kinds}
+
+
+def case(truth: dict[str, Any], encoded: bool = False) -> Case:
+    """The case of a rollout that carries `truth`, as an object or as JSON text."""
+    gold = own_gold(json.dumps(truth) if encoded else truth, None, ["rler"])
+    task = Task(id="1", prompt=truth["query"], gold=gold)
+    return Case(task=task, report=Report(task_id="1", system="policy", text="Some facts."))
+
+
+def ours(truth: dict[str, Any], scores: dict[str, Any], encoded: bool = False) -> Scorecard:
+    """The scorecard before a judge that gives each rubric 0, 1 or 2, or fails."""
+
+    def opinion(question: RubricPoints) -> Any:
+        score = scores[question.criterion]
+        return (
+            score if isinstance(score, str) else PointsGiven(points=sorted(question.values, key=abs)[score])
+        )
+
+    return asyncio.run(score_case(Rler(), case(truth, encoded), DirectTools(ScriptedJudge(opinion))))
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[ModuleType]:
+    """The module of the training code, without the client libraries that it imports."""
+    folder = shared(FOLDER)
+    kept = dict(sys.modules)
+    for name in ("litellm", "jsonlines", "openai"):
+        sys.modules[name] = ModuleType(name)
+    sys.modules["openai"].AzureOpenAI = object  # type: ignore[attr-defined]
+    for name, path in (("open_instruct", folder.parent), ("open_instruct.search_rewards", folder)):
+        sys.modules[name] = package = ModuleType(name)
+        package.__path__ = [str(path)]
+    try:
+        yield importlib.import_module("open_instruct.search_rewards.longform_rubric_rewards")
+    finally:
+        for name in set(sys.modules) - set(kept):
+            del sys.modules[name]
+        sys.modules.update(kept)
+
+
+def theirs(
+    code: ModuleType, truth: dict[str, Any], scores: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """What the training code makes of the same verdicts, given as replies of its judge."""
+
+    async def reply(user_prompt: str, **_: object) -> str:
+        description = user_prompt.partition("<criterion>")[2].partition("</criterion>")[0]
+        score = scores[description]
+        return "" if isinstance(score, str) else json.dumps({"score": score})
+
+    rubric_utils = sys.modules["open_instruct.search_rewards.utils.rubric_utils"]
+    monkeypatch.setattr(rubric_utils, "run_litellm_async", reply)
+    return code.compute_weighted_rubric_reward("<answer>Some facts.</answer>", truth)["log_values"]
+
+
+NAMES = ("rubric_reward", "persistent_rubric_reward", "adaptive_rubric_reward")
+
+
+def test_reward_equals_the_training_code(reference: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(25)
+    for row in range(200):
+        truth = ground_truth(rng)
+        scores = {one["description"]: rng.randint(0, 2) for one in truth["rubrics"]}
+        mine, other = (
+            ours(truth, scores, encoded=bool(row % 2)),
+            theirs(reference, truth, scores, monkeypatch),
+        )
+        for name in NAMES:
+            assert mine.scores[name] == pytest.approx(other[name], abs=1e-9), (truth, scores, name)
+
+
+def test_failed_judge_gives_no_reward_where_the_code_gives_zero(
+    reference: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(26)
+    for _ in range(50):
+        truth = ground_truth(rng)
+        names = [one["description"] for one in truth["rubrics"]]
+        scores: dict[str, Any] = {name: rng.randint(0, 2) for name in names}
+        failed = rng.choice(names)
+        scores[failed] = "judge_timeout"
+        other = theirs(reference, truth, scores, monkeypatch)
+        mine = ours(truth, scores)
+        assert mine.scores["rubric_reward"] is None and mine.reasons["rubric_reward"] == "judge_timeout"
+        bounds = mine.bounds["rubric_reward"]
+        assert bounds.low is not None and bounds.high is not None
+        assert bounds.low - 1e-9 <= other["rubric_reward"] <= bounds.high + 1e-9
+
+
+def test_parts_hold_each_rubrics_own_score() -> None:
+    truth = {
+        "query": "?",
+        "rubrics": [
+            {"description": "a", "title": "A", "weight": 3},
+            {"description": "b", "title": "B", "weight": -2},
+            {"description": "c", "title": "C", "weight": 0.5},
+        ],
+        "rubrics_types": ["persistent", "adaptive", "adaptive"],
+    }
+    card = ours(truth, {"a": 1, "b": 2, "c": "judge_timeout"})
+    assert [(line.id, line.value, line.reason) for line in card.evidence] == [
+        ("A", 0.5, ""), ("B", 1.0, ""), ("C", None, "judge_timeout"),
+    ]  # fmt: skip
+
+
+def test_rubrics_without_a_kind_are_persistent() -> None:
+    truth = {"query": "?", "rubrics": [{"description": "a", "title": "A", "weight": 4}]}
+    card = ours(truth, {"a": 1})
+    assert card.scores == dict(zip(NAMES, (0.5, 0.5, 0.0), strict=True))
+
+
+@pytest.mark.parametrize(
+    "rubrics", [[], "[" * 9_999, [{"description": "a", "weight": "x"}], 3, [{"weight": 1}]]
+)
+def test_rubrics_that_cannot_be_read_are_invalid_gold(rubrics: Any) -> None:
+    card = ours({"query": "?", "rubrics": rubrics}, {})
+    assert set(card.reasons.values()) == {"gold_invalid"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(WEIGHTS), st.integers(0, 2)), min_size=1, max_size=8))
+def test_rubrics_of_faults_alone_give_at_most_zero(rows: list[tuple[float, int]]) -> None:
+    truth = {
+        "query": "?",
+        "rubrics": [{"description": f"r{n}", "weight": -abs(w)} for n, (w, _) in enumerate(rows)],
+    }
+    card = ours(truth, {f"r{n}": score for n, (_, score) in enumerate(rows)})
+    assert card.scores["rubric_reward"] == pytest.approx(-sum(abs(w) * score / 2 for w, score in rows))
