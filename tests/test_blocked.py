@@ -106,7 +106,7 @@ async def test_untouched_report_is_not_asked_about_the_source() -> None:
     assert card.scores["total"] == 0.75 and card.scores["blocked_rate"] == 0
 
 
-async def test_quoted_sentence_that_cites_the_source_is_blocked_by_rule() -> None:
+async def test_quoted_sentence_that_cites_the_source_is_blocked() -> None:
     text = "The wall costs 900 million [s](https://papers.example/lagoons). The range is nine metres."
     card, (question,) = await scored(
         text, [1, 1, -1, 0], ["The wall costs 900 million", "The range is nine metres.", "", ""]

@@ -63,7 +63,7 @@ def read_set(
 
 
 def criteria_gold(rubrics: object) -> msgspec.Raw:
-    """Rows of rubrics as the gold `rubrics`. Raises ValidationError (a ValueError) for what is no criterion."""
+    """Rows of rubrics as the gold `rubrics`. Raises ValidationError (a ValueError) for an invalid criterion."""
     criteria = msgspec.convert(as_criteria(rubrics), tuple[Criterion, ...])
     return msgspec.Raw(msgspec.json.encode([_row(one) for one in criteria]))
 
@@ -81,7 +81,9 @@ def _reports(
         return
     try:
         if file.suffix.lower() not in DOCUMENTS:
-            raise DocumentError(f"{file}: no document; use one of {', '.join(sorted(DOCUMENTS))}")
+            raise DocumentError(
+                f"{file}: unknown kind of document; use one of {', '.join(sorted(DOCUMENTS))}"
+            )
         report = _document(file, known)
     except MissingReader as error:
         raise FormatError(str(error)) from error

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adjudge.engine.rewards.conversation import task_name
 from adjudge.engine.formats.rubric_rows import read_value
+from adjudge.engine.rewards.conversation import task_name
 
 __all__ = ["NAMES", "brought", "labelled"]
 
