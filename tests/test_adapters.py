@@ -163,6 +163,7 @@ class Status(Enum):
 class TestSlime:
     def sample(self, text: str = TEXT, **more: object) -> SimpleNamespace:
         given = {"prompt": PROMPT, "response": text, "label": None, "metadata": {}, "remove_sample": False}
+        given["weight_versions"] = []
         return SimpleNamespace(**{**given, "status": Status.COMPLETED, **more})
 
     async def test_one_sample_or_a_batch_is_scored(self, good, monkeypatch):

@@ -14,7 +14,7 @@ from areal import workflow_context  # type: ignore[import-not-found]
 from areal.utils import stats_tracker  # type: ignore[import-not-found]
 from areal.workflow.rlvr import RLVRWorkflow  # type: ignore[import-not-found]
 
-from adjudge.engine.adapters.rollout import rollout
+from adjudge.engine.adapters.rollout import rollout, step_among
 from adjudge.engine.adapters.source import Source, number, open_source, seconds
 
 __all__ = ["ReportWorkflow"]
@@ -49,7 +49,9 @@ class ReportWorkflow(RLVRWorkflow):  # type: ignore[misc]
             row=task_data,
             truncated=resp.stop_reason == "length",
         )
-        (reward,) = await open_source(self._source).score([item], deadline=seconds(self._deadline))
+        (reward,) = await open_source(self._source).score(
+            [item], deadline=seconds(self._deadline), step=step_among(*resp.output_versions)
+        )
         known = {name: value for name, value in reward.scores.items() if value is not None}
         stats_tracker.get(workflow_context.stat_scope()).scalar(**known, failed=float(reward.value is None))
         return number(reward, "raise")

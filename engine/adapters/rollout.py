@@ -7,7 +7,7 @@ import msgspec
 
 from adjudge.engine.rewards.row import brought
 
-__all__ = ["Turns", "rollout"]
+__all__ = ["Turns", "rollout", "step_among"]
 
 Turns = str | Sequence[Mapping[str, Any]]
 
@@ -27,6 +27,16 @@ def rollout(
         if name in carried:
             carried[name] = _listed(carried[name])
     return {**item, **carried, "truncated": truncated}
+
+
+def step_among(*found: object) -> int | None:
+    """The latest step among what a trainer says, as numbers or as texts; None if nothing there is one."""
+    steps = [
+        int(one)
+        for one in found
+        if isinstance(one, (int, str)) and str(one).isdecimal() and len(str(one)) < 16
+    ]
+    return max(steps, default=None)
 
 
 def _listed(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from adjudge.engine.adapters.rollout import Turns, rollout
+from adjudge.engine.adapters.rollout import Turns, rollout, step_among
 from adjudge.engine.adapters.source import number, open_source, seconds
 from adjudge.engine.rewards.reward import Item, Reward
 from adjudge.engine.rewards.row import labelled
@@ -30,6 +30,7 @@ class Sample(Protocol):
     label: str | None
     metadata: dict[str, Any] | None
     status: Enum
+    weight_versions: list[str]
     remove_sample: bool
 
 
@@ -40,7 +41,9 @@ async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: obje
     prompt finds the task. Raises RewardError.
     """
     samples = list(sample) if isinstance(sample, Sequence) else [sample]
-    rewards = await open_source(None).score([_item(each) for each in samples], deadline=seconds(None))
+    step = step_among(*(version for each in samples for version in each.weight_versions))
+    items = [_item(each) for each in samples]
+    rewards = await open_source(None).score(items, deadline=seconds(None), step=step)
     values = [_settled(each, found) for each, found in zip(samples, rewards, strict=True)]
     return values if isinstance(sample, Sequence) else values[0]
 

@@ -9,7 +9,7 @@ reward is None, for which TRL computes no gradient. Metrics go to TRL's logs, wh
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from adjudge.engine.adapters.rollout import Turns, rollout
+from adjudge.engine.adapters.rollout import Turns, rollout, step_among
 from adjudge.engine.adapters.source import Source, open_source, parts_text, seconds
 from adjudge.engine.config.reward import OnFailure
 from adjudge.engine.rewards.reward import Item, Reward, settled
@@ -30,6 +30,7 @@ async def async_reward(
     deadline: float | None = None,
     on_failure: OnFailure = "none",
     end_ids: Collection[int] = (),
+    trainer_state: Any = None,
     log_metric: LogMetric | None = None,
     log_extra: LogExtra | None = None,
     **columns: Any,
@@ -40,7 +41,7 @@ async def async_reward(
     `end_ids`, the tokens that end a completion, one that ends with none of them is truncated.
     """
     items = _items(prompts, completions, completion_ids, end_ids, columns)
-    rewards = await open_source(source).score(items, deadline=seconds(deadline))
+    rewards = await open_source(source).score(items, deadline=seconds(deadline), step=_step(trainer_state))
     _log(rewards, log_metric, log_extra)
     return [settled(reward, on_failure) for reward in rewards]
 
@@ -54,13 +55,14 @@ def reward(
     deadline: float | None = None,
     on_failure: OnFailure = "none",
     end_ids: Collection[int] = (),
+    trainer_state: Any = None,
     log_metric: LogMetric | None = None,
     log_extra: LogExtra | None = None,
     **columns: Any,
 ) -> list[float | None]:
     """`async_reward`, for a trainer that calls plain functions."""
     items = _items(prompts, completions, completion_ids, end_ids, columns)
-    rewards = open_source(source).score_sync(items, deadline=seconds(deadline))
+    rewards = open_source(source).score_sync(items, deadline=seconds(deadline), step=_step(trainer_state))
     _log(rewards, log_metric, log_extra)
     return [settled(found, on_failure) for found in rewards]
 
@@ -82,6 +84,10 @@ def _items(
         )
         for place, (prompt, completion) in enumerate(zip(prompts, completions, strict=True))
     ]
+
+
+def _step(state: Any) -> int | None:
+    return step_among(getattr(state, "global_step", None))
 
 
 def _is_cut(ids: Sequence[int], end_ids: Collection[int]) -> bool:

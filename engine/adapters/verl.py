@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.engine.adapters.rollout import rollout
+from adjudge.engine.adapters.rollout import rollout, step_among
 from adjudge.engine.adapters.source import (
     Source,
     number,
@@ -53,7 +53,9 @@ async def compute_score(
     with unswallowed():
         item = _item(solution_str, ground_truth, extra_info)
         try:
-            (reward,) = await open_source(source).score([item], deadline=seconds(deadline))
+            (reward,) = await open_source(source).score(
+                [item], deadline=seconds(deadline), step=_step(extra_info)
+            )
         except asyncio.CancelledError:  # by reward.timeout of rate_limited, which would go on with 0
             reward = Reward(value=None, status="unscored", reason="deadline")
         return _score(reward, on_failure, metrics)
@@ -74,7 +76,7 @@ def compute_score_sync(
     """`compute_score`, for a manager that calls plain functions."""
     with unswallowed():
         item = _item(solution_str, ground_truth, extra_info)
-        (reward,) = open_source(source).score_sync([item], deadline=seconds(deadline))
+        (reward,) = open_source(source).score_sync([item], deadline=seconds(deadline), step=_step(extra_info))
         return _score(reward, on_failure, metrics)
 
 
@@ -87,6 +89,12 @@ def _item(text: str, ground_truth: object, extra: Mapping[str, Any] | None) -> I
         row=row,
         truncated=known.get("truncated") is True,
     )
+
+
+def _step(extra: Mapping[str, Any] | None) -> int | None:
+    """The step of the weights that wrote the sample, as verl's agent loop says it."""
+    known = extra or {}
+    return step_among(known.get("global_steps"), known.get("max_global_steps"))
 
 
 def _score(reward: Reward, on_failure: str | float | None, metrics: Sequence[str]) -> Score:

@@ -98,7 +98,7 @@ class Status(Enum):
 
 async def _slime(source: str, given: Rollout, **kept: object) -> float | None:
     sample = SimpleNamespace(
-        prompt=given.prompt, response=given.text, status=Status.COMPLETED, remove_sample=False,
+        prompt=given.prompt, response=given.text, status=Status.COMPLETED, remove_sample=False, weight_versions=[],
         **{"label": None, "metadata": {}, **kept},
     )  # fmt: skip
     with patch.dict(os.environ, {REWARDS: source}):
