@@ -27,6 +27,7 @@ from adjudge.engine.commands.junit import write_junit
 from adjudge.engine.commands.labels import with_labels
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.preferences import with_preferences
+from adjudge.engine.commands.replay import replay
 from adjudge.engine.commands.show import find_evidence
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.redaction import printable, printable_json
@@ -65,6 +66,7 @@ __all__ = [
     "on_import",
     "on_leaderboard",
     "on_plan",
+    "on_rewards",
     "on_serve",
     "on_show",
     "on_snapshot",
@@ -241,6 +243,15 @@ def on_serve(options: argparse.Namespace) -> int:
     )
     serve(config, options.host, options.port, options.json)
     return DONE
+
+
+def on_rewards(options: argparse.Namespace) -> int:
+    """Score a log of rewards again, and print how the two differ."""
+    config = RunConfig.load(options.config, store=options.store, judge=options.judge)
+    found = interruptible(replay(options.log, config))
+    show.rejected(found.examples)
+    _print(options, found, show.replayed)
+    return DONE if found.is_whole else INCOMPLETE
 
 
 def on_store(options: argparse.Namespace) -> int:

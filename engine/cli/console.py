@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
-from adjudge.engine.cli.tables import corrected_table, standings_table
+from adjudge.engine.cli.tables import corrected_table, replay_tables, standings_table
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.doctor import Finding
 from adjudge.engine.commands.evaluate import RunResult
@@ -17,6 +17,7 @@ from adjudge.engine.commands.fetch import FetchSummary
 from adjudge.engine.commands.gold import DraftedGold
 from adjudge.engine.commands.import_results import PAGES, ImportResult
 from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan
+from adjudge.engine.commands.replay import Replay
 from adjudge.engine.commands.show import CardEvidence
 from adjudge.engine.formats import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
@@ -38,6 +39,7 @@ __all__ = [
     "plan",
     "rejected",
     "repaired",
+    "replayed",
     "result",
     "rewritten",
     "table",
@@ -224,6 +226,13 @@ def _bounds(card: Scorecard, name: str) -> str:
         return ""
     low, high = ("unbounded" if end is None else f"{end:.4f}" for end in (found.low, found.high))
     return f" ({low} to {high}; {found.answered} of {found.parts} parts answered)"
+
+
+def replayed(found: Replay) -> None:
+    """Print rewards beside those of a replay: figures, groups, rollouts and a closing sentence."""
+    for shown in replay_tables(found):
+        _out().print(shown)
+    _out().print(found.said, markup=False, soft_wrap=True)
 
 
 def contents(found: Iterable[TableContent]) -> None:

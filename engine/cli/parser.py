@@ -44,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     _check(commands)
     _agreement(commands)
     _serve(commands)
+    _rewards(commands)
     _store(commands)
     _attack(commands)
     _doctor(commands)
@@ -240,6 +241,16 @@ def _serve(commands: Commands) -> None:
     command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
     command.add_argument("--judge", metavar="SPEC", help=JUDGES)
     command.add_argument("--cluster", metavar="WHERE", help="none, local, or the address of a Ray head")
+
+
+def _rewards(commands: Commands) -> None:
+    summary = "score the rollouts of a training run's log again, and compare the rewards"
+    command = _add(commands, "rewards", actions.on_rewards, summary)
+    command.add_argument("action", choices=["replay"])
+    command.add_argument("log", metavar="RUN_LOG", help="the file of reward.log")
+    command.add_argument("config", metavar="CONFIG", help="configuration file (YAML) with the other reward")
+    command.add_argument("--judge", metavar="SPEC", help=f"another judge: {JUDGES}")
+    command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
 
 
 def _store(commands: Commands) -> None:

@@ -11,6 +11,7 @@ from adjudge.engine.commands.check import POWER, Check
 from adjudge.engine.commands.compare import Comparison
 from adjudge.engine.commands.labels import LabelAgreement
 from adjudge.engine.commands.preferences import MetricPreference
+from adjudge.engine.commands.replay import Replay
 from adjudge.engine.leaderboard.board import MetricBoard
 from adjudge.engine.rendering.standings import standings
 
@@ -22,6 +23,7 @@ __all__ = [
     "corrected_table",
     "labels_table",
     "preferences_table",
+    "replay_tables",
     "standings_table",
 ]
 
@@ -224,6 +226,76 @@ def preferences_table(found: Iterable[MetricPreference]) -> Table:
                 str(one.n_unscored),
             )
     return table
+
+
+def replay_tables(found: Replay) -> list[Table]:
+    """Figures of a replay; then, where there are any, the groups that changed most and the rollouts that moved."""
+    tables = [_replay_figures(found)]
+    if found.changed:
+        tables.append(
+            _table("groups whose order changed most", "step", "task", "rollouts", "before", "after", "tau")
+        )
+        for group in found.changed:
+            means = (
+                _number(group.mean_before, 1.0),
+                _number(group.mean_after, 1.0),
+                _number(group.kendall, 1.0),
+            )
+            tables[-1].add_row(_step(group.step), escape(group.task), str(group.rollouts), *means)
+    for title, rollouts in (
+        ("rollouts that gained most", found.gained),
+        ("rollouts that fell most", found.fell),
+    ):
+        if rollouts:
+            tables.append(_table(title, "line", "step", "task", "before", "after", "rank", "report"))
+        for one in rollouts:
+            values = (_number(one.before, 1.0), _number(one.after, 1.0))
+            rank = f"{one.rank_before:g} -> {one.rank_after:g}"
+            tables[-1].add_row(
+                str(one.line), _step(one.step), escape(one.task), *values, rank, escape(one.start)
+            )
+    return tables
+
+
+def _replay_figures(found: Replay) -> Table:
+    table = _table(
+        f"{found.log}: {', '.join(found.judges_before) or '-'}, then {found.judge_after}", "", "figure"
+    )
+    counts = {
+        "rollouts": found.rollouts,
+        "with both rewards": found.both,
+        **{f"without the new one: {reason}": count for reason, count in found.lost.items()},
+        "with the new one alone": found.won,
+        "with neither": found.neither,
+        "lines that hold no rollout": found.rejected,
+    }
+    figures = {
+        "mean reward before": found.mean_before,
+        "mean reward after": found.mean_after,
+        "Pearson's r": found.pearson,
+        "Spearman's rho": found.spearman,
+        "Kendall's tau": found.kendall,
+        "Kendall's tau within groups": found.kendall_in_groups,
+        "share that changed sides of its group's mean": found.flipped,
+        "rho of gain and length": found.gain_by_length,
+    }
+    for name, count in counts.items():
+        table.add_row(escape(name), f"{count:,}")
+    table.add_row("groups with another best rollout", f"{found.best_changed:,} of {found.groups:,}")
+    for name, value in figures.items():
+        table.add_row(name, _number(value, 1.0))
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    for name in columns:
+        table.add_column(name, justify="left" if name in ("", "task", "report") else "right")
+    return table
+
+
+def _step(step: int | None) -> str:
+    return "-" if step is None else str(step)
 
 
 def attack_table(found: AttackReport) -> Table:

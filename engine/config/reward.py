@@ -15,6 +15,7 @@ __all__ = [
     "Constant",
     "GroupConfig",
     "Length",
+    "LogConfig",
     "OnFailure",
     "Penalties",
     "ReportRules",
@@ -126,6 +127,18 @@ class AuditConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     waiting: Count = 64
 
 
+class LogConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where scored rollouts are appended (`file`, JSON Lines), for `adjudge rewards replay`.
+
+    `keep` says what of a rollout: all of it, as it came, or its report alone, without thinking, tool calls and trace;
+    either with what it was judged by and with its reward. A log of `bytes` grows no more.
+    """
+
+    file: str
+    keep: Literal["rollout", "report"] = "rollout"
+    bytes: Count = 16 << 30
+
+
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How much `adjudge serve` takes on at once.
 
@@ -209,3 +222,4 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     limits: ServerLimits = ServerLimits()
     canary: CanaryConfig | None = None
     audit: AuditConfig | None = None
+    log: LogConfig | None = None

@@ -106,7 +106,7 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(fetch, dict) and "snapshot" in fetch:
         made["fetch"] = {**fetch, "snapshot": from_folder(fetch["snapshot"])}
     if isinstance(reward := made.get("reward"), dict):
-        files = {name: with_files(reward[name]) for name in ("protocols", "canary") if name in reward}
+        files = {name: with_files(reward[name]) for name in ("protocols", "canary", "log") if name in reward}
         made["reward"] = reward | files
     return made
 

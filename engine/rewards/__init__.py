@@ -12,6 +12,7 @@
     canaries    fixed reports that show when the judge has changed
     room        how long a rollout may be, by the judge's window
     audit       a second judge over a share of the rollouts
+    run_log     what was scored, kept for `adjudge rewards replay`
     loop_thread an event loop in a thread of its own
 
 What the configuration says is in `config/reward.py`, how scorecards become a number in `config/formula.py`.

@@ -17,7 +17,7 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
-from adjudge.engine.evaluation.trust import Patience, RewardTrust, Trust
+from adjudge.engine.evaluation.trust import Patience, RewardTrust, RunTrust, Trust
 from adjudge.engine.formats import load_tasks
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
@@ -26,13 +26,14 @@ from adjudge.engine.rewards.group import Group, Positions, groups_of
 from adjudge.engine.rewards.reward import Item, Reward, RewardError, as_items
 from adjudge.engine.rewards.rollout import Rollout
 from adjudge.engine.rewards.room import room_for_reports
+from adjudge.engine.rewards.run_log import RunLog
 from adjudge.engine.rewards.tasks import KnownTasks
 from adjudge.engine.store import Place, StoreError
 from adjudge.engine.store.upkeep import prune
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Task
 
-__all__ = ["RewardScorer", "open_rewards"]
+__all__ = ["RewardScorer", "open_replay", "open_rewards"]
 
 AHEAD = (
     2  # questions outstanding for each that the judge can take, so that it never waits for a rollout to begin
@@ -75,7 +76,31 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
             scorer.canary = await stack.enter_async_context(
                 CanaryWatch.running(reward.canary, partial(scorer.score, alone=True))
             )
+        if reward.log is not None:
+            judge = scorer.evaluator.judge.name
+            scorer.log = await stack.enter_async_context(RunLog.running(reward.log, judge))
         yield scorer
+
+
+@asynccontextmanager
+async def open_replay(config: RunConfig) -> AsyncIterator["RewardScorer"]:
+    """The scorer of `config` for rollouts of the past: it waits for its judge, as a run does, and logs nothing.
+
+    Raises ConfigError, StoreError and, while it scores, JudgeError.
+    """
+    config.check_reward()
+    tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks) if config.tasks else {}
+
+    async def fit(window: int) -> None:
+        await scorer.fit_reports(window)
+
+    trust = RunTrust(config, check=fit)
+    async with _evaluator(config, Place.of(config.store) / "rewards", trust) as evaluator:
+        scorer = RewardScorer(config, evaluator, tasks)
+        try:
+            yield scorer
+        finally:
+            await scorer.close()
 
 
 @asynccontextmanager
@@ -122,6 +147,7 @@ class RewardScorer:
         self.formula = config.reward_formula
         self.audit: Audit | None = None
         self.canary: CanaryWatch | None = None
+        self.log: RunLog | None = None
         self._trust = trust or RewardTrust()
         evaluator.report_limit = min(evaluator.report_limit, self.reward_config.length.max)
         self._config = config
@@ -215,6 +241,8 @@ class RewardScorer:
         if self.audit is not None:
             for item, rollout, reward in zip(taken, rollouts, rewards, strict=True):
                 self.audit.offer(item, rollout.reward_alone() if groups else reward, step)
+        if self.log is not None and not alone:
+            self.log.keep(taken, [rollout.case for rollout in rollouts], rewards, step)
         return rewards
 
     def _formula_at(self, step: int | None) -> Formula:
@@ -269,9 +297,12 @@ class RewardScorer:
                         await self._begin(begin, priority - BEFORE_BULK, work)
             if work:
                 await asyncio.wait(work, timeout=until - loop.time(), return_when=asyncio.FIRST_EXCEPTION)
-            for task in work:
-                if task.done():
-                    task.result()
+            errors = [
+                task.exception() for task in work if task.done()
+            ]  # of all, or asyncio reports the others
+            for error in errors:
+                if error is not None:
+                    raise error
         finally:
             late = [task for task in work if not task.done()]
             if late:

@@ -239,6 +239,9 @@ def _metrics_of(scorer: RewardScorer, admission: Admission) -> RewardMetrics:
         metrics.watch("adjudge_audit_done", "Rollouts scored by both judges", lambda: audit.done)
         metrics.watch("adjudge_audit_failed", "Audits without a second reward", lambda: audit.failed)
         metrics.watch("adjudge_audit_skipped", "Audits skipped, too many waiting", lambda: audit.skipped)
+    if (log := scorer.log) is not None:
+        metrics.watch("adjudge_log_written", "Rollouts written to the log", lambda: log.written)
+        metrics.watch("adjudge_log_skipped", "Rollouts left out of the log", lambda: log.skipped)
     if (canary := scorer.canary) is not None:
         metrics.watch("adjudge_canary_drift", "Canaries' rewards minus known ones", lambda: canary.drift)
         metrics.watch("adjudge_canary_distance", "The same, absolute", lambda: canary.distance)
