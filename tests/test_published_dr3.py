@@ -39,7 +39,7 @@ for report in sorted(Path("results_main/datasets_en/64k").glob("*/*/final_report
     task, model = report.parent.name, report.parent.parent.name
     gold = Path("evaluation/insights/datasets_en") / task
     metrics = ["information_recall", "factual_accuracy", "overall_quality", "format_compliance"]
-    result = EvaluationRunner(metrics=metrics).run(
+    result = EvaluationRunner(metrics=[*metrics, "citation_coverage"]).run(
         report, gold_path=gold / "gold_insights_from_long_context.json",
         gold_source_path=gold / "gold_insights_from_source.json",
         checklist_path=Path("evaluation/checklists/datasets_en") / task / "checklist.json",
@@ -47,6 +47,7 @@ for report in sorted(Path("results_main/datasets_en/64k").glob("*/*/final_report
         long_context_path=base / task / "long_context_sampled_64k.json",
     )
     found[f"{model} {task}"] = {name: one.to_dict() for name, one in result.results.items()}
+    found[f"{model} {task}"]["average"] = {"score": result.total_score, "all": len(result.results) == 5}
 print()
 print(json.dumps(found))
 """
@@ -252,12 +253,16 @@ async def test_dr3_sends_and_scores_as_the_reference_does(tmp_path: Path, capsys
         )  # fmt: skip
     told(capsys, f"DR3-Eval, {len(found)} reports", (theirs, seconds), (judge, own_seconds))
     assert judge.requests == theirs.requests
-    compared = 0
+    compared = averages = 0
     for report, results in found.items():
         model, task = report.split()
         expected = {"if": results.get("format_compliance"), "dq": results.get("overall_quality")}
         recall = results.get("information_recall")
         sides = recall["details"]["components"] if recall else {}
+        expected["cc_lenient"] = results.get("citation_coverage")
+        if results["average"]["all"] and all(one["score"] >= 0 for one in results.values()):
+            expected["average_code"] = results["average"]
+            averages += 1
         expected |= {
             "fa_lenient": results.get("factual_accuracy"),
             "ir": recall,
@@ -271,7 +276,7 @@ async def test_dr3_sends_and_scores_as_the_reference_does(tmp_path: Path, capsys
             lacking = one is None or one["score"] < 0
             assert value == (None if lacking else pytest.approx(one["score"] / 100, abs=1e-9)), (report, name)
             compared += not lacking
-    assert compared > 8
+    assert compared > 12 and averages
     asked = [request for request in judge.requests if '\\"supported\\"' in request]
     assert len(asked) > 30
     for shown in ("[... ", "[片段 ", "CSV", "JSON", "story.md", "第 3-5 页", "第 2 页", "chunk 1-2"):
@@ -418,16 +423,16 @@ def _title(draw: random.Random) -> str:
 
 
 async def test_dr3_titles_are_the_same_as_in_the_reference(tmp_path: Path) -> None:
-    """Made titles by the ten thousand; the titles of links and brackets in real reports, in these and other reports."""
+    """Made titles by the thousand; the titles of links and brackets in real reports, in these and other reports."""
     repo, draw = dr3_folder(tmp_path), random.Random(5)
-    pairs = [(_title(draw), _title(draw)) for _ in range(20_000)]
-    pairs += [(one, one[: draw.randint(0, len(one))] + other[:4]) for one, other in pairs[:10_000]]
+    pairs = [(_title(draw), _title(draw)) for _ in range(6_000)]
+    pairs += [(one, one[: draw.randint(0, len(one))] + other[:4]) for one, other in pairs[:3_000]]
     texts = [row["article"] for file in shared("golden/reports").glob("*.jsonl") for row in rows(file)]
     real = [name for text in texts for name in re.findall(r"\[([^\[\]\n]{4,120})\]", text)[:9]]
     real += [line.lstrip("# ") for text in texts for line in text.splitlines()[:9] if line.startswith("#")]
-    pairs += [(draw.choice(real), draw.choice(real)) for _ in range(20_000)]
+    pairs += [(draw.choice(real), draw.choice(real)) for _ in range(3_000)]
     reports = [(text, draw.sample(real, 20)) for text in texts]
-    for _ in range(4_000):
+    for _ in range(1_500):
         named = [draw.choice(_CITED) % _title(draw) for _ in range(draw.randint(0, 6))]
         reports.append((draw.choice([" ", "\n"]).join(named), [_title(draw) for _ in range(4)]))
     (tmp_path / "titles.json").write_text(json.dumps([pairs, reports]))
@@ -438,7 +443,7 @@ async def test_dr3_titles_are_the_same_as_in_the_reference(tmp_path: Path) -> No
         for text, titles in reports
     ]
     assert mine == cited
-    assert len(real) > 150 and 5_000 < sum(same) < 40_000 and sum(map(len, cited)) > 2_000
+    assert len(real) > 150 and 1_000 < sum(same) < 10_000 and sum(map(len, cited)) > 1_000
 
 
 async def test_dr3_without_a_readable_reply_has_no_value(tmp_path: Path) -> None:
@@ -449,7 +454,7 @@ async def test_dr3_without_a_readable_reply_has_no_value(tmp_path: Path) -> None
             reports=[str(repo / "results_main/datasets_en/64k/tern/001/final_report.md")],
             protocols=[{"name": "dr3", "call": "published", "checkout": str(repo)}],
         )  # fmt: skip
-    assert set(scores.values()) == {None}
+    assert {value for (_, _, name), value in scores.items() if "cc_" not in name} == {None}
     # Detailed and three compact calls for each of three batches; two batches of requirements and depth, three each;
     # claims once.
     assert judge.requests.total() == 3 * (1 + 3) + 2 * 3 + 3 + 1

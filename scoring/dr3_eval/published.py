@@ -13,7 +13,7 @@ lowers the tokens for some models by their names, which is not copied. `publishe
 
 Factual accuracy (`published_facts`) is `fa_lenient`. A judge that cannot be reached gives no value, as everywhere.
 Insights and checklist are gold; the code that drafts them is not part of the public checkout. Citation coverage asks
-nobody: `cc_lenient` is the code's.
+nobody: `cc_lenient` is the code's. `average_code` is the mean of the code's five, without a value if one has none.
 """
 
 import ast
@@ -30,7 +30,7 @@ from adjudge.judges.published import PublishedQuestion, UnreadableReply, Wording
 from adjudge.scoring.answers.attempts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Partial, Scorecard, Value
 from adjudge.scoring.dr3_eval.dr3 import Gold
 from adjudge.scoring.dr3_eval.published_facts import fact_wordings, factual_accuracy
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
@@ -180,17 +180,18 @@ class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All metrics that a task may have: recall first, then the others, then all without what the code scores 0."""
-        names = ("ir", "ir_uf", "ir_sc", "fa_lenient", "if", "dq")
+        """All metrics that a task may have: the average first, then all again without what the code scores 0."""
+        names = ("average_code", "ir", "ir_uf", "ir_sc", "cc_lenient", "fa_lenient", "if", "dq")
         return (
-            *(Metric(name=name, scale=100.0, headline=name == "ir") for name in names),
+            *(Metric(name=name, scale=100.0, headline=name == "average_code") for name in names),
             *(Metric(name=f"{name}_strict", scale=100.0, shown=False) for name in names),
         )
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics for which this task has gold. Raises GoldError."""
-        sides, checklist = _sides(case), case.gold(self.name, Gold).checklist
-        names = {"dq", "fa_lenient", *sides, *(["ir"] if sides else []), *(["if"] if checklist else [])}
+        sides, gold = _sides(case), case.gold(self.name, Gold)
+        there = {"ir": sides, "cc_lenient": gold.sandbox.titles, "if": gold.checklist}
+        names = {"average_code", "fa_lenient", "dq", *sides, *(name for name, one in there.items() if one)}
         return tuple(metric for metric in self.metrics if metric.name.removesuffix("_strict") in names)
 
     def prompts(self) -> dict[str, str]:
@@ -202,22 +203,27 @@ class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return {f"dr3.{name}": wording.digest.hex() for name, wording in named.items()} | facts
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Recall of the gold insights, support by the cited sources, the checklist, and depth."""
+        """Recall of the gold insights, coverage and support by sources, the checklist, depth, and their average."""
         asking = _Asking(case, _wordings(self.checkout), tools)
         gold, facts = case.gold(self.name, Gold), fact_wordings(self.checkout)
         sides, checklist = _sides(case), gold.checklist
-        recalls, accuracy, followed, depth = await asyncio.gather(
+        recalls, accuracy, coverage, followed, depth = await asyncio.gather(
             asyncio.gather(*(asking.recall(insights) for insights in sides.values())),
             factual_accuracy(case, gold, facts, tools, asking.evidence),
+            gold.sandbox.code_coverage(case.report),
             asking.follow(checklist),
             asking.depth(),
         )
         values: dict[str, tuple[Value, Value]] = {"fa_lenient": accuracy, "dq": depth}
-        values |= zip(sides, recalls, strict=True)
         if recalls:
             values["ir"] = _mean([one for one, _ in recalls]), _mean([strict for _, strict in recalls])
+        if coverage is not None:
+            values["cc_lenient"] = coverage, coverage
         if checklist:
             values["if"] = followed
+        parts = list(values.values())
+        values["average_code"] = _mean([one for one, _ in parts]), _mean([strict for _, strict in parts])
+        values |= zip(sides, recalls, strict=True)
         scores = {name: value for name, (value, _) in values.items()}
         scores |= {f"{name}_strict": strict for name, (_, strict) in values.items()}
         return Scorecard.of(self.name, case, scores, asking.evidence)
@@ -342,6 +348,7 @@ def _listed(items: Sequence[str]) -> str:
 
 
 def _mean(values: Sequence[Value]) -> Value:
-    missing = next((one for one in values if isinstance(one, Missing)), None)
-    known = [one for one in values if isinstance(one, float | int)]
+    plain = [one.value if isinstance(one, Partial) else one for one in values]
+    missing = next((one for one in plain if isinstance(one, Missing)), None)
+    known = [one for one in plain if isinstance(one, float | int)]
     return missing or sum(known) / len(known)
