@@ -14,7 +14,14 @@
 One report's failure is never an exception: it is a row with a reason (`scoring/contract/reasons.py`).
 """
 
-__all__ = ["ClusterError", "LimitReached", "UsageError"]
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["ClusterError", "LimitReached", "UsageError", "nearest"]
+
+_NEAREST = 3
+_LISTED = 20  # names; a shorter list is offered whole where none is near
+_COMPARED = 200  # characters of a name: comparing two takes time that grows with their product
 
 
 class UsageError(ValueError):
@@ -27,3 +34,12 @@ class LimitReached(RuntimeError):
 
 class ClusterError(RuntimeError):
     """The cluster cannot run its workers at all."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to do about an unknown `name`, in words: use one of those `known` that are most like it."""
+    every = [one for one in dict.fromkeys(known) if one]
+    folded = {one.casefold()[:_COMPARED]: one for one in every}
+    near = difflib.get_close_matches(name.casefold()[:_COMPARED], folded, n=_NEAREST)
+    offered = [folded[one] for one in near] or every[: _LISTED if len(every) <= _LISTED else _NEAREST]
+    return f"use {' or '.join(map(repr, offered))}" if offered else "leave it out"

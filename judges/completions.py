@@ -132,6 +132,11 @@ class Requests:
         body = {"model": self._model, "messages": question.sent(), **question.wording.parameters}
         return self._encoded(body)
 
+    def free(self, question: Question[A]) -> bytes:
+        """The JSON body that asks `question` as a published one is asked: for any words, without parameters of ours."""
+        _, user = messages(question, self._book, self.form(question).schema, self._secret)
+        return self._encoded({"model": self._model, "messages": [user]})
+
     def body(self, question: Question[A], form: Form, seed: int, budget: int, constrained: bool) -> bytes:
         """The JSON body that asks `question` within `budget` tokens, with or without its schema as a constraint."""
         system, user = messages(question, self._book, form.schema, self._secret)

@@ -2,6 +2,7 @@
 
 Its prompt shows one form of answer, its constraint demands another: a word of which the prompt says nothing. Only a
 server that constrains its replies can give it. One that refuses to constrain, and says so, must give the form shown.
+Where only free text is asked, any words will do.
 """
 
 import asyncio
@@ -57,7 +58,7 @@ class Trial:
         if self._server.lacks_key:
             name = self._server.key_name
             return self._bad("unusable", f"the environment variable {name} is not set; set it to its key")
-        constrained = form.constrained
+        constrained = form.constrained and not self._config.free_text
         received = await self._ask(form, constrained)
         if constrained and is_about_format(received.status, received.said):
             received, constrained = await self._ask(form, False), False
@@ -74,7 +75,10 @@ class Trial:
         return self._judged(found, form, constrained, await self._server.models())
 
     async def _ask(self, form: Form, constrained: bool) -> Received:
-        body = self._requests.body(self._question, form, _SEED, form.budgets[0], constrained)
+        if self._config.free_text:
+            body = self._requests.free(self._question)
+        else:
+            body = self._requests.body(self._question, form, _SEED, form.budgets[0], constrained)
         return await self._server.send(body, min(self._config.retries, _RETRIES))
 
     def _refused(self, received: Received) -> Verdict:
@@ -107,6 +111,10 @@ class Trial:
         if found.refusal or found.finish_reason in ("content_filter", "refusal"):
             return self._bad("unusable", "declines the smallest question; use another model")
         spoken = without_reasoning(found.text or "").strip()
+        if self._config.free_text:
+            return (
+                self._good() if spoken else self._bad("unusable", "gives an empty reply; use another model")
+            )
         thought = found.reasoned or spoken != (found.text or "").strip()
         if thought and not config.thinking:
             return self._bad("thinks_unasked", _THINKING)
@@ -133,6 +141,9 @@ class Trial:
                 decode(self._question, spoken)
         except (UnparseableReply, msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
             return self._bad("ignores_schema", _SCHEMA)
+        return self._good()
+
+    def _good(self) -> Verdict:
         return Verdict(where=self._server.where, window=self._window, seconds=self._seconds)
 
     def _bad(self, trouble: Trouble, said: str) -> Verdict:

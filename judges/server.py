@@ -54,6 +54,7 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
     - `max_context` is the most tokens that prompt and answer may need, if less than the server's own limit.
     - `media` are the kinds (image, audio, video) that the model takes.
     - `request` is added to every request, and what `omit` names is left out.
+    - With `free_text`, the probe asks for no schema: what is asked in a benchmark's own words has none.
     """
 
     url: str
@@ -73,6 +74,7 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
     media: tuple[str, ...] = ()
     request: Mapping[str, Any] = {}
     omit: tuple[Omitted, ...] = ()
+    free_text: bool = False
 
 
 class Received(msgspec.Struct, frozen=True):

@@ -306,7 +306,7 @@ async def test_replica_processes_give_the_same_scorecards(tmp_path):
         alone = await score(evaluator, config)
     config = msgspec.structs.replace(config, store=str(tmp_path / "other"))
     async with open_cluster(config, scripted, replicas=2) as cluster:
-        assert cluster.judge.fingerprint == "scripted:scripted"
+        assert cluster.judges["judge"].fingerprint == "scripted:scripted"
         assert await score(cluster, config) == alone
 
 

@@ -498,10 +498,10 @@ class TestConfiguration:
     async def test_limit_leaves_room_for_two_reports(self, tmp_path):
         alone = RunConfig.load(world(tmp_path / "alone", reward={"weights": {"score_clipped": 1.0}}))
         sizes = {
-            kind: await room_for_reports(grouped(tmp_path / kind, {"kind": kind}), [], 32_000)
+            kind: await room_for_reports(grouped(tmp_path / kind, {"kind": kind}), [], "judge", 32_000)
             for kind in ("rank", "pairwise", "listwise")
         }
-        assert sizes["rank"] == await room_for_reports(alone, [], 32_000)
+        assert sizes["rank"] == await room_for_reports(alone, [], "judge", 32_000)
         assert sizes["listwise"] <= sizes["pairwise"] <= sizes["rank"] / 2
         assert sizes["listwise"] > sizes["rank"] / 4
 

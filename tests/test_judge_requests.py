@@ -3,16 +3,19 @@
 import asyncio
 import json
 import pickle
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 from aiohttp import web
 
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.redaction import hidden
 from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.prompts import PromptBook
+from tests.judged_worlds import Noting, serving, two_protocols
 from tests.mock_openai import NO_MAX_TOKENS, Call, MockOpenAI, completion, refused
 from tests.test_cli import one_line, run
 from tests.worlds import world
@@ -209,3 +212,35 @@ async def test_two_keys_in_one_panel_leave_no_trace(tmp_path, capfd, monkeypatch
         *map(Path.read_bytes, files),
     ]:
         assert b"c4n4ry" not in text
+
+
+DOCUMENT = (Path(__file__).parents[1] / "docs" / "judges.md").read_text("utf-8")
+SNIPPETS = re.findall(r"^```yaml\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
+async def test_documented_judge_works_as_written(tmp_path, capsys, monkeypatch, snippet):
+    """Each configuration on the page, with every address replaced by a local server's."""
+    for name in re.findall(r"api_key_env: (\w+)", snippet):
+        monkeypatch.setenv(name, f"the-key-in-{name}")
+    first, second, third = mocks = [Noting() for _ in range(3)]
+    async with serving(*mocks):
+        ports = {"8000": first, "8001": second, "8002": third, "4000": first}
+        local = re.sub(r"http://127\.0\.0\.1:(\d+)/v1", lambda at: ports[at[1]].url, snippet)
+        config = two_protocols(tmp_path, **yaml.safe_load(local))
+        code, _, error = await asyncio.to_thread(run, capsys, "evaluate", config)
+        # Without a judge of pictures, their part of DR3-Eval is missing.
+        assert code == (0 if "image" in snippet else 3), error
+        code, _, _ = await asyncio.to_thread(run, capsys, "doctor", config)
+        assert code == 0
+    models = {model for mock in mocks for model, _ in mock.asked}
+    assert models == {
+        *re.findall(r"model: ([\w-]+)", snippet),
+        *re.findall(r"#([\w-]+)$", snippet, re.MULTILINE),
+    }
+    used = {key for mock in mocks for key in mock.keys} - {""}
+    assert used == {f"Bearer the-key-in-{name}" for name in re.findall(r"api_key_env: (\w+)", snippet)}
+
+
+def test_document_shows_every_kind_of_configuration():
+    assert len(SNIPPETS) == 7

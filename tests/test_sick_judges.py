@@ -35,9 +35,9 @@ def judged(url: str, **judge: object) -> dict[str, object]:
     return {"backend": "openai", "url": url, "model": "mock", "retries": 0, **judge}
 
 
-def stored(folder: Path) -> list[dict[str, object]]:
+def stored(folder: Path, store: str = "store") -> list[dict[str, object]]:
     """The judgments in the store."""
-    files = sorted((folder / "store" / "judgments").glob("*.parquet"))
+    files = sorted((folder / store / "judgments").glob("*.parquet"))
     return [row for file in files for row in pq.read_table(file).to_pylist()]
 
 

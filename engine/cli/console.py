@@ -16,7 +16,7 @@ from adjudge.engine.commands.export_run import ExportResult
 from adjudge.engine.commands.fetch import FetchSummary
 from adjudge.engine.commands.gold import DraftedGold
 from adjudge.engine.commands.import_results import PAGES, ImportResult
-from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan
+from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan, PlannedJudge
 from adjudge.engine.commands.replay import Replay
 from adjudge.engine.commands.show import CardEvidence
 from adjudge.engine.formats import Rejected
@@ -177,12 +177,32 @@ def plan(found: Plan) -> None:
         f"pages: {found.pages:,}, of them {found.pages_unread:,} not read yet "
         f"(taken as {ASSUMED_PAGE_CHARS:,} characters)"
     )
+    if len(found.judges) > 1:
+        console.print(_planned_judges(found.judges))
     if found.seconds is None or found.cost is None:
+        unknown = (one for one in found.judges if one.seconds is None or one.cost is None)
+        unpriced = dict.fromkeys(name for one in unknown for name in one.unpriced or (one.name,))
         console.print(
-            f"time and cost: unknown; add prices: {{{escape(found.judge)}: ...}} to the configuration"
+            f"time and cost: unknown; add prices: {{{escape(', '.join(f'{name}: ...' for name in unpriced))}}} to the "
+            "configuration"
         )
     else:
         console.print(f"time: about {found.seconds:,.0f} s; cost: about {found.cost:,.2f}")
+
+
+def _planned_judges(judges: Iterable[PlannedJudge]) -> Table:
+    table = Table(title="by judge", title_justify="left")
+    for name in ("judge", "answers"):
+        table.add_column(name, overflow="fold")
+    for name in ("to ask", "prompt tokens", "generated", "cost"):
+        table.add_column(name, justify="right")
+    for one in judges:
+        cost = "unknown" if one.cost is None else f"{one.cost:,.2f}"
+        counts = (one.to_ask, one.prompt_tokens, one.completion_tokens)
+        table.add_row(
+            escape(one.name), escape(", ".join(one.answers)), *(f"{count:,}" for count in counts), cost
+        )
+    return table
 
 
 def evidence(found: Iterable[CardEvidence]) -> None:

@@ -9,6 +9,7 @@ import itertools
 import logging
 import math
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 
@@ -23,7 +24,6 @@ from adjudge.engine.cluster.session import connected
 from adjudge.engine.cluster.supervisor import DEATHS_AT_START
 from adjudge.engine.cluster.work import Work
 from adjudge.engine.cluster.workers import Backing, cpus_of_cluster
-from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.evaluator import Counts
@@ -52,7 +52,7 @@ async def open_cluster(
 ) -> AsyncIterator["Cluster"]:
     """The cluster of `config` with a first evaluator open. On the way out everything is written and closed.
 
-    `judge` makes another judge than the configured one, in every evaluator, or in so many `replicas` of its own. One
+    `judge` makes other judges than the configured ones, in every evaluator, or in so many `replicas` of its own. One
     that no longer answers is waited for with `patience`; `check` is called with its window, in tokens. Raises
     UsageError, StoreError, JudgeError, LimitReached and ClusterError.
     """
@@ -77,17 +77,20 @@ class Cluster:
         patience: Patience | None = None,
         check: Check | None = None,
     ) -> None:
-        asked = config.judge_config()
-        total = min([asked.max_in_flight, *(member.max_in_flight for member in _panel(asked))])
+        seats = config.bench.seats.values()
+        limited = {name: one.max_in_flight for seat in seats for name, one in seat.limited()}
+        # An evaluator without a share of some judge would wait for it until others have nothing left to do.
+        count = min(config.cluster_config().evaluators or cpus_of_cluster(), *limited.values())
         self.metrics = Metrics()
         self._protocols = config.scoring_protocols()
-        self._slots = shares(total, config.cluster_config().evaluators or cpus_of_cluster())
-        self._leases = Leases(total)
+        self._slots = shares(sum(seat.slots for seat in seats), count)
+        self._leases = {name: Leases(total) for name, total in limited.items()}
         self._backing = Backing(config, self.metrics, self._tell, judge, replicas)
         self._told = itertools.count()
         self._said: dict[str, float] = {}
-        self._check, self._window = check, math.inf
-        self._checking: asyncio.Future[None] | None = None
+        self._check = check
+        self._windows: defaultdict[str, float] = defaultdict(lambda: math.inf)
+        self._checking: dict[str, asyncio.Future[None]] = {}
         self._config = config
         self._roster = Roster(config, self._backing, judge, patience)
         self._background = Background()
@@ -101,9 +104,9 @@ class Cluster:
         return list(self._roster.members)
 
     @property
-    def judge(self) -> JudgeIdentity:
-        """The judge that answers."""
-        return self._opened.result().judge
+    def judges(self) -> dict[str, JudgeIdentity]:
+        """The judges that answer, by their names."""
+        return self._opened.result().judges
 
     @property
     def pages(self) -> str:
@@ -118,17 +121,19 @@ class Cluster:
     def measured(self) -> list[Family]:
         """All numbers, of this process and of evaluators; of dead ones, the last reported that still count."""
         self.metrics.workers("evaluator", len(self._roster.members))
-        for kind, services in (("judge", self._backing.judges), ("fetcher", self._backing.fetchers)):
-            if services is not None:
-                self.metrics.workers(kind, len(services.live))
+        judges, fetchers = self._backing.live
+        if judges:
+            self.metrics.workers("judge", sum(map(len, judges.values())))
+        if self._backing.fetchers is not None:
+            self.metrics.workers("fetcher", len(fetchers))
         return [*self.metrics.families(), *self._roster.families]
 
     async def open(self) -> None:
         """Start judges, fetchers and evaluators; returns when the first evaluator is open."""
         for keeper in self._backing.keepers():
             self._background.begin(keeper)
-        if self._backing.judges is not None:
-            await self._background.until(self._backing.judges.opened)
+        for judge in self._backing.judges.values():
+            await self._background.until(judge.opened)
         for slots in self._slots:
             self._background.begin(self._keep(slots))
         await self._background.until(self._opened)
@@ -158,8 +163,8 @@ class Cluster:
 
     async def close(self) -> None:
         """Let every evaluator write what it has, then end it."""
-        if self._checking is not None:
-            self._checking.cancel()
+        for checking in self._checking.values():
+            checking.cancel()
         await self._background.cancel()
         await asyncio.gather(*map(_stop, self._roster.members.values()))
         await self._backing.close()
@@ -186,7 +191,8 @@ class Cluster:
         self._send_services(member)
         self._roster.join(member)
         self._work.shards.join(member.name)
-        self._leases.join(member.name)
+        for leases in self._leases.values():
+            leases.join(member.name)
         if not self._opened.done():
             self._opened.set_result(member.opened)
         await self._has_run.wait()
@@ -197,14 +203,15 @@ class Cluster:
             self._feed()
 
     def _take_in(self, member: Member, delivery: Delivery) -> None:
-        self._leases.report(member.name, delivery.lease, delivery.held)
+        for name, (number, held) in delivery.held.items():
+            self._leases[name].report(member.name, number, held)
         idle = not self._work.shards.in_flight(member.name) or not self._backing.is_there or delivery.waits
         member.hear(delivery, idle=idle)
         for line in delivery.said:
             self._say(line)
-        if delivery.window is not None and member.window is None:
-            member.window = delivery.window
-            self._background.begin(self._check_window(member, delivery.window))
+        for judge in delivery.windows.keys() - member.windows:
+            member.windows.add(judge)
+            self._background.begin(self._check_window(member, judge, delivery.windows[judge]))
         if (reached := self._roster.spent.limit(self._config)) is not None:
             raise reached
         if delivery.failure is not None:
@@ -212,14 +219,14 @@ class Cluster:
         self._work.take_in(member.name, delivery)
         member.check_progress()
 
-    async def _check_window(self, member: Member, window: int) -> None:
+    async def _check_window(self, member: Member, judge: str, window: int) -> None:
         """Check the prompts against the window of the member's judge, unless a smaller one was, before it asks."""
-        if self._check is not None and window < self._window:
-            self._window = window
-            self._checking = asyncio.ensure_future(self._check(window))
-        if self._checking is not None:
-            await asyncio.shield(self._checking)
-        self._send(member, "begin_asking")
+        if self._check is not None and window < self._windows[judge]:
+            self._windows[judge] = window
+            self._checking[judge] = asyncio.ensure_future(self._check(judge, window))
+        if judge in self._checking:
+            await asyncio.shield(self._checking[judge])
+        self._send(member, "begin_asking", judge)
 
     def _say(self, line: str) -> None:
         """Tell the user what every evaluator may find at about the same time, once."""
@@ -238,9 +245,10 @@ class Cluster:
             if name in members:  # a dead one's cases are given to others only after it is buried
                 self._send(members[name], "hurry")
         busy = [name for name in members if shards.in_flight(name)]
-        for name, number, share in self._leases.divide(busy):
-            if name in members:
-                self._send(members[name], "lease", number, share)
+        for limited, leases in self._leases.items():
+            for name, number, share in leases.divide(busy):
+                if name in members:
+                    self._send(members[name], "lease", limited, number, share)
 
     def _tell(self) -> None:
         for member in self._roster.members.values():
@@ -261,7 +269,8 @@ class Cluster:
         self._roster.leave(member)
         self.metrics.lost("evaluator")
         await member.end()
-        self._leases.leave(member.name)
+        for leases in self._leases.values():
+            leases.leave(member.name)
         if member.opened.process:
             self._work.lose(member.name)
             self._feed()
@@ -271,7 +280,3 @@ async def _stop(member: Member) -> None:
     with suppress(RayActorError, Hung):
         await member.call("stop", within=_STOP_SECONDS)
     await member.end()
-
-
-def _panel(judge: JudgeConfig) -> tuple[JudgeConfig, ...]:
-    return judge.panel() if judge.backend == "panel" else ()

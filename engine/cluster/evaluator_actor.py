@@ -10,6 +10,7 @@ import gc
 import logging
 import os
 import time
+from collections import defaultdict
 from contextlib import AsyncExitStack, suppress
 
 import msgspec
@@ -45,12 +46,15 @@ class EvaluatorActor:
     """Runs as a Ray actor, on one event loop. `open` before anything else."""
 
     def __init__(self, setup: Setup) -> None:
-        judge = setup.config.judge_config()
         self._setup = setup
-        self._limit = Limit(judge, share=0)
-        self._lease = 0
+        self._limits = {
+            name: Limit(judge, share=0)
+            for seat in setup.config.bench.seats.values()
+            for name, judge in seat.limited()
+        }
+        self._leased = dict.fromkeys(self._limits, 0)
         self._told = -1
-        self._replicas = None if setup.replicas is None else Replicas(setup.replicas, setup.replica_count)
+        self._replicas = {name: Replicas(one) for name, one in setup.replicas.items()}
         self._fetchers = Fetchers(setup.fetchers) if setup.fetchers else None
         self._stack = AsyncExitStack()
         self._window = asyncio.Semaphore(window_of(setup.config, setup.slots))
@@ -60,8 +64,8 @@ class EvaluatorActor:
         self._written: list[Done] = []
         self._scored = 0
         self._said: list[str] = []
-        self._judge_window: int | None = None
-        self._window_is_checked = asyncio.Event()
+        self._windows: dict[str, int] = {}
+        self._window_is_checked: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._trust = RunTrust(setup.config, setup.patience, self._say, self._learn_window)
         self._failure: Failure | None = None
         self._broken: BaseException | None = None
@@ -70,19 +74,18 @@ class EvaluatorActor:
         self._hurry = asyncio.Event()
 
     async def open(self) -> Opened:
-        """Open stores and judge."""
+        """Open stores and judges."""
         gc.set_threshold(YOUNG)
         begin(self._setup.log)
         seconds = self._setup.flush_seconds
-        replicas, fetchers = self._replicas, self._fetchers
-        judge = None if replicas is None else self._trust(replicas)
         try:
             house = open_evaluator(
                 self._setup.config,
                 flush_seconds=seconds,
-                judge=self._setup.make_judge if judge is None else lambda book: judge,
-                fetcher=fetchers,
-                limit=self._limit,
+                judge=self._setup.make_judge,
+                judges={name: self._trust(one, name) for name, one in self._replicas.items()},
+                fetcher=self._fetchers,
+                limits=self._limits,
                 trust=self._trust,
             )
             self._evaluator: Evaluator = await self._stack.enter_async_context(house)
@@ -93,14 +96,14 @@ class EvaluatorActor:
         with about(**self._setup.about):
             event(_log, "evaluator opened", node=node)
         found = self._evaluator
-        return Opened(judge=found.judge, pages=found.pages, process=os.getpid(), node=node)
+        return Opened(judges=found.judges, pages=found.pages, process=os.getpid(), node=node)
 
-    async def use(self, number: int, judges: list[Service], fetchers: list[Service]) -> None:
+    async def use(self, number: int, judges: dict[str, list[Service]], fetchers: list[Service]) -> None:
         """Use these workers from now on; messages may overtake each other, and the highest `number` counts."""
         if number > self._told:
             self._told = number
-            if self._replicas is not None:
-                self._replicas.update(judges)
+            for name, replicas in self._replicas.items():
+                replicas.update(judges[name])
             if self._fetchers is not None:
                 self._fetchers.update(fetchers)
 
@@ -136,9 +139,8 @@ class EvaluatorActor:
             counts=counts,
             measured=self._measure(),
             progress=progress,
-            held=self._limit.held,
-            lease=self._lease,
-            window=self._judge_window,
+            held={name: (self._leased[name], limit.held) for name, limit in self._limits.items()},
+            windows=self._windows,
             said=said,
             waits=self._trust.is_waiting,
             spent=self._trust.spent,
@@ -153,16 +155,16 @@ class EvaluatorActor:
         self._measured = now
         return self._evaluator.measured()
 
-    async def lease(self, number: int, share: int) -> None:
-        """Use `share` of the judge's requests in flight from now on, under lease `number`; the latest counts."""
-        if number > self._lease:
-            self._lease = number
-            self._limit.lease(share)
+    async def lease(self, name: str, number: int, share: int) -> None:
+        """Use `share` of a judge's requests in flight from now on, under lease `number`; the latest counts."""
+        if number > self._leased[name]:
+            self._leased[name] = number
+            self._limits[name].lease(share)
             self._news.set()
 
-    async def begin_asking(self) -> None:
-        """Ask the judge from now on: the driver knows its window."""
-        self._window_is_checked.set()
+    async def begin_asking(self, judge: str) -> None:
+        """Ask the judge of that name from now on: the driver knows its window."""
+        self._window_is_checked[judge].set()
 
     async def hurry(self) -> None:
         """Write finished cases now."""
@@ -221,11 +223,11 @@ class EvaluatorActor:
         self._said.append(line)
         self._news.set()
 
-    async def _learn_window(self, window: int) -> None:
-        """Tell the driver the window of the judge, in tokens, and wait until it has checked all prompts against it."""
-        self._judge_window = window
+    async def _learn_window(self, judge: str, window: int) -> None:
+        """Tell the driver the window of a judge, in tokens, and wait until it has checked all prompts against it."""
+        self._windows[judge] = min(window, self._windows.get(judge, window))
         self._news.set()
-        await self._window_is_checked.wait()
+        await self._window_is_checked[judge].wait()
 
     def _fail(self, error: Exception) -> None:
         self._failure = Failure.of(error)

@@ -33,13 +33,13 @@ async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIter
     """
     settings = config.cluster_config()
     with connected(settings.address, settings.cpus):
-        replicas: Replicas | None = None
+        replicas: dict[str, Replicas] = {}
         fetchers: Fetchers | None = None
 
         def tell() -> None:
             judges, readers = backing.live
-            if replicas is not None:
-                replicas.update(judges)
+            for name, one in replicas.items():
+                one.update(judges[name])
             if fetchers is not None:
                 fetchers.update(readers)
 
@@ -48,21 +48,20 @@ async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIter
         for keeper in keepers:
             keeper.add_done_callback(_say)
         try:
-            if backing.judges is not None:
-                opened: asyncio.Future[Any] = backing.judges.opened
+            for judge in backing.judges.values():
+                opened: asyncio.Future[Any] = judge.opened
                 await asyncio.wait([opened, *keepers], return_when=asyncio.FIRST_COMPLETED)
                 for keeper in keepers:
                     if keeper.done():
                         keeper.result()
-                replicas = Replicas(backing.judges.opened.result(), backing.judges.count)
+            replicas |= {name: Replicas(one) for name, one in backing.replicated.items()}
             if backing.fetchers is not None:
                 fetchers = Fetchers(backing.fetchers.count)
             tell()
-            judge = None if replicas is None else trust(replicas)
             async with open_evaluator(
                 config,
                 place,
-                judge=None if judge is None else lambda book: judge,
+                judges={name: trust(one, name) for name, one in replicas.items()},
                 fetcher=fetchers,
                 trust=trust,
             ) as evaluator:

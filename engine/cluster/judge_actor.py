@@ -15,14 +15,14 @@ import msgspec
 import ray
 from ray.exceptions import RayActorError
 
-from adjudge.engine.cluster.messages import Failure, MakeJudge, Opened, Pulse
+from adjudge.engine.cluster.messages import Failure, MakeJudge, Opened, Pulse, Replicated
 from adjudge.engine.cluster.supervisor import Service
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.evaluation.router import Router
 from adjudge.engine.evaluation.trust import refusal
-from adjudge.judges import Answer, Asked, Judge, Question, Reply
+from adjudge.judges import Answer, Asked, Judge, JudgeIdentity, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe
 
@@ -58,7 +58,7 @@ class JudgeActor:
         except (UsageError, JudgeError) as error:
             return Opened(failure=Failure.of(error))
         return Opened(
-            judge=self._judge.identity,
+            judges={"": self._judge.identity},
             process=os.getpid(),
             node=ray.get_runtime_context().get_node_id(),
         )
@@ -139,9 +139,9 @@ class _Lost(JudgeError):
 class _Replica:
     """A judge that is an actor elsewhere. Raises _Lost when it dies, or cannot be used: `refused` says so then."""
 
-    def __init__(self, name: str, opened: Opened, actor: Any, losses: Counter[bytes]) -> None:
+    def __init__(self, name: str, identity: JudgeIdentity, actor: Any, losses: Counter[bytes]) -> None:
         self._name = name
-        self.identity = opened.judge
+        self.identity = identity
         self.refused: JudgeError | None = None
         self._actor = actor
         self._losses = losses
@@ -231,16 +231,15 @@ class _Replica:
 
 
 class Replicas:
-    """The live ones of `count` replicas as one judge, routed by context; it waits while there are none.
+    """The live ones of a judge's replicas as one judge, routed by context; it waits while there are none.
 
     `probe` leaves out those that cannot be used. What comes later is asked after a probe of its own.
     """
 
-    def __init__(self, opened: Opened, count: int) -> None:
-        self.identity = opened.judge
-        self._count = count
+    def __init__(self, replicated: Replicated) -> None:
+        self.identity = replicated.judge
+        self._count = replicated.count
         self._late: asyncio.Queue[tuple[Verdict, ...]] = asyncio.Queue()
-        self._opened = opened
         self._router: Router | None = None
         self._live: dict[str, _Replica] = {}
         self._are_tried = False
@@ -262,7 +261,7 @@ class Replicas:
         for one in live:
             if one.name in self._live:
                 continue
-            replica = self._live[one.name] = _Replica(one.name, self._opened, one.actor, self._losses)
+            replica = self._live[one.name] = _Replica(one.name, self.identity, one.actor, self._losses)
             if self._are_tried:
                 trial = asyncio.ensure_future(self._try(one.name, replica))
                 self._trials.add(trial)

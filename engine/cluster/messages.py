@@ -27,6 +27,7 @@ __all__ = [
     "Numbered",
     "Opened",
     "Pulse",
+    "Replicated",
     "Setup",
     "pack_cases",
     "unpack_cases",
@@ -57,21 +58,28 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of opening: judge, source of pages, process and node; or the failure."""
+    """The result of opening: judges by name, source of pages, process and node; or the failure."""
 
-    judge: JudgeIdentity = JudgeIdentity("", "", "")
+    judges: dict[str, JudgeIdentity] = {}
     pages: str = ""
     process: int = 0
     node: str = ""
     failure: Failure | None = None
 
 
-class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What an evaluator is made of. `slots` is the number of the judge's requests in flight that it may count on.
+class Replicated(msgspec.Struct, frozen=True):
+    """A judge whose `count` replicas are workers of the cluster."""
 
-    `make_judge` makes another judge than the configured one, `patience` is for one that no longer answers.
-    `replicas`: the judge is the cluster's `replica_count` replicas, described here. `fetchers`: how many of the
-    cluster's workers read live pages; 0 for none. `log` is the form of its log, and `about` what its events are about.
+    judge: JudgeIdentity
+    count: int
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """What an evaluator is made of. `slots` is the number of all judges' requests in flight that it may count on.
+
+    `make_judge` makes other judges than the configured ones, `patience` is for one that no longer answers.
+    `replicas` are the judges, by name, that run in the cluster. `fetchers`: how many of the cluster's workers read
+    live pages; 0 for none. `log` is the form of its log, and `about` what its events are about.
     """
 
     config: RunConfig
@@ -79,8 +87,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     flush_seconds: float
     make_judge: MakeJudge | None = None
     patience: Patience | None = None
-    replicas: Opened | None = None
-    replica_count: int = 0
+    replicas: dict[str, Replicated] = {}
     fetchers: int = 0
     log: str = "human"
     about: dict[str, str] = {}
@@ -104,10 +111,10 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """What is new at an evaluator.
 
     `finished` cases are scored but not written: they free their place in the window and cannot become suspects.
-    `progress` grows with everything that is answered, read or scored. `held` is its share of the judge's
-    requests in flight under the lease number `lease`. `measured` is all its metrics, in some of its deliveries.
-    `window` is the most tokens that its judge takes, once that is known. `said` are lines for the user; one that
-    `waits` for its judge need not make progress.
+    `progress` grows with everything that is answered, read or scored. `held` has, by the name of what has a limit,
+    the number of the lease and its share of the requests in flight. `measured` is all its metrics, in some of its
+    deliveries. `windows` are the most tokens that its judges take, by name, once that is known. `said` are lines for
+    the user; one that `waits` for a judge need not make progress.
     """
 
     finished: list[int] = []
@@ -115,9 +122,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts = Counts()
     measured: list[Family] = []
     progress: int = 0
-    held: int = 0
-    lease: int = 0
-    window: int | None = None
+    held: dict[str, tuple[int, int]] = {}
+    windows: dict[str, int] = {}
     said: list[str] = []
     waits: bool = False
     spent: Spent = Spent()

@@ -36,7 +36,7 @@ class Member(Remote):
         self.spent = Spent()
         self.measured: list[Family] = []
         self.progress = 0
-        self.window: int | None = None
+        self.windows: set[str] = set()
         self._progressed = 0.0
         self._hung_seconds = settings.hung_seconds
         self._patience = patience
@@ -67,7 +67,7 @@ class Member(Remote):
 class Roster:
     """The evaluators that are open, by name. `hire` starts one, `join` adds an open one, `leave` removes one.
 
-    `judge` makes another judge than the configured one, in every evaluator; `patience` is for one that no longer
+    `judge` makes other judges than the configured ones, in every evaluator; `patience` is for one that no longer
     answers.
     """
 
@@ -116,12 +116,11 @@ class Roster:
     def hire(self, slots: int) -> Member:
         """Start an evaluator that may count on `slots` of the judge's requests in flight."""
         name = f"evaluator {next(self._numbers)}"
-        judges, fetchers = self._backing.judges, self._backing.fetchers
+        fetchers = self._backing.fetchers
         setup = msgspec.structs.replace(
             self._setup,
             slots=slots,
-            replicas=None if judges is None else judges.opened.result(),
-            replica_count=0 if judges is None else judges.count,
+            replicas=self._backing.replicated,
             fetchers=0 if fetchers is None else fetchers.count,
             about={**current(), "worker": name},
         )

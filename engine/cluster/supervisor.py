@@ -31,7 +31,7 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class Services:
-    """`count` actors of class `kind`, made of `arguments` with Ray's `options`.
+    """`count` actors of class `kind`, made of `arguments` with Ray's `options`. `title` begins their names.
 
     One that does not answer for `hung` seconds, or has work and makes no progress for `patience`, is replaced.
     `changed` is called whenever one comes or goes, `lost` whenever one is replaced.
@@ -48,11 +48,13 @@ class Services:
         patience: float,
         changed: Callable[[], None],
         lost: Callable[[], None],
+        title: str,
     ) -> None:
         self.count = count
         self.patience = patience
         self.opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
         self._kind = kind
+        self._title = title
         self._arguments = arguments
         self._options = options
         self._hung = hung
@@ -64,14 +66,16 @@ class Services:
     @property
     def live(self) -> list[Service]:
         """The actors that can be used now."""
-        kind = self._kind.__name__
-        return [Service(f"{kind} {place}", one.name, one.actor) for place, one in sorted(self._live.items())]
+        return [
+            Service(f"{self._title} {place}", one.name, one.actor)
+            for place, one in sorted(self._live.items())
+        ]
 
     async def keep(self, place: int) -> None:
         """Keep one actor at `place`, replaced when it dies or hangs. Raises what it failed to open with."""
         deaths = 0
         while True:
-            name = f"{self._kind.__name__} {place}.{next(self._numbers)}"
+            name = f"{self._title} {place}.{next(self._numbers)}"
             remote = Remote(name, self._kind, self._options, *self._arguments)
             try:
                 await remote.open()

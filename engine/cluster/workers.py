@@ -9,9 +9,9 @@ import ray
 
 from adjudge.engine.cluster.fetch_actor import FetchActor
 from adjudge.engine.cluster.judge_actor import JudgeActor
-from adjudge.engine.cluster.messages import MakeJudge
+from adjudge.engine.cluster.messages import MakeJudge, Replicated
 from adjudge.engine.cluster.supervisor import Service, Services
-from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.bench import Seat
 from adjudge.engine.config.run import ClusterConfig, RunConfig
 from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.engine.telemetry.metrics import Metrics
@@ -22,10 +22,10 @@ __all__ = ["Backing", "cpus_of_cluster", "patience_of", "replica_options"]
 
 
 class Backing:
-    """Judges and fetchers for `config`, either of which may be None; evaluators then use their own, or none.
+    """Replicas of judges, by the judges' names, and fetchers for `config`, which may be None.
 
-    `judge` makes another judge than the configured one, with that many `replicas`; `changed` is called whenever
-    a service starts or ends.
+    Evaluators use their own judges and fetchers where there are none here. `judge` makes other judges than the
+    configured ones, with that many `replicas`; `changed` is called whenever a service starts or ends.
     """
 
     def __init__(
@@ -37,20 +37,22 @@ class Backing:
         replicas: int = 0,
     ) -> None:
         settings = config.cluster_config()
-        if judge is None:
-            judge, replicas = partial(_configured, config.judge_config()), config.judge_config().replicas or 0
         common: dict[str, Any] = {"hung": settings.hung_seconds, "changed": changed}
-        self.judges = self.fetchers = None
-        if replicas:
-            self.judges = Services(
-                JudgeActor,
-                (config, judge),
-                replicas,
-                replica_options(settings),
-                patience=patience_of(config),
-                lost=partial(metrics.lost, "judge"),
-                **common,
-            )
+        self.judges: dict[str, Services] = {}
+        self.fetchers: Services | None = None
+        for name, seat in config.bench.seats.items():
+            count = replicas if judge is not None else seat.config.replicas
+            if count:
+                self.judges[name] = Services(
+                    JudgeActor,
+                    (config, judge or partial(_configured, seat)),
+                    count,
+                    replica_options(settings),
+                    patience=settings.hung_seconds + seat.timeout_s,
+                    lost=partial(metrics.lost, "judge"),
+                    title="JudgeActor" if name == "judge" else f"JudgeActor of {name}",
+                    **common,
+                )
         if config.fetch.mode == "live":
             self.fetchers = Services(
                 FetchActor,
@@ -59,16 +61,23 @@ class Backing:
                 {"num_cpus": settings.cpus},
                 patience=settings.hung_seconds + config.fetch.timeouts.total,
                 lost=partial(metrics.lost, "fetcher"),
+                title="FetchActor",
                 **common,
             )
 
     @property
-    def live(self) -> tuple[list[Service], list[Service]]:
-        """The judges and the fetchers that can be used now."""
-        return (
-            [] if self.judges is None else self.judges.live,
-            [] if self.fetchers is None else self.fetchers.live,
-        )
+    def live(self) -> tuple[dict[str, list[Service]], list[Service]]:
+        """The judges, by name, and the fetchers that can be used now."""
+        judges = {name: kind.live for name, kind in self.judges.items()}
+        return judges, [] if self.fetchers is None else self.fetchers.live
+
+    @property
+    def replicated(self) -> dict[str, Replicated]:
+        """The judges with replicas, by name; each has one that is open."""
+        return {
+            name: Replicated(kind.opened.result().judges[""], kind.count)
+            for name, kind in self.judges.items()
+        }
 
     @property
     def is_there(self) -> bool:
@@ -82,7 +91,7 @@ class Backing:
 
     @property
     def _kinds(self) -> list[Services]:
-        return [kind for kind in (self.judges, self.fetchers) if kind is not None]
+        return [*self.judges.values(), *([] if self.fetchers is None else [self.fetchers])]
 
     def keepers(self) -> list[Coroutine[Any, Any, None]]:
         """One coroutine for each place, to run for as long as the services are needed."""
@@ -100,13 +109,13 @@ def cpus_of_cluster() -> int:
 
 
 def patience_of(config: RunConfig) -> float:
-    """Seconds after which a worker that waits for the judge, and makes no progress, counts as hung."""
-    judge = config.judge_config()
-    return config.cluster_config().hung_seconds + (0.0 if judge.backend == "lexical" else judge.timeout_s)
+    """Seconds after which a worker that waits for a judge, and makes no progress, counts as hung."""
+    slowest = max(seat.timeout_s for seat in config.bench.seats.values())
+    return config.cluster_config().hung_seconds + slowest
 
 
-def _configured(judge: JudgeConfig, book: PromptBook) -> Judge:
-    return make_judge(judge, book)
+def _configured(seat: Seat, book: PromptBook) -> Judge:
+    return make_judge(seat.config, book, seat.free_text)
 
 
 def replica_options(settings: ClusterConfig) -> dict[str, Any]:

@@ -4,10 +4,12 @@ import asyncio
 import os
 import platform
 import tempfile
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
 from adjudge.engine.commands.finding import Finding
+from adjudge.engine.config.bench import Seat
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
@@ -88,8 +90,10 @@ def _temporary() -> Finding:
 
 
 async def _configured(config: RunConfig) -> list[Finding]:
-    elsewhere = config.cluster_config().address != "none" and config.judge_config().replicas
-    return [await _store(config), *([] if elsewhere else await _judges(config)), _out(config)]
+    on_cluster = config.cluster_config().address != "none"
+    seats = config.bench.seats.items()
+    here = [name for name, seat in seats if not (on_cluster and seat.config.replicas)]
+    return [await _store(config), *await _judges(config, here), _out(config)]
 
 
 def _on_cluster(config: RunConfig) -> list[Finding]:
@@ -105,9 +109,9 @@ def _on_cluster(config: RunConfig) -> list[Finding]:
         return [Finding(what="cluster", good=False, found=str(error), fix="start it, or correct cluster:")]
 
 
-def ask_judge(config: RunConfig) -> list[Finding]:
-    """Ask the judge of `config` a probe question, each of its members and servers, from this process."""
-    return asyncio.run(_judges(config))
+def ask_judge(config: RunConfig, names: Sequence[str]) -> list[Finding]:
+    """Ask the judges of `config` with these names a probe question, each of their members and servers, from here."""
+    return asyncio.run(_judges(config, names))
 
 
 async def _store(config: RunConfig) -> Finding:
@@ -124,22 +128,26 @@ async def _store(config: RunConfig) -> Finding:
     return Finding(what="store", good=True, found=f"{config.store}: {store.rows} judgments")
 
 
-async def _judges(config: RunConfig) -> list[Finding]:
+async def _judges(config: RunConfig, names: Sequence[str]) -> list[Finding]:
+    return [finding for name in names for finding in await _seated(config, config.bench.seats[name])]
+
+
+async def _seated(config: RunConfig, seat: Seat) -> list[Finding]:
+    name = seat.name
     try:
         book = make_book(config)
-        found = [await _judge(settings, book) for settings in config.judge_config().each()]
+        found = [await _judge(name, one, seat.free_text, book) for one in seat.config.each()]
     except UsageError as error:
-        return [
-            Finding(what="judge", good=False, found=str(error), fix="correct judge: in the configuration")
-        ]
+        return [Finding(what=name, good=False, found=str(error), fix=f"correct {name}: in the configuration")]
     windows = [window for _, window in found if window is not None]
-    return [*(finding for finding, _ in found), *(await _prompts(config, min(windows)) if windows else [])]
+    prompts = await _prompts(config, name, min(windows)) if windows else []
+    return [*(finding for finding, _ in found), *prompts]
 
 
-async def _prompts(config: RunConfig, window: int) -> list[Finding]:
+async def _prompts(config: RunConfig, judge: str, window: int) -> list[Finding]:
     """Whether the prompts of the longest reports fit into the judge's window."""
     try:
-        notes = (await dry_run(config, longest(chosen_dataset(config).cases(), _CASES))).notes
+        notes = (await dry_run(config, longest(chosen_dataset(config).cases(), _CASES))).notes[judge]
     except (UsageError, StoreError) as error:
         return [Finding(what="prompts", good=False, found=str(error), fix="correct tasks: and reports:")]
     line = complaint(notes, window)
@@ -149,27 +157,29 @@ async def _prompts(config: RunConfig, window: int) -> list[Finding]:
     return [Finding(what="prompts", good=False, found=said, fix=fix)]
 
 
-async def _judge(settings: JudgeConfig, book: PromptBook) -> tuple[Finding, int | None]:
+async def _judge(
+    name: str, settings: JudgeConfig, free_text: bool, book: PromptBook
+) -> tuple[Finding, int | None]:
     """Whether a judge can be used, and its window in tokens."""
     patience = _LOADING_S if settings.backend == "vllm" else _ANSWER_S
     try:
-        judge = make_judge(settings, book)
+        judge = make_judge(settings, book, free_text)
         try:
             verdicts = await probe(judge, patience)
         finally:
             await judge.close()
     except JudgeError as error:
         fix = _FIXES.get(settings.backend, "")
-        return Finding(what="judge", good=False, found=str(error), fix=fix), None
+        return Finding(what=name, good=False, found=str(error), fix=fix), None
     if not verdicts:
-        return Finding(what="judge", good=True, found=f"{settings.backend} needs no server"), None
+        return Finding(what=name, good=True, found=f"{settings.backend} needs no server"), None
     (verdict,) = verdicts
     if not verdict.is_good:
         said, _, fix = verdict.line.rpartition("; ")
-        return Finding(what="judge", good=False, found=said, fix=fix), None
+        return Finding(what=name, good=False, found=said, fix=fix), None
     window = "" if verdict.window is None else f", window of {verdict.window:,} tokens"
     said = f"{verdict.where} answered in {verdict.seconds:.2f} s{window}"
-    return Finding(what="judge", good=True, found=said), verdict.window
+    return Finding(what=name, good=True, found=said), verdict.window
 
 
 def _out(config: RunConfig) -> Finding:

@@ -5,7 +5,8 @@ import platform
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -41,27 +42,33 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     doubt: float
 
 
-Judged = Callable[[RunConfig], list[Finding]]
+Judged = Callable[[RunConfig, Sequence[str]], list[Finding]]
+Asked = Callable[[], list[Finding]]
 
 
 def check_up(config: RunConfig, judged: Judged) -> list[Finding]:
-    """Check every node of the cluster of `config`; `judged` asks the judge. Raises UsageError if there is no cluster.
+    """Check every node of a cluster, which must be there; `judged` asks judges by name. Raises UsageError.
 
     A judge with replicas in the cluster is asked from a worker with a replica's resources, any other from every node.
     """
-    settings, judge = config.cluster_config(), config.judge_config()
-    with connected(settings.address, 1):
+    seats = config.bench.seats.items()
+    from_nodes = [name for name, seat in seats if seat.config.backend != "vllm" and not seat.config.replicas]
+    with connected(config.cluster_config().address, 1):
         marker = f".doctor-{secrets.token_hex(8)}"
         place = Place.of(config.store)
         problem = _mark(place, marker)
         try:
             alive: list[dict[str, Any]] = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
-            asked = judged if judge.backend != "vllm" and not judge.replicas else None
-            nodes = [_asked(node, config, marker, asked) for node in alive]
-            replica = _replica(config, judged) if judge.replicas else []
+            nodes = [_asked(node, config, marker, partial(judged, config, from_nodes)) for node in alive]
+            replicas = [
+                finding
+                for name, seat in seats
+                if seat.config.replicas
+                for finding in _replica(config, judged, name)
+            ]
         finally:
             _unmark(place, marker)
-        return [*findings_of(nodes, config, problem), *replica]
+        return [*findings_of(nodes, config, problem), *replicas]
 
 
 def findings_of(nodes: list[Node | str], config: RunConfig, store: str = "") -> list[Finding]:
@@ -78,13 +85,14 @@ def findings_of(nodes: list[Node | str], config: RunConfig, store: str = "") -> 
         _gpus(there, config),
         _versions(there),
         _stores(there, store),
-        *([_judges(there)] if not config.judge_config().replicas else []),
+        *([_judges(there)] if not all(seat.config.replicas for seat in config.bench.seats.values()) else []),
         _clocks(there),
     ]
 
 
 def _gpus(nodes: list[Node], config: RunConfig) -> Finding:
-    wanted = config.cluster_config().judge_resources.get("GPU", 0.0) * (config.judge_config().replicas or 0)
+    replicas = sum(seat.config.replicas or 0 for seat in config.bench.seats.values())
+    wanted = config.cluster_config().judge_resources.get("GPU", 0.0) * replicas
     total = sum(node.gpus for node in nodes)
     return Finding(
         what="cluster GPUs",
@@ -131,11 +139,11 @@ def _judges(nodes: list[Node]) -> Finding:
     )
 
 
-def _replica(config: RunConfig, judged: Judged) -> list[Finding]:
-    """What the judge answers on a worker with the resources of its replicas."""
+def _replica(config: RunConfig, judged: Judged, name: str) -> list[Finding]:
+    """What the judge of that name answers on a worker with the resources of its replicas."""
     asked: Any = ray.remote(judged).options(**replica_options(config.cluster_config()), max_retries=0)
     try:
-        found: list[Finding] = ray.get(asked.remote(config), timeout=_LOADING_SECONDS)
+        found: list[Finding] = ray.get(asked.remote(config, [name]), timeout=_LOADING_SECONDS)
     except ray.exceptions.RayError as error:
         said = " ".join(str(error).split())[:300]
         fix = "check cluster: judge_resources against `ray status`"
@@ -155,7 +163,7 @@ def _clocks(nodes: list[Node]) -> Finding:
     )
 
 
-def _asked(node: dict[str, Any], config: RunConfig, marker: str, judged: Judged | None) -> Node | str:
+def _asked(node: dict[str, Any], config: RunConfig, marker: str, judged: Asked) -> Node | str:
     name = str(node.get("NodeManagerHostname") or node["NodeManagerAddress"])
     there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
     options: dict[str, Any] = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": there}
@@ -176,7 +184,7 @@ def _asked(node: dict[str, Any], config: RunConfig, marker: str, judged: Judged 
     return Node(name=name, gpus=gpus, versions=versions, store=store, judge=judge, skew=skew, doubt=took / 2)
 
 
-def _look(config: RunConfig, marker: str, judged: Judged | None) -> tuple[dict[str, str], str, str]:
+def _look(config: RunConfig, marker: str, judged: Asked) -> tuple[dict[str, str], str, str]:
     """On a node: its versions, and what is wrong with the store and the judge there."""
     found = {"Python": platform.python_version()}
     for name in _COMPARED:
@@ -184,8 +192,8 @@ def _look(config: RunConfig, marker: str, judged: Judged | None) -> tuple[dict[s
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    judges = [] if judged is None else judged(config)
-    return found, _trouble(config.store, marker), "; ".join(one.found for one in judges if not one.good)
+    troubled = (one.found for one in judged() if not one.good)
+    return found, _trouble(config.store, marker), "; ".join(troubled)
 
 
 def _now() -> float:

@@ -32,6 +32,7 @@ from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.failures import Failures
+from adjudge.engine.records.judging import Judging
 from adjudge.engine.records.record import RunRecord, TaskRecord, metrics_of
 from adjudge.engine.records.resolution import Resolution, Resolver
 from adjudge.engine.records.spending import Spending
@@ -125,7 +126,8 @@ async def evaluate_async(
         check = partial(_check_window, config, dataset)
         async with _open(config, place, patience, check) as evaluator, metrics_served(evaluator):
             evaluator.metrics.planned(total)
-            event(_log, "run started", judge=evaluator.judge.name, scorecards=total)
+            names = ", ".join(dict.fromkeys(judge.name for judge in evaluator.judges.values()))
+            event(_log, "run started", judge=names, scorecards=total)
             with _saying_what_is_stored(evaluator):
                 made, unscored = await _score_all(ScorecardStore(place, run), batches, evaluator, steps)
         counts = evaluator.counts
@@ -163,10 +165,10 @@ def _open(
     return open_cluster(config, patience=patience, check=check)
 
 
-async def _check_window(config: RunConfig, dataset: Dataset, window: int) -> None:
-    """Say in one line which prompts do not fit into the judge's window; of many reports, the longest are looked at."""
+async def _check_window(config: RunConfig, dataset: Dataset, judge: str, window: int) -> None:
+    """Say in one line which prompts do not fit into a judge's window; of many reports, the longest are looked at."""
     cases = longest(dataset.cases(), CHECKED_CASES)
-    line = complaint((await dry_run(config, cases)).notes, window)
+    line = complaint((await dry_run(config, cases)).notes[judge], window)
     if line is not None:
         _log.warning("%s", line)
 
@@ -223,6 +225,7 @@ def _record(
     stopped: Resolution | None,
 ) -> RunRecord:
     protocols = config.scoring_protocols()
+    judging = Judging.of(config.bench, evaluator.judges)
     return RunRecord(
         run=run,
         started=started,
@@ -231,7 +234,9 @@ def _record(
         config=config,
         versions=versions(),
         python=sys.version.split()[0],
-        judge=evaluator.judge,
+        judge=judging.judge,
+        judges=judging.judges,
+        media=judging.media,
         prompts=make_book(config).digests() | config.published_prompts(),
         metrics={protocol.name: metrics_of(protocol, dataset.tasks.values()) for protocol in protocols},
         tasks={task.id: TaskRecord.of(task, protocols) for task in dataset.tasks.values()},

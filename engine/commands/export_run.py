@@ -107,7 +107,7 @@ def _scores(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
     more = {
         "language": [task.language if task else None for task in tasks],
         "domain": [task.domain if task else None for task in tasks],
-        "judge": [record.judge.name] * len(scores),
+        "judge": [record.judging.said_of(name) for name in scores["protocol"].to_pylist()],
         "run": [record.run] * len(scores),
     }
     for name, values in more.items():

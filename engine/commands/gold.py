@@ -76,7 +76,7 @@ class _Drafts:
 async def _drafted(config: RunConfig, protocol: Drafting, tasks: list[Task]) -> _Drafts:
     async with open_evaluator(config) as evaluator:
         made = await asyncio.gather(*(_draft(protocol, task, evaluator) for task in tasks))
-        found = _Drafts(evaluator.judge.name)
+        found = _Drafts(evaluator.judges[config.bench.of(protocol.name).name].name)
     for task, (gold, asked) in zip(tasks, made, strict=True):
         if isinstance(gold, Missing):
             found.unscored[gold.reason] += 1
@@ -90,7 +90,7 @@ async def _drafted(config: RunConfig, protocol: Drafting, tasks: list[Task]) -> 
 async def _draft(protocol: Drafting, task: Task, evaluator: Evaluator) -> tuple[msgspec.Raw | Missing, bool]:
     """The gold of `task`, and whether the judge was asked for any of it."""
     case = Case(task=task, report=Report(task_id=task.id, system="gold", text=""))
-    tools = evaluator.tools(case)
+    tools = evaluator.tools(case, protocol.name)
     try:
         return await protocol.draft(case, tools), tools.asked > 0
     except GoldError as error:

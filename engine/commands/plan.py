@@ -1,9 +1,12 @@
 """A dry run: what a run would ask, read and cost, found by evaluating with a judge that only counts questions."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from adjudge.engine.config.bench import Seat
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.evaluation.assembly import make_book, make_judge, rejected_pages
@@ -11,13 +14,35 @@ from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
 from adjudge.engine.formats import Rejected
 from adjudge.engine.records.choice import chosen_dataset
+from adjudge.engine.records.judging import Judging
 from adjudge.judges import Usage
 from adjudge.judges.openai import OpenAIJudge
 from adjudge.prompts import PromptBook
 
-__all__ = ["ASSUMED_PAGE_CHARS", "Plan", "plan"]
+__all__ = ["ASSUMED_PAGE_CHARS", "Plan", "PlannedJudge", "plan"]
 
 _LIST_S = 5.0  # for a server's list of models
+
+
+class PlannedJudge(msgspec.Struct, frozen=True, kw_only=True):
+    """What one judge would be asked: its name and its key in the configuration, and the protocols and media it answers.
+
+    Figures are those of `Plan`, for this judge alone; each member of a panel is asked everything. `unpriced` are the
+    names that prices are missing for.
+    """
+
+    name: str
+    key: str
+    answers: tuple[str, ...]
+    to_ask: int
+    prompt_tokens: int
+    shared_tokens: int
+    completion_tokens: int
+    seconds: float | None
+    cost: float | None
+    unpriced: tuple[str, ...] = ()
+    window: int | None = None
+    oversized: dict[str, int] = {}
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,11 +51,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `questions` counts different questions by type, `stored` how many of them the store answers. `prompt_tokens` and
     `completion_tokens` are estimates over the questions still to be asked, `shared_tokens` the prompt tokens that
     repeat a context already sent. `pages_unread` pages were assumed to hold ASSUMED_PAGE_CHARS characters.
-    `seconds` and `cost` are None without a price for the judge. `unscored` counts by reason the scorecards that
-    no judge can score because their gold is missing or invalid; `lacking` says by protocol which file would have held
-    it. `rejected` are the lines that are not a valid task or report. `oversized` questions by type do not fit into the
-    judge's `window` (tokens; of several judges the smallest, by max_context and by the servers' lists of models; None
-    if nothing says, which `window_unsaid` tells from a judge without one).
+    `seconds` and `cost` are None without a price for each of the `judges`, which work at the same time.
+    `unscored` counts by reason the scorecards that no judge can score because their gold is missing or invalid;
+    `lacking` says by protocol which file would have held it. `rejected` are the lines that are not a valid task or
+    report. `oversized` questions by type do not fit into the `window` of their judge (tokens; of several the smallest,
+    by max_context and by the servers' lists of models; None if nothing says, which `window_unsaid` tells from a judge
+    without one).
     """
 
     cases: int
@@ -43,6 +69,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     pages: int
     pages_unread: int
     judge: str
+    judges: tuple[PlannedJudge, ...]
     seconds: float | None
     cost: float | None
     unscored: dict[str, int] = {}
@@ -65,35 +92,71 @@ async def _plan(config: RunConfig) -> Plan:
     dataset = chosen_dataset(config)
     dataset.rejected += rejected_pages(config.fetch)
     found = await dry_run(config, dataset.cases(config.repeats))
-    notes = found.notes
-    window = await _window(config.judge_config(), make_book(config))
-    price = config.prices.get(notes.identity.name)
-    spent = Usage(notes.prompt_tokens, 0, notes.completion_tokens)
+    book, every = make_book(config), config.bench.seats.values()
+    windows = await asyncio.gather(*(_window(seat.config, book) for seat in every))
+    judges = tuple(
+        _planned(seat, found.notes[seat.name], window, config.prices)
+        for seat, window in zip(every, windows, strict=True)
+    )
+    takers = found.notes.values()
+    asked = sum((taker.questions for taker in takers), Counter[str]())
+    oversized = sum((Counter(one.oversized) for one in judges), Counter[str]())
+    judging = Judging.of(config.bench, {name: taker.identity for name, taker in found.notes.items()})
     return Plan(
         cases=len(dataset.reports) * config.repeats,
         scorecards=found.scorecards,
-        questions=dict(sorted((found.stored + notes.questions).items())),
+        questions=dict(sorted((found.stored + asked).items())),
         stored=found.stored.total(),
-        prompt_tokens=notes.prompt_tokens,
-        shared_tokens=notes.shared_tokens,
-        completion_tokens=notes.completion_tokens,
+        prompt_tokens=sum(one.prompt_tokens for one in judges),
+        shared_tokens=sum(one.shared_tokens for one in judges),
+        completion_tokens=sum(one.completion_tokens for one in judges),
         pages=found.pages,
         pages_unread=found.pages_unread,
-        judge=notes.identity.name,
-        seconds=_seconds(notes, price),
-        cost=None if price is None else cost_of(spent, price),
+        judge=judging.said,
+        judges=judges,
+        seconds=_together(max, [one.seconds for one in judges]),
+        cost=_together(sum, [one.cost for one in judges]),
         unscored=dict(sorted(found.unscored.items())),
         lacking=dataset.lacking if found.unscored else {},
         rejected=tuple(dataset.rejected),
+        window=min((window for window in windows if window is not None), default=None),
+        window_unsaid=any(
+            window is None and any(one.backend != "lexical" for one in seat.config.each())
+            for seat, window in zip(every, windows, strict=True)
+        ),
+        oversized=dict(sorted(oversized.items())),
+    )
+
+
+def _planned(seat: Seat, notes: NoteTaker, window: int | None, prices: Mapping[str, Price]) -> PlannedJudge:
+    own = prices.get(notes.identity.name)
+    paid = [own] if own is not None else [prices.get(name) for name in notes.names]
+    spent = Usage(notes.prompt_tokens, 0, notes.completion_tokens)
+    return PlannedJudge(
+        name=notes.identity.name,
+        key=seat.name,
+        answers=seat.answers,
+        to_ask=notes.questions.total(),
+        prompt_tokens=notes.prompt_tokens,
+        shared_tokens=notes.shared_tokens,
+        completion_tokens=notes.completion_tokens,
+        seconds=_together(max, [_seconds(notes, price) for price in paid]),
+        cost=_together(sum, [None if price is None else cost_of(spent, price) for price in paid]),
+        unpriced=() if own is not None else tuple(name for name in notes.names if name not in prices),
         window=window,
-        window_unsaid=window is None
-        and any(one.backend != "lexical" for one in config.judge_config().each()),
         oversized={} if window is None else notes.oversized(window),
     )
 
 
+def _together(how: Callable[[list[float]], float], amounts: Iterable[float | None]) -> float | None:
+    """The amounts put together; None if one is unknown."""
+    every = list(amounts)
+    known = [amount for amount in every if amount is not None]
+    return how(known) if len(known) == len(every) else None
+
+
 async def _window(config: JudgeConfig, book: PromptBook) -> int | None:
-    """The fewest tokens that one of the judges takes, where it is known."""
+    """The fewest tokens that one of the judge's servers takes, where it is known."""
     windows = await asyncio.gather(*(_one_window(one, book) for one in config.each()))
     return min((window for window in windows if window is not None), default=None)
 

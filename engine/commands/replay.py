@@ -131,7 +131,7 @@ async def replay(log: str | Path, config: RunConfig) -> Replay:
             logged = at(file, batch)
             judges.update(one.judge for one in logged)
             pairs += [pair async for pair in _scored(scorer, batch, logged)]
-        judge = scorer.evaluator.judge.name
+        judge = scorer.judge
     return _compared(str(file), tuple(sorted(judges)), judge, pairs, refused)
 
 

@@ -1,6 +1,6 @@
 """The section `judge:` of a configuration: who answers the questions, and how it is reached."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -13,8 +13,9 @@ from adjudge.judges.panel import Combination
 from adjudge.judges.server import API_KEY_ENV, THINKING_TOKENS, Omitted
 from adjudge.judges.vllm import Scoring
 
-__all__ = ["PATIENCE_S", "JudgeConfig", "rooted_judge"]
+__all__ = ["PATIENCE_S", "JudgeConfig", "Medium", "rooted_judge"]
 
+Medium = Literal["image", "audio", "video"]
 EnvironmentName = Annotated[str, msgspec.Meta(pattern=r"^[A-Z][A-Z0-9_]{0,99}$")]
 
 PATIENCE_S = 1800.0
@@ -51,7 +52,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     scoring: Scoring = "sampled"
     thinking: bool = False
     thinking_tokens: Count = THINKING_TOKENS
-    media: list[Literal["image", "audio", "video"]] = []
+    media: list[Medium] = []
     retries: Annotated[int, msgspec.Meta(ge=0)] = 5
     timeout_s: Seconds = 600.0
     patience_s: Seconds = PATIENCE_S
@@ -85,10 +86,19 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def panel(self) -> tuple["JudgeConfig", ...]:
         """The panel's members. Raises ConfigError for fewer than two, and for a panel inside a panel."""
-        found = tuple(JudgeConfig.from_spec(one) if isinstance(one, str) else one for one in self.members)
+        found = tuple(map(JudgeConfig.of, self.members))
         if len(found) < 2 or any(member.backend == "panel" for member in found):
             raise ConfigError("judge: backend panel needs members: at least two judges, none of them a panel")
         return found
+
+    def taking(self, media: Sequence[str]) -> "JudgeConfig":
+        """This judge, which takes `media` too."""
+        if not media:
+            return self
+        members = [one.taking(media) for one in self.panel()] if self.backend == "panel" else self.members
+        return msgspec.structs.replace(
+            self, media=list(dict.fromkeys([*self.media, *media])), members=members
+        )
 
     def each(self) -> Iterator["JudgeConfig"]:
         """Every server or engine by itself: a panel's members, and each of several `urls`. Raises ConfigError."""
@@ -102,11 +112,16 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             yield self
 
     @classmethod
-    def from_spec(cls, spec: str) -> "JudgeConfig":
+    def of(cls, given: "JudgeConfig | str", key: str = "judge") -> "JudgeConfig":
+        """What the configuration gives under `key`, a mapping or a SPEC. Raises ConfigError."""
+        return cls.from_spec(given, key) if isinstance(given, str) else given
+
+    @classmethod
+    def from_spec(cls, spec: str, key: str = "judge") -> "JudgeConfig":
         """`lexical`, `openai:URL#MODEL` or `vllm:MODEL`, a name or a folder. Raises ConfigError."""
         if (found := credentials(spec)) is not None:
             raise ConfigError(
-                f"judge: the address contains {found}; remove it and set the environment variable OPENAI_API_KEY"
+                f"{key}: the address contains {found}; remove it and set the environment variable OPENAI_API_KEY"
             )
         if spec == "lexical":
             return cls()
@@ -118,7 +133,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if backend == "vllm" and rest:
             return cls(backend="vllm", model=rest)
         raise ConfigError(
-            f"judge: unknown judge {spec!r}; write lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
+            f"{key}: unknown judge {spec!r}; write lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from adjudge.engine.config.bench import Bench, check_names
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.judge import JudgeConfig
@@ -17,6 +18,7 @@ from adjudge.engine.config.redaction import credentials
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.select import Select
 from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
+from adjudge.engine.errors import nearest
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
@@ -120,6 +122,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     - `tasks` may be left out for rewards alone, whose rollouts then carry what they are judged by.
     - `articles` of DeepResearch Bench are read as the system wrote them, or cleaned of citations.
     - `select` chooses tasks and systems; what it leaves out is not missing.
+    - `judges` has another judge than `judge` for a protocol or a medium, by its name.
     - `min_answered` is the share of its parts that a metric of our own needs to have a value; a protocol's entry may
       have another.
     - Reports of more than `report_limit` characters are report_too_large; rewards take it from the judge's window.
@@ -133,6 +136,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     select: Select = Select()
     protocols: list[str | dict[str, Any]] = msgspec.field(default_factory=lambda: ["race", "fact"])
     judge: JudgeConfig | str = "lexical"
+    judges: dict[str, JudgeConfig | str] = {}
     min_answered: MinAnswered = 0.8
     fetch: FetchConfig = FetchConfig()
     store: str = ".adjudge/store"
@@ -180,8 +184,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             config = msgspec.convert(dict(raw), type=cls)
         except msgspec.ValidationError as error:
             raise ConfigError(f"{where}: {_key_named(str(error))}") from error
-        if isinstance(config.judge, str):
-            config = msgspec.structs.replace(config, judge=JudgeConfig.from_spec(config.judge))
+        check_names(list(config.judges), list(_loaders()))
+        others = {name: JudgeConfig.of(one, f"judges.{name}") for name, one in config.judges.items()}
+        config = msgspec.structs.replace(config, judge=config.judge_config(), judges=others)
         config.scoring_protocols()
         config.stop_config()
         if config.reward is not None:
@@ -198,7 +203,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def judge_config(self) -> JudgeConfig:
         """The judge's configuration, also where the file gives a SPEC."""
-        return JudgeConfig.from_spec(self.judge) if isinstance(self.judge, str) else self.judge
+        return JudgeConfig.of(self.judge)
+
+    @cached_property
+    def bench(self) -> Bench:
+        """The judges of the run's protocols. Raises ConfigError."""
+        others = {name: JudgeConfig.of(one) for name, one in self.judges.items()}
+        return Bench(self.judge_config(), others, self._unwrapped(self.protocols))
 
     def stop_config(self) -> StopConfig | None:
         """When the run may stop early, or None for never. Raises ConfigError."""
@@ -213,8 +224,11 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """Whether evaluators run on Ray. Raises ConfigError for a judge with replicas but without a cluster."""
         if self.cluster_config().address != "none":
             return True
-        if self.judge_config().replicas:
-            raise ConfigError("judge.replicas: needs a cluster; add --cluster local, or leave replicas out")
+        for seat in self.bench.seats.values():
+            if seat.config.replicas:
+                raise ConfigError(
+                    f"{seat.name}.replicas: needs a cluster; add --cluster local, or leave replicas out"
+                )
         return False
 
     def scoring_protocols(self) -> tuple[ScoringProtocol, ...]:
@@ -262,10 +276,15 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         self, entries: list[str | dict[str, Any]], may_bring_pages: bool = False
     ) -> tuple[ScoringProtocol, ...]:
         chosen = self._unwrapped(entries, may_bring_pages)
-        if not self.judge_config().expects:
-            return chosen
         # Free text has no labels whose probabilities could be seen: it is sampled under any judge.
-        return tuple(one if isinstance(one, PublishedCalls) else expected(one) for one in chosen)
+        return tuple(
+            expected(one) if self.judge_of(one.name).expects and not isinstance(one, PublishedCalls) else one
+            for one in chosen
+        )
+
+    def judge_of(self, answer: str) -> JudgeConfig:
+        """The judge of a protocol or a medium."""
+        return JudgeConfig.of(self.judges.get(answer, self.judge))
 
     def _unwrapped(
         self, entries: list[str | dict[str, Any]], may_bring_pages: bool = False
@@ -282,7 +301,12 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         audit = self.reward_config().audit
         if audit is None:
             raise ConfigError("reward: audit: is missing; add audit: with a second judge")
-        return JudgeConfig.from_spec(audit.judge)
+        return JudgeConfig.from_spec(audit.judge, "reward.audit.judge")
+
+    def for_rewards(self) -> "RunConfig":
+        """This configuration with the protocols of its rewards."""
+        own = self.reward_config().protocols
+        return msgspec.structs.replace(self, protocols=own) if own else self
 
     @cached_property
     def reward_formula(self) -> Formula:
@@ -318,7 +342,7 @@ def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> Scor
         raise ConfigError(f"protocols: {name}: call: {call!r} is unknown; use own or published")
     loaders = _loaders()
     if not isinstance(name, str) or name not in loaders:
-        raise ConfigError(f"protocols: unknown protocol {name!r}; use one of {', '.join(sorted(loaders))}")
+        raise ConfigError(f"protocols: unknown protocol {name!r}; {nearest(str(name), sorted(loaders))}")
     if call == "published":
         loaders = _published_loaders()
         if name not in loaders:

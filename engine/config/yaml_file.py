@@ -102,6 +102,8 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
         made["protocols"] = with_files(made["protocols"])
     if "judge" in made:
         made["judge"] = rooted_judge(made["judge"], folder)
+    if isinstance(judges := made.get("judges"), dict):
+        made["judges"] = {name: rooted_judge(one, folder) for name, one in judges.items()}
     fetch = made.get("fetch")
     if isinstance(fetch, dict) and "snapshot" in fetch:
         made["fetch"] = {**fetch, "snapshot": from_folder(fetch["snapshot"])}

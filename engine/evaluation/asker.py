@@ -4,8 +4,11 @@ import asyncio
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,7 +22,7 @@ from adjudge.judges.render import prompt_digests
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 
-__all__ = ["Asker", "Remembered"]
+__all__ = ["Asker", "ProtocolAsker", "Remembered"]
 
 A = TypeVar("A", bound=Answer)
 
@@ -178,6 +181,43 @@ class Asker:
             engine=ENGINE,
             written_at=time.time_ns() // 1000,
         )
+
+
+class ProtocolAsker:
+    """Asks the questions of one protocol: of its `own` judge, or of the judge of the medium that a question carries."""
+
+    def __init__(self, own: Asker, media: Mapping[str, Asker] = MappingProxyType({})) -> None:
+        self._own = own
+        self._media = media
+
+    def of(self, question: Question[A]) -> Asker:
+        """The asker that `question` goes to."""
+        kinds = (item.kind for item in question.context.media)
+        return next((self._media[kind] for kind in kinds if kind in self._media), self._own)
+
+    async def ask_all(
+        self,
+        questions: Sequence[Question[A]],
+        repeat: int = 0,
+        priority: int = 0,
+        each: Callable[[Judgment[A]], None] = lambda judgment: None,
+    ) -> list[Judgment[A]]:
+        """What `Asker.ask_all` gives, from several judges at once."""
+        places: dict[Asker, list[int]] = {}
+        for place, question in enumerate(questions):
+            places.setdefault(self.of(question), []).append(place)
+        if len(places) < 2:
+            (asker,) = places or (self._own,)
+            return await asker.ask_all(questions, repeat, priority, each)
+        asked = (
+            asker.ask_all([questions[place] for place in own], repeat, priority, each)
+            for asker, own in places.items()
+        )
+        found = chain.from_iterable(
+            zip(own, answers, strict=True)
+            for own, answers in zip(places.values(), await asyncio.gather(*asked), strict=True)
+        )
+        return [judgment for _, judgment in sorted(found, key=itemgetter(0))]
 
 
 class Remembered:

@@ -1,10 +1,12 @@
 """Opens what a run needs (stores, judge, fetcher) and closes it again, whatever happens in between."""
 
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 
+from adjudge.engine.config.bench import Seat
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import FetchConfig, RunConfig
@@ -49,16 +51,17 @@ async def open_evaluator(
     *,
     flush_seconds: float = FLUSH_SECONDS,
     judge: Callable[[PromptBook], Judge] | None = None,
+    judges: Mapping[str, Judge] = MappingProxyType({}),
     fetcher: Fetcher | None = None,
-    limit: Limit | None = None,
+    limits: Mapping[str, Limit] = MappingProxyType({}),
     trust: Trust | None = None,
 ) -> AsyncIterator[Evaluator]:
     """The evaluator of `config`, its stores open. On the way out everything is written and closed.
 
-    Judgments and pages are kept at `place`, if given, instead of the configured store. `judge` makes the judge and
-    `fetcher` reads pages instead of the configured ones. Questions are asked under `limit`, or without it under the
-    configured limit. `trust` wraps the configured judge, or each member of a panel;
-    without one, that of a run does.
+    Judgments and pages are kept at `place`, if given, instead of the configured store. `judge` makes every judge,
+    `judges` are some of them by their names in the configuration, and `fetcher` reads pages, instead of the configured
+    ones. Each judge is asked under its limit in `limits`, or without one under the configured limit. `trust` wraps
+    every configured judge, or each member of a panel; without one, that of a run does.
 
     Raises ConfigError, StoreError, and what the judge raises for a server it cannot use.
     """
@@ -84,22 +87,21 @@ async def open_evaluator(
         stack.push_async_callback(pages.close)
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
-        trust = trust or RunTrust(config)
-        if judge is None:
-            made = _configured(config, judgments, metrics, trust, book)
-        else:
-            made = judge(book)
-            metrics.watch_judge(made)
-        if limit is None and config.judge_config().is_rated:
-            limit = Limit(config.judge_config())
-        if limit is not None:
-            made = Limited(made, limit)
-        stack.push_async_callback(made.close)
+        given = dict(judges)
+        if judge is not None:
+            given |= {name: judge(book) for name in config.bench.seats if name not in given}
+        seating = _Seating(judgments, metrics, trust or RunTrust(config), book, limits)
+        askers = {}
+        for name, seat in config.bench.seats.items():
+            made = seating.judge(seat, given.get(name))
+            stack.push_async_callback(made.close)
+            askers[name] = Asker(made, judgments, book, metrics)
         yield Evaluator(
-            Asker(made, judgments, book, metrics),
+            config.bench,
+            askers,
             Reader(pages, fetcher, metrics),
             config.scoring_protocols(),
-            window_of(config, config.judge_config().max_in_flight),
+            window_of(config, sum(seat.slots for seat in config.bench.seats.values())),
             config.report_limit,
         )
 
@@ -109,18 +111,53 @@ def window_of(config: RunConfig, slots: int) -> int:
     return 1 if config.serial else max(LEAST_WINDOW, slots)
 
 
-def _configured(
-    config: RunConfig, judgments: JudgmentStore, metrics: Metrics, trust: Trust, book: PromptBook
-) -> Judge:
-    def trusted(judge: Judge) -> Judge:
-        metrics.watch_judge(judge)
-        return trust(judge)
+class _Seating:
+    """Makes the judges of a run: watched, trusted, and under their limits."""
 
-    def kept(member: Judge) -> Judge:
-        return Remembered(Asker(trusted(member), judgments, book, metrics))
+    def __init__(
+        self,
+        judgments: JudgmentStore,
+        metrics: Metrics,
+        trust: Trust,
+        book: PromptBook,
+        limits: Mapping[str, Limit],
+    ) -> None:
+        self._judgments = judgments
+        self._metrics = metrics
+        self._trust = trust
+        self._book = book
+        self._limits = limits
 
-    made = make_judge(config.judge_config(), book, kept)
-    return made if isinstance(made, PanelJudge) else trusted(made)
+    def judge(self, seat: Seat, given: Judge | None) -> Judge:
+        """The judge of `seat`, or the `given` one in its place. Raises ConfigError, JudgeError."""
+        if given is not None:
+            self._metrics.watch_judge(given)
+            return self._limited(given, seat.name, seat.config)
+        if seat.config.backend != "panel":
+            return self._asked(
+                make_judge(seat.config, self._book, seat.free_text), seat.name, seat.name, seat.config
+            )
+        members = [
+            Remembered(
+                Asker(
+                    self._asked(make_judge(config, self._book, seat.free_text), seat.name, name, config),
+                    self._judgments,
+                    self._book,
+                    self._metrics,
+                )
+            )
+            for name, config in list(seat.limited())[1:]
+        ]
+        return self._limited(PanelJudge(members, seat.config.combination), seat.name, seat.config)
+
+    def _asked(self, judge: Judge, seat: str, name: str, config: JudgeConfig) -> Judge:
+        """A judge that is asked itself, as one of a `seat`, under the limit of its own `name`."""
+        self._metrics.watch_judge(judge)
+        return self._limited(self._trust(judge, seat), name, config)
+
+    def _limited(self, judge: Judge, name: str, config: JudgeConfig) -> Judge:
+        limit = self._limits.get(name) or (Limit(config) if config.is_rated else None)
+        return judge if limit is None else Limited(judge, limit)
 
 
 def make_book(config: RunConfig) -> PromptBook:
@@ -131,14 +168,13 @@ def make_book(config: RunConfig) -> PromptBook:
         raise ConfigError(f"prompts: {error}") from error
 
 
-def make_judge(
-    config: JudgeConfig, book: PromptBook, kept: Callable[[Judge], Judge] = lambda judge: judge
-) -> Judge:
-    """The judge that `config` describes; `kept` wraps the members of a panel. Raises ConfigError."""
+def make_judge(config: JudgeConfig, book: PromptBook, free_text: bool = False) -> Judge:
+    """The judge that `config` describes; with `free_text`, its probe asks for no schema. Raises ConfigError."""
     if config.backend == "lexical":
         return LexicalJudge()
     if config.backend == "panel":
-        return PanelJudge([kept(make_judge(member, book)) for member in config.panel()], config.combination)
+        members = [make_judge(member, book, free_text) for member in config.panel()]
+        return PanelJudge(members, config.combination)
     if config.backend == "vllm":
         return VLLMJudge(_vllm(config), book, secret_from_environment())
     if config.scoring == "expected":
@@ -147,10 +183,12 @@ def make_judge(
     if not all(urls) or not config.model:
         raise ConfigError("judge: backend openai needs url: (or urls:) and model:")
     if len(urls) == 1:
-        return OpenAIJudge(_openai(config, urls[0], config.max_in_flight), book, secret_from_environment())
+        only = _openai(config, urls[0], config.max_in_flight, free_text)
+        return OpenAIJudge(only, book, secret_from_environment())
     share = -(-config.max_in_flight // len(urls))
+    servers = {url: _openai(config, url, share, free_text) for url in urls}
     return Router(
-        {url: OpenAIJudge(_openai(config, url, share), book, secret_from_environment()) for url in urls}
+        {url: OpenAIJudge(server, book, secret_from_environment()) for url, server in servers.items()}
     )
 
 
@@ -174,7 +212,7 @@ def _vllm(config: JudgeConfig) -> VLLMConfig:
     )
 
 
-def _openai(config: JudgeConfig, url: str, max_in_flight: int) -> OpenAIConfig:
+def _openai(config: JudgeConfig, url: str, max_in_flight: int, free_text: bool) -> OpenAIConfig:
     return OpenAIConfig(
         url=url,
         model=config.model,
@@ -190,6 +228,7 @@ def _openai(config: JudgeConfig, url: str, max_in_flight: int) -> OpenAIConfig:
         media=tuple(config.media),
         request=config.request,
         omit=tuple(config.omit),
+        free_text=free_text,
     )
 
 

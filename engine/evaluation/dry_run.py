@@ -1,5 +1,6 @@
 """Evaluating with a judge that only takes notes: what would be asked, and what would not fit into a judge's window."""
 
+import asyncio
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -17,6 +18,7 @@ from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.fetchers.page import Fetcher, Page
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
+from adjudge.judges.panel import PanelJudge
 from adjudge.judges.published import PublishedQuestion, Said
 from adjudge.judges.render import messages
 from adjudge.judges.schema import Schema, max_tokens, schema_of
@@ -42,12 +44,12 @@ _ANSWER_SHARE = 0.3
 
 
 class DryRun(msgspec.Struct, frozen=True):
-    """What came of it: `notes` on the questions to be asked, those that are `stored`, and pages.
+    """What came of it: `notes` on what each judge is to be asked, by its name, what is `stored`, and pages.
 
     `scorecards` are counted, and by reason the `unscored` ones whose gold is missing or invalid.
     """
 
-    notes: "NoteTaker"
+    notes: dict[str, "NoteTaker"]
     stored: Counter[str]
     pages: int
     pages_unread: int
@@ -67,8 +69,11 @@ async def dry_run(
     """
     config.published_prompts()
     book, place = make_book(config), place or Place.of(config.store)
-    judge = make_judge(config.judge_config(), book)
-    notes = NoteTaker(judge, book, _thinking_tokens(config.judge_config()))
+    judges = {name: make_judge(seat.config, book) for name, seat in config.bench.seats.items()}
+    notes = {
+        name: NoteTaker(judge, book, _thinking_tokens(config.bench.seats[name].config))
+        for name, judge in judges.items()
+    }
     fetcher, source = make_fetcher(config.fetch, network=False)
     judgments = ReadOnlyJudgments(place, retry_unscored=config.retry_unscored)
     pages = ReadOnlyPages(place, source, allow=config.fetch.reachable, retry_unscored=config.retry_unscored)
@@ -76,7 +81,8 @@ async def dry_run(
     await pages.open()
     reader = AssumingReader(pages, fetcher, assume=config.fetch.mode == "live")
     evaluator = Evaluator(
-        Asker(notes, judgments, book),
+        config.bench,
+        {name: Asker(taker, judgments, book) for name, taker in notes.items()},
         reader,
         protocols or config.scoring_protocols(),
         16,
@@ -89,7 +95,7 @@ async def dry_run(
             if card.reason is not None and CAUSES[card.reason] == "gold":
                 unscored[card.reason] += 1
     finally:
-        await judge.close()
+        await asyncio.gather(*(judge.close() for judge in judges.values()))
         if fetcher is not None:
             await fetcher.close()
     return DryRun(notes, judgments.stored, len(reader.urls), len(reader.assumed), scorecards, unscored)
@@ -130,11 +136,14 @@ def _thinking_tokens(judge: JudgeConfig) -> int:
 class NoteTaker:
     """Stands in for a judge with the same identity: gives answers of a valid form, and counts questions and tokens.
 
-    `sizes` has, by type, the tokens that each prompt and its answer need of the judge's window.
+    `sizes` has, by type, the tokens that each prompt and its answer need of the judge's window. `names` are those that
+    prices may be given for: the members' for a panel, each of which is asked everything.
     """
 
     def __init__(self, judge: Judge, book: PromptBook, thinking_tokens: int = 0) -> None:
         self.identity = judge.identity
+        members = judge.members if isinstance(judge, PanelJudge) else (judge,)
+        self.names = tuple(member.identity.name for member in members)
         self.questions: Counter[str] = Counter()
         self.sizes: defaultdict[str, list[int]] = defaultdict(list)
         self._thinking_tokens = thinking_tokens

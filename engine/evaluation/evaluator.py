@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
-from adjudge.engine.evaluation.asker import Asker
+from adjudge.engine.config.bench import Bench
+from adjudge.engine.evaluation.asker import Asker, ProtocolAsker
 from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, case_name
@@ -50,7 +51,7 @@ class CaseTools(PageSource):
 
     def __init__(
         self,
-        asker: Asker,
+        asker: ProtocolAsker,
         reader: Reader,
         repeat: int,
         priority: int = 0,
@@ -99,27 +100,31 @@ class CaseTools(PageSource):
 class Evaluator:
     """Scores cases by `protocols`, at most `window` (case, protocol) pairs at once.
 
-    Reports of more than `report_limit` characters are report_too_large.
+    `askers` has one for each judge of the `bench`, by its name; all have one store and one set of metrics. Reports of
+    more than `report_limit` characters are report_too_large.
     """
 
     def __init__(
         self,
-        asker: Asker,
+        bench: Bench,
+        askers: Mapping[str, Asker],
         reader: Reader,
         protocols: tuple[ScoringProtocol, ...],
         window: int,
         report_limit: int | None = None,
     ) -> None:
         self.report_limit = min(report_limit or MAX_REPORT_CHARS, MAX_REPORT_CHARS)
-        self.asker = asker
+        self.askers = askers
         self.reader = reader
+        self._bench = bench
+        self._first = next(iter(askers.values()))
         self.protocols = protocols
         self._window = window
 
     @property
-    def judge(self) -> JudgeIdentity:
-        """The judge that answers."""
-        return self.asker.judge.identity
+    def judges(self) -> dict[str, JudgeIdentity]:
+        """The judges that answer, by their names."""
+        return {name: asker.judge.identity for name, asker in self.askers.items()}
 
     @property
     def pages(self) -> str:
@@ -129,7 +134,7 @@ class Evaluator:
     @property
     def metrics(self) -> Metrics:
         """The metrics of this process."""
-        return self.asker.metrics
+        return self._first.metrics
 
     def measured(self) -> list[Family]:
         """All metrics as they are now."""
@@ -139,31 +144,39 @@ class Evaluator:
     def counts(self) -> Counts:
         """Where judgments and pages have come from so far."""
         return Counts(
-            self.asker.from_store, self.asker.from_judge, self.reader.from_store, self.reader.from_fetcher
+            sum(asker.from_store for asker in self.askers.values()),
+            sum(asker.from_judge for asker in self.askers.values()),
+            self.reader.from_store,
+            self.reader.from_fetcher,
         )
 
     @property
     def is_writing(self) -> bool:
         """Whether what is answered and read can be written; if not, it is tried again and again."""
-        return self.asker.store.healthy and self.reader.store.healthy
+        return self._first.store.healthy and self.reader.store.healthy
 
     async def flush(self) -> None:
         """Write everything answered and read so far. Raises StoreError."""
-        await asyncio.gather(self.asker.store.flush(), self.reader.store.flush())
+        await asyncio.gather(self._first.store.flush(), self.reader.store.flush())
 
     async def refresh(self) -> None:
         """Index what other processes have written since. Raises StoreError."""
-        await asyncio.gather(self.asker.store.refresh(), self.reader.store.refresh())
+        await asyncio.gather(self._first.store.refresh(), self.reader.store.refresh())
 
     def tools(
-        self, case: Case, priority: int = 0, pages: Mapping[NormalURL, Page] | None = None
+        self, case: Case, protocol: str, priority: int = 0, pages: Mapping[NormalURL, Page] | None = None
     ) -> CaseTools:
-        """What one protocol may do for `case`; questions of a lower `priority` go first. It has `pages` already."""
-        return CaseTools(self.asker, self.reader, case.repeat, priority, pages)
+        """What `protocol` may do for `case`; questions of a lower `priority` go first. It has `pages` already."""
+        media = self._bench.for_media(protocol)
+        asker = ProtocolAsker(
+            self.askers[self._bench.of(protocol).name],
+            {medium: self.askers[seat.name] for medium, seat in media.items()},
+        )
+        return CaseTools(asker, self.reader, case.repeat, priority, pages)
 
     async def score(self, case: Case, protocol: ScoringProtocol, tools: CaseTools | None = None) -> Scorecard:
         """One case under one protocol. `tools` of its own let a caller see what was done, even if it gives up."""
-        tools = tools or self.tools(case)
+        tools = tools or self.tools(case, protocol.name)
         report = case.report
         name = case_name(report.system, case.task.id, report.sample, case.repeat)
         self.metrics.at_work(1)

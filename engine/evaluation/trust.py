@@ -8,6 +8,7 @@ judge_unavailable at once, and it is tried again in the background.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,10 +43,12 @@ _UNHEARD = frozenset({"judge_unavailable", "judge_timeout", "deadline"})
 _log = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
-Check = Callable[[int], Coroutine[Any, Any, None]]
-"""Called with the judge's window, in tokens, before the first question. Raises JudgeError if it is too small."""
-Trust = Callable[[Judge], Judge]
-"""Wraps a judge that is asked itself: the configured one, or each member of a panel."""
+Check = Callable[[str, int], Coroutine[Any, Any, None]]
+"""Called with a judge's name in the configuration and its window, in tokens, before the first question. Raises
+JudgeError if it is too small."""
+Trust = Callable[[Judge, str], Judge]
+"""Wraps a judge that is asked itself: one of the configured ones, by its name there, or each member of a panel."""
+WindowCheck = Callable[[int], Coroutine[Any, Any, None]]
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +89,7 @@ class _Watched:
     before the first question.
     """
 
-    def __init__(self, judge: Judge, patience: Patience, say: Say, check: Check | None) -> None:
+    def __init__(self, judge: Judge, patience: Patience, say: Say, check: WindowCheck | None) -> None:
         self.identity = judge.identity
         self.window: int | None = None
         self.check = check
@@ -149,7 +152,9 @@ class Trusted(_Watched):
     Questions that come back judge_unavailable wait until the judge answers somebody, and are asked again then.
     """
 
-    def __init__(self, judge: Judge, patience: Patience, say: Say = warn, check: Check | None = None) -> None:
+    def __init__(
+        self, judge: Judge, patience: Patience, say: Say = warn, check: WindowCheck | None = None
+    ) -> None:
         super().__init__(judge, patience, say, check)
         self._trial: asyncio.Task[None] | None = None
         self._missed = 0
@@ -238,7 +243,9 @@ class Standby(_Watched):
     `trouble` says in one line why it cannot be used, None if it can.
     """
 
-    def __init__(self, judge: Judge, patience: Patience, say: Say = warn, check: Check | None = None) -> None:
+    def __init__(
+        self, judge: Judge, patience: Patience, say: Say = warn, check: WindowCheck | None = None
+    ) -> None:
         super().__init__(judge, patience, say, check)
         self.trouble: str | None = f"judge {judge.identity.name}: not tried yet"
         self._tried = asyncio.Event()
@@ -310,17 +317,20 @@ class RunTrust:
         check: Check | None = None,
     ) -> None:
         self._check = check
-        self._patience = patience or Patience(patience_s=config.judge_config().patience_s)
+        self._patience = patience
+        self._seats = config.bench.seats
         self._say = say
         self._budget = Budget(config)
         self._made: list[Trusted] = []
 
-    def __call__(self, judge: Judge) -> Judge:
+    def __call__(self, judge: Judge, name: str) -> Judge:
         """`judge`, tried before it is asked if it is a server or an engine."""
         metered = Metered(judge, self._budget)
         if not isinstance(judge, Probed):
             return metered
-        self._made.append(Trusted(metered, self._patience, self._say, self._check))
+        patience = self._patience or Patience(patience_s=self._seats[name].config.patience_s)
+        check = None if self._check is None else partial(self._check, name)
+        self._made.append(Trusted(metered, patience, self._say, check))
         return self._made[-1]
 
     @property
@@ -339,22 +349,23 @@ class RewardTrust:
 
     def __init__(self, patience: Patience | None = None) -> None:
         self._patience = patience or Patience()
-        self._made: list[Standby] = []
+        self._made: list[tuple[str, Standby]] = []
 
-    def __call__(self, judge: Judge) -> Judge:
+    def __call__(self, judge: Judge, name: str) -> Judge:
         """`judge`, on standby if it is a server or an engine."""
         if not isinstance(judge, Probed):
             return judge
-        self._made.append(Standby(judge, self._patience))
-        return self._made[-1]
+        standby = Standby(judge, self._patience)
+        self._made.append((name, standby))
+        return standby
 
     def start(self, check: Check) -> None:
         """Try every judge, in the background; `check` is called with each window."""
-        for judge in self._made:
-            judge.check = check
+        for name, judge in self._made:
+            judge.check = partial(check, name)
             judge.start()
 
     @property
     def trouble(self) -> str | None:
         """Why a judge cannot be used now, in one line; rewards are judge_unavailable then. None if all can."""
-        return next((judge.trouble for judge in self._made if judge.trouble is not None), None)
+        return next((judge.trouble for _, judge in self._made if judge.trouble is not None), None)

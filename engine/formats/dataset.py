@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Protocol, TypeVar
 
 import msgspec
 
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
 from adjudge.fetchers.storable import storable
 from adjudge.scoring.contract.case import Case, Report, Task
@@ -212,7 +212,7 @@ def _read(
         raise FormatError("tasks: is missing; add the path of a file or folder of tasks")
     readers = _readers()
     if layout not in readers:
-        raise FormatError(f"format: unknown format {layout!r}; use one of {', '.join(sorted(readers))}")
+        raise FormatError(f"format: unknown format {layout!r}; {nearest(layout, sorted(readers))}")
     if not Path(tasks).exists():
         raise FormatError(f"tasks: {tasks} does not exist; give a file or folder of tasks")
     read: Callable[..., Dataset] = readers[layout].load()

@@ -58,12 +58,12 @@ class Statistics:
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runs say about metrics, tasks and systems, and which judges they used."""
+    """What the `records` of the runs say about metrics, tasks and systems."""
 
     metrics: Known
     tasks: dict[str, TaskRecord]
     spent: dict[str, Spent]
-    judges: str
+    records: list[RunRecord]
     seed: int
     noise: dict[tuple[str, str], Noise | None]
     best_of: dict[tuple[str, str], tuple[BestOf, ...]]
@@ -83,7 +83,7 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
             metrics=metrics,
             tasks={name: task for record in records for name, task in record.tasks.items()},
             spent={name: spent for record in records for name, spent in record.spent.items()},
-            judges=" + ".join(dict.fromkeys(record.judge.name for record in records)),
+            records=records,
             seed=records[0].config.seed,
             noise={
                 (protocol, name): noise_of(scores, protocol, name) for protocol, name in headlines if repeated
@@ -94,6 +94,11 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
                 if sampled
             },
         )
+
+    def judges_of(self, protocol: str) -> str:
+        """Who judged a protocol in these runs, in words."""
+        own = [record for record in self.records if protocol in record.metrics]
+        return " + ".join(dict.fromkeys(record.judging.said_of(protocol) for record in own or self.records))
 
 
 def build_leaderboard(
@@ -198,7 +203,7 @@ def _board(one: _Metric, known: _Known, among: dict[str, Selection], statistics:
     return MetricBoard(
         protocol=one.protocol,
         metric=metric.name,
-        judge=known.judges,
+        judge=known.judges_of(one.protocol),
         headline=metric.headline,
         shown=metric.shown,
         scale=metric.scale,

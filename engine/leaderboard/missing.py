@@ -70,7 +70,7 @@ def said_of(
     recorded = bool(records) and all(record.recorded for record in records)
     for reason, count in sorted(counts.items()):
         places = not_submitted if reason == NOT_SUBMITTED else _places(reason, protocol, records)
-        about = _about(reason, places, records)
+        about = _about(reason, places, protocol, records)
         todo = "missing in the recorded results" if recorded else remedy(reason)
         found.append(f"{name}: {count:,} unscored, {reason} ({cause_of(reason)}){about}; {todo}")
     return found
@@ -84,16 +84,22 @@ def _places(reason: str, protocol: str, records: Sequence[RunRecord]) -> list[st
     )[:3]
 
 
-def _about(reason: str, places: Sequence[str], records: Sequence[RunRecord]) -> str:
-    judges = dict.fromkeys(_server(record) for record in records) if reason.startswith("judge_") else {}
+def _about(reason: str, places: Sequence[str], protocol: str, records: Sequence[RunRecord]) -> str:
+    own = records if reason.startswith("judge_") else ()
+    judges = dict.fromkeys(server for record in own for server in _servers(record, protocol))
     said = [*judges, *([f"such as {', '.join(places)}"] if places else [])]
     return f": {'; '.join(said)}" if said else ""
 
 
-def _server(record: RunRecord) -> str:
-    """A run's judge with the addresses of its servers, without anything secret that these hold."""
-    addresses = ", ".join(dict.fromkeys(_addresses(record.config.judge_config())))
-    return f"judge {record.judge.name}{f' at {addresses}' if addresses else ''}"
+def _servers(record: RunRecord, protocol: str) -> list[str]:
+    """The judges of a protocol with the addresses of their servers, without anything secret that these hold."""
+    judging = record.judging
+    judges = {protocol: judging.protocol(protocol), **judging.protocol_media(protocol)}
+    found = []
+    for answer, judge in judges.items():
+        addresses = ", ".join(dict.fromkeys(_addresses(record.config.judge_of(answer))))
+        found.append(f"judge {judge.name}{f' at {addresses}' if addresses else ''}")
+    return found
 
 
 def _addresses(judge: JudgeConfig) -> list[str]:

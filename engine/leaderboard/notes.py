@@ -45,8 +45,8 @@ def _choosing(records: Sequence[RunRecord]) -> Iterator[str]:
 
 def differing(records: Sequence[RunRecord]) -> Iterator[str]:
     """What makes the scores of several runs hard to compare, one sentence each."""
+    yield from _differing_judges(records)
     for what, values in (
-        ("judges", [record.judge.fingerprint for record in records]),
         ("prompts", [str(sorted(record.prompts.items())) for record in records]),
         ("protocol options", [str(record.config.protocols) for record in records]),
         ("criteria", [str(record.criteria) for record in records]),
@@ -59,6 +59,19 @@ def _changing(records: Sequence[RunRecord]) -> Iterator[str]:
     changed = _changed_tasks(records)
     if changed:
         yield f"these runs differ in the prompt or gold of {changed} tasks: compare their scores with care"
+
+
+def _differing_judges(records: Sequence[RunRecord]) -> Iterator[str]:
+    """The protocols that were judged by different judges, or none said where all were by the same."""
+    names = sorted({name for record in records for name in record.metrics})
+    differing = []
+    for name in names:
+        own = [record for record in records if name in record.metrics]
+        judges = {tuple(judge.fingerprint for judge in record.judging.all_of(name)) for record in own}
+        differing += [name] if len(judges) > 1 else []
+    if differing:
+        where = "" if differing == names else f" for {', '.join(differing)}"
+        yield f"these runs differ in their judges{where}: compare their scores with care"
 
 
 def _calling(records: Sequence[RunRecord]) -> Iterator[str]:
@@ -81,15 +94,16 @@ def _changed_tasks(records: Sequence[RunRecord]) -> int:
 
 
 def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
-    if any(record.judge.name == "lexical" for record in records):
+    if any(judge.name == "lexical" for record in records for judge in record.judging.each):
         yield "the lexical judge sees words, not meaning: a baseline, not a measure of quality"
     for record in records:
         if record.recorded:
             yield f"run {record.run}: results recorded by {record.recorded}, judged by {record.judge.name}"
-        related = same_family(record.judge.name, record.systems)
-        if related:
-            family = ", ".join(related)
-            yield f"the judge {record.judge.name} is from the same family as {family}: it may favour its own"
+        for judge in record.judging.each:
+            related = same_family(judge.name, record.systems)
+            if related:
+                family = ", ".join(related)
+                yield f"the judge {judge.name} is from the same family as {family}: it may favour its own"
 
 
 def _correcting(corrected: Sequence[Correction]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Chooses tasks and systems: of the files that a run reads, and of the runs that a leaderboard shows."""
 
-import difflib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
@@ -11,15 +10,13 @@ import pyarrow.compute as pc
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.select import Select
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.formats import Dataset, load_dataset
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.contract.case import Task
 
 __all__ = ["chosen_dataset", "chosen_runs", "chosen_tasks"]
-
-_NEAREST = 5
 
 
 class Attributes(Protocol):
@@ -122,13 +119,5 @@ def _known(kind: str, wanted: Iterable[str], names: Iterable[str]) -> None:
     for name in wanted:
         if name not in every:
             raise UsageError(
-                f"select.{kind}: unknown {kind.removesuffix('s')} {name!r}; {_offer(name, list(every))}"
+                f"select.{kind}: unknown {kind.removesuffix('s')} {name!r}; {nearest(name, every)}"
             )
-
-
-def _offer(name: str, every: list[str]) -> str:
-    named = [one for one in every if one]
-    folded = {one.casefold(): one for one in named}
-    nearest = difflib.get_close_matches(name.casefold(), folded, n=_NEAREST)
-    offered = [folded[one] for one in nearest] or named[:_NEAREST]
-    return f"use {' or '.join(map(repr, offered))}" if offered else "leave it out"

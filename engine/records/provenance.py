@@ -10,12 +10,28 @@ import msgspec
 from adjudge.engine.config.redaction import hidden_in
 from adjudge.engine.records.record import RunRecord
 
-__all__ = ["Provenance"]
+__all__ = ["JudgeUsed", "Provenance"]
+
+
+class JudgeUsed(msgspec.Struct, frozen=True):
+    """A judge of a run, and which protocols and media it judged: none named where it judged all."""
+
+    name: str
+    fingerprint: str
+    sampling: str
+    answers: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """In one line."""
+        judged = f" ({', '.join(self.answers)})" if self.answers else ""
+        return f"{self.name}{judged}, fingerprint {self.fingerprint}, sampling {self.sampling}"
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """A run as a leaderboard shows it: judge, prompts (file name to digest), protocols with options, seed and command.
 
+    `judge` names all `judges`; `fingerprint` and `sampling` are those of the first.
     `began` is in UTC, `seconds` is the duration, and `rejected` counts input lines left out. Paths occur only in
     `command`, as it was typed.
     """
@@ -37,6 +53,12 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     rejected: int
     from_store: int
     from_judge: int
+    judges: tuple[JudgeUsed, ...] = ()
+
+    @property
+    def judges_used(self) -> tuple[JudgeUsed, ...]:
+        """All judges; leaderboards of earlier versions name one."""
+        return self.judges or (JudgeUsed(self.judge, self.fingerprint, self.sampling),)
 
     @classmethod
     def of(cls, record: RunRecord) -> "Provenance":
@@ -44,7 +66,11 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
         made = cls(
             run=record.run,
             command=_typed(record.command),
-            judge=record.judge.name,
+            judge=record.judging.said,
+            judges=tuple(
+                JudgeUsed(judge.name, judge.fingerprint, judge.sampling, answers)
+                for judge, answers in record.judging.each.items()
+            ),
             fingerprint=record.judge.fingerprint,
             sampling=record.judge.sampling,
             prompts=record.prompts,

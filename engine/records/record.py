@@ -13,6 +13,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Rejected
 from adjudge.engine.records.failures import Failure
+from adjudge.engine.records.judging import Judging
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
 from adjudge.judges import JudgeIdentity
@@ -87,6 +88,7 @@ def _plain(raw: msgspec.Raw) -> object:
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A run: its configuration as it was used, versions, judge, prompts (file name to digest), metrics and tasks.
 
+    `judges` and `media` say who judged what, where several did (`judging` reads them).
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
     `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took.
     `failures` are what was unscored, and where; `lacking` says by protocol which file would have held its gold.
@@ -105,6 +107,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     python: str
     judge: JudgeIdentity
+    judges: dict[str, JudgeIdentity] = {}
+    media: dict[str, tuple[str, ...]] = {}
     prompts: dict[str, str]
     metrics: dict[str, tuple[Metric, ...]]
     tasks: dict[str, TaskRecord]
@@ -121,6 +125,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     lacking: dict[str, str] = {}
     recorded: str = ""
     revisions: dict[str, str] = {}
+
+    @property
+    def judging(self) -> Judging:
+        """Who judged what."""
+        return Judging(self.judge, self.judges, self.media)
 
     def found_from_here(self, folder: Path) -> "RunRecord":
         """The record of the run in `folder`, with its relative paths rewritten for this process's working directory."""

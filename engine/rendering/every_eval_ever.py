@@ -101,16 +101,18 @@ def _result(
 
 
 def _config(board: MetricBoard, metric: Metric | None, record: RunRecord) -> dict[str, Any]:
+    judges = [
+        {
+            "model_info": _model(judge.name),
+            "additional_details": {"fingerprint": judge.fingerprint},
+        }
+        for judge in record.judging.all_of(board.protocol)
+    ]
     made: dict[str, Any] = {
         "evaluation_description": f"{board.metric} of {board.protocol}, the mean over tasks",
         "lower_is_better": board.lower_is_better,
         "llm_scoring": {
-            "judges": [
-                {
-                    "model_info": _model(record.judge.name),
-                    "additional_details": {"fingerprint": record.judge.fingerprint},
-                }
-            ],
+            "judges": judges,
             "input_prompt": ", ".join(f"{name} {digest}" for name, digest in sorted(record.prompts.items()))
             or "as recorded",
         },

@@ -235,7 +235,7 @@ def _source(source: Provenance) -> Markup:
     )
     facts = {
         "Command": tag("code", source.command),
-        "Judge": f"{source.judge}, fingerprint {source.fingerprint}, sampling {source.sampling}",
+        "Judge": "; ".join(judge.line for judge in source.judges_used),
         "Protocols": options,
         "Seed, repeats": f"{source.seed}, {source.repeats}",
         "Began": f"{source.began}, took {source.seconds:,.0f} s",

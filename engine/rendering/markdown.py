@@ -30,7 +30,7 @@ def leaderboard_markdown(board: Leaderboard) -> str:
         prompts = ", ".join(f"{name} {digest}" for name, digest in source.prompts.items())
         lines += [
             f"- Run {_escaped(source.run)}, {source.began}: `{_coded(source.command)}`",
-            f"  - judge {_escaped(source.judge)} ({_escaped(source.fingerprint)}; {_escaped(source.sampling)})",
+            *(f"  - judge {_escaped(judge.line)}" for judge in source.judges_used),
             f"  - repeats {source.repeats}, seed {source.seed}",
             f"  - versions {_escaped(', '.join(f'{name} {of}' for name, of in source.versions.items()))}",
             f"  - prompts {_escaped(prompts)}",

@@ -13,7 +13,7 @@ from adjudge.engine.rewards.comparisons import Comparison, Share, first_share, l
 from adjudge.engine.rewards.reward import RewardError
 from adjudge.engine.rewards.rollout import SECOND, UNANSWERED, Rollout, Standing
 from adjudge.judges import Judgment
-from adjudge.scoring.answers.preferences import LISTED, marks_in, preference
+from adjudge.scoring.answers.preferences import COMPARING, LISTED, marks_in, preference
 from adjudge.scoring.contract.case import Case
 
 __all__ = ["LARGEST", "Group", "Positions", "groups_of"]
@@ -112,7 +112,7 @@ class Group:
     async def _compare(self, one: Comparison, case: Case) -> None:
         texts = list(self._shown)
         shown = tuple(texts[place] for place in one.members)
-        tools = self._evaluator.tools(case, self._rollouts[0].priority)
+        tools = self._evaluator.tools(case, COMPARING, self._rollouts[0].priority)
         for text in shown:
             for rollout in self._shown[text]:
                 rollout.charge(tools)

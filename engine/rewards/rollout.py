@@ -165,7 +165,7 @@ class Rollout:
 
     def _new_tools(self, case: Case) -> dict[str, CaseTools]:
         made = {
-            protocol.name: self._evaluator.tools(case, self.priority, self._pages)
+            protocol.name: self._evaluator.tools(case, protocol.name, self.priority, self._pages)
             for protocol in self._formula.protocols
         }
         self._all += made.values()

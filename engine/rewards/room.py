@@ -9,7 +9,7 @@ import msgspec
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.dry_run import dry_run
 from adjudge.engine.store import Place
-from adjudge.scoring.answers.preferences import LISTED, preference
+from adjudge.scoring.answers.preferences import COMPARING, LISTED, preference
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import ScoringProtocol, Tools
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
@@ -22,10 +22,10 @@ CHARS_PER_TOKEN = 3.0  # fewer than English has
 CHARS_PER_TOKEN_ZH = 1.5
 
 
-async def room_for_reports(config: RunConfig, tasks: Iterable[Task], window: int) -> int:
-    """The most characters of a report that surely fit into `window` tokens, by the prompts about `tasks`; 0 for none.
+async def room_for_reports(config: RunConfig, tasks: Iterable[Task], judge: str, window: int) -> int:
+    """The most characters of a report that surely fit into the `window` of a judge, in tokens; 0 for none.
 
-    Raises UsageError, StoreError.
+    That follows from its prompts about `tasks`. Raises UsageError, StoreError.
     """
     longest = sorted(tasks, key=_size, reverse=True)[:TASKS]
     cases = [Case(task=task, report=Report(task_id=task.id, system="room", text="x")) for task in longest]
@@ -34,7 +34,7 @@ async def room_for_reports(config: RunConfig, tasks: Iterable[Task], window: int
         if (group := config.reward_config().group).asks:
             asking.append(_Comparing(reports=LISTED if group.kind == "listwise" else 2))
         found = await dry_run(config, cases, tuple(asking), Place.of(empty))
-    taken = max((max(sizes) for sizes in found.notes.sizes.values()), default=LEAST_TOKENS)
+    taken = max((max(sizes) for sizes in found.notes[judge].sizes.values()), default=LEAST_TOKENS)
     per_token = CHARS_PER_TOKEN_ZH if any(task.language == "zh" for task in longest) else CHARS_PER_TOKEN
     shown = 2 if group.asks else 1  # reports of full length in one prompt
     return max(0, int((window - taken) * per_token / shown))
@@ -45,7 +45,7 @@ class _Comparing(msgspec.Struct, frozen=True):
 
     reports: int
 
-    name: ClassVar[str] = "comparing"
+    name: ClassVar[str] = COMPARING
     metrics: ClassVar[tuple[Metric, ...]] = ()
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:

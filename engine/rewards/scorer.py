@@ -19,6 +19,7 @@ from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.evaluation.trust import Patience, RewardTrust, RunTrust, Trust
 from adjudge.engine.formats import load_tasks
+from adjudge.engine.records.judging import Judging
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
 from adjudge.engine.rewards.comparisons import shares
@@ -60,6 +61,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
     """
     reward = config.reward_config()
     config.check_reward()
+    config = config.for_rewards()
     place = Place.of(config.store) / "rewards"
     await asyncio.to_thread(prune, place, days=reward.retention_days)
     async with AsyncExitStack() as stack:
@@ -67,7 +69,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
         tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks) if config.tasks else {}
         scorer = await stack.enter_async_context(_open(config, place, tasks, patience))
         if reward.audit is not None:
-            other = msgspec.structs.replace(config, judge=config.audit_judge())
+            other = msgspec.structs.replace(config, judge=config.audit_judge(), judges={})
             second = await stack.enter_async_context(_open(other, place, tasks, patience))
             scorer.audit = await stack.enter_async_context(
                 Audit.running(reward.audit, partial(second.score, alone=True))
@@ -77,8 +79,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
                 CanaryWatch.running(reward.canary, partial(scorer.score, alone=True))
             )
         if reward.log is not None:
-            judge = scorer.evaluator.judge.name
-            scorer.log = await stack.enter_async_context(RunLog.running(reward.log, judge))
+            scorer.log = await stack.enter_async_context(RunLog.running(reward.log, scorer.judge))
         yield scorer
 
 
@@ -89,10 +90,11 @@ async def open_replay(config: RunConfig) -> AsyncIterator["RewardScorer"]:
     Raises ConfigError, StoreError and, while it scores, JudgeError.
     """
     config.check_reward()
+    config = config.for_rewards()
     tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks) if config.tasks else {}
 
-    async def fit(window: int) -> None:
-        await scorer.fit_reports(window)
+    async def fit(judge: str, window: int) -> None:
+        await scorer.fit_reports(judge, window)
 
     trust = RunTrust(config, check=fit)
     async with _evaluator(config, Place.of(config.store) / "rewards", trust) as evaluator:
@@ -158,21 +160,28 @@ class RewardScorer:
         self._answered: OrderedDict[str, None] = OrderedDict()
         self._leaving: set[asyncio.Task[None]] = set()
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        judge = config.judge_config()
-        self._enough = AHEAD * max(LEAST_WINDOW, judge.max_in_flight) * (judge.replicas or 1)
+        self._enough = {
+            name: AHEAD * max(LEAST_WINDOW, seat.slots) * (seat.config.replicas or 1)
+            for name, seat in config.bench.seats.items()
+        }
+
+    @property
+    def judge(self) -> str:
+        """The judges, in words."""
+        return Judging.of(self._config.bench, self.evaluator.judges).said
 
     @property
     def judge_trouble(self) -> str | None:
         """Why the judge cannot be used now, in one line; rewards are judge_unavailable then. None if it can."""
         return self._trust.trouble
 
-    async def fit_reports(self, window: int) -> None:
-        """Hold reports to what a judge's window of so many tokens has room for. Raises JudgeError.
+    async def fit_reports(self, judge: str, window: int) -> None:
+        """Hold reports to what the window of a judge, in tokens, has room for. Raises JudgeError.
 
         A configured limit stands: a judge in whose window it does not fit is refused.
         """
         try:
-            room = await room_for_reports(self._config, self._tasks.values(), window)
+            room = await room_for_reports(self._config, self._tasks.values(), judge, window)
         except (UsageError, StoreError) as error:
             raise JudgeError(f"report_limit: cannot be derived from the judge's window: {error}") from error
         explicit = self._config.report_limit
@@ -183,9 +192,10 @@ class RewardScorer:
                 "window_too_small",
             )
         if not room:
+            name = self.evaluator.judges[judge].name
             raise JudgeError(
-                f"judge {self.evaluator.judge.name}: its window of {window:,} tokens has no room for a report; serve "
-                "the model with a longer context",
+                f"judge {name}: its window of {window:,} tokens has no room for a report; serve the model with a "
+                "longer context",
                 "window_too_small",
             )
         if explicit is None and room < self.evaluator.report_limit:
@@ -322,7 +332,8 @@ class RewardScorer:
         """
         turn = self._turns.setdefault(priority, asyncio.Lock())
         async with turn:
-            await self.evaluator.asker.room(self._enough, priority)
+            for name, asker in self.evaluator.askers.items():
+                await asker.room(self._enough[name], priority)
             work.append(asyncio.ensure_future(begin()))
             await asyncio.sleep(0)
 

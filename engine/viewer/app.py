@@ -130,7 +130,7 @@ class Viewer:
             await run.close()
 
     def _routes(self, base: str, run: OpenRun, other: OpenRun | None, there: str) -> list[web.RouteDef]:
-        frame = Frame(run.record.run, run.record.judge.name, there if other is not None else "")
+        frame = Frame(run.record.run, run.record.judging.said, there if other is not None else "")
 
         def page(
             path: str, kind: type[Q], make: Callable[..., Awaitable[str]], *runs: OpenRun

@@ -12,6 +12,7 @@ from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import coverage, terms
 
 __all__ = [
+    "COMPARING",
     "LISTED",
     "BetterOfTwo",
     "Listed",
@@ -22,6 +23,8 @@ __all__ = [
     "preference",
 ]
 
+COMPARING = "comparing"
+"""The name that stands for a protocol where reports are compared."""
 LISTED = 8
 """The most reports that one question compares."""
 _EQUAL = 0.01  # lexical scores that differ by no more are a tie

@@ -19,6 +19,7 @@ __all__ = [
     "Drafting",
     "PublishedCalls",
     "ScoringProtocol",
+    "ShowsMedia",
     "Tools",
     "installed_protocols",
     "minimum",
@@ -80,6 +81,16 @@ class CaseMetrics(Protocol):
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """Every metric that `score` gives for this case. Raises GoldError like `score`."""
+        ...
+
+
+@runtime_checkable
+class ShowsMedia(Protocol):
+    """A protocol whose questions may carry media of these kinds: "image", "audio" or "video"."""
+
+    @property
+    def media(self) -> tuple[str, ...]:
+        """The kinds of media, a class variable where the protocol is a struct."""
         ...
 
 

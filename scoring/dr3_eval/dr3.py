@@ -158,6 +158,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     name: ClassVar[str] = "dr3"
+    media: ClassVar[tuple[str, ...]] = ("image", "audio", "video")
 
     long_source: Annotated[int, msgspec.Meta(ge=2500)] = 20_000
     min_answered: MinAnswered = 0.8

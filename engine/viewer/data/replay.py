@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation.asker import Asker
+from adjudge.engine.evaluation.asker import Asker, ProtocolAsker
 from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.evaluation.evaluator import CaseTools
 from adjudge.engine.evaluation.reader import Reader
@@ -28,9 +28,10 @@ A = TypeVar("A", bound=Answer)
 
 
 class AskedQuestion(msgspec.Struct, frozen=True):
-    """A question and its stored judgment."""
+    """A question, who was asked, and the stored judgment."""
 
     question: Question[Any]
+    judge: JudgeIdentity
     judgment: Judgment[Any]
 
 
@@ -40,29 +41,39 @@ class Replayer:
     def __init__(self, record: RunRecord, judgments: JudgmentStore, pages: PageStore) -> None:
         self._config: RunConfig = record.config
         self._book = make_book(record.config)
-        self._judge = record.judge
-        self._asker = Asker(_Silent(record.judge), judgments, self._book)
+        self._judging = record.judging
+        self._judgments = judgments
         self._reader = Reader(pages, None)
         self.same_prompts = self._book.digests() | self._config.published_prompts() == record.prompts
 
     async def questions(self, case: Case, protocol: str) -> dict[str, AskedQuestion]:
         """The questions that `protocol` asks about `case`, by the hex of their keys, in order."""
-        tools = _Watched(self._asker, self._reader, case.repeat)
+        tools = _Watched(self._asker(protocol), self._reader, case.repeat)
         for candidate in self._config.scoring_protocols():
             if candidate.name == protocol:
                 await score_case(candidate, case, tools)
         return tools.seen
 
-    def rendered(self, question: Question[A]) -> list[Message]:
-        """The messages that a chat model is sent for `question`."""
-        schema = schema_of(question, self._judge.analysis)
-        return messages(question, self._book, schema, secret_from_environment())
+    def _asker(self, protocol: str) -> ProtocolAsker:
+        media = self._judging.protocol_media(protocol)
+        return ProtocolAsker(
+            self._silent(self._judging.protocol(protocol)),
+            {medium: self._silent(judge) for medium, judge in media.items()},
+        )
+
+    def _silent(self, judge: JudgeIdentity) -> Asker:
+        return Asker(_Silent(judge), self._judgments, self._book)
+
+    def rendered(self, asked: AskedQuestion) -> list[Message]:
+        """The messages that a chat model was sent."""
+        schema = schema_of(asked.question, asked.judge.analysis)
+        return messages(asked.question, self._book, schema, secret_from_environment())
 
 
 class _Watched(CaseTools):
     """Tools that remember the questions themselves."""
 
-    def __init__(self, asker: Asker, reader: Reader, repeat: int) -> None:
+    def __init__(self, asker: ProtocolAsker, reader: Reader, repeat: int) -> None:
         super().__init__(asker, reader, repeat)
         self.seen: dict[str, AskedQuestion] = {}
 
@@ -70,7 +81,8 @@ class _Watched(CaseTools):
         asked = tuple(questions)
         judgments = await super().ask_all(asked)
         for question, judgment in zip(asked, judgments, strict=True):
-            self.seen[judgment.key.hex()] = AskedQuestion(question, judgment)
+            judge = self._asker.of(question).judge.identity
+            self.seen[judgment.key.hex()] = AskedQuestion(question, judge, judgment)
         return judgments
 
 

@@ -53,14 +53,8 @@ async def differences_page(run: OpenRun, other: OpenRun, frame: Frame, query: Di
         "Differences between two runs",
         facts(
             [
-                (
-                    "Here",
-                    f"run {run.record.run}, judged by {run.record.judge.name} ({run.record.judge.fingerprint})",
-                ),
-                (
-                    "There",
-                    f"run {other.record.run}, judged by {other.record.judge.name} ({other.record.judge.fingerprint})",
-                ),
+                ("Here", _judged(run, protocol)),
+                ("There", _judged(other, protocol)),
                 *_summary(rows, metric.scale),
             ]
         ),
@@ -168,7 +162,7 @@ async def difference_page(run: OpenRun, other: OpenRun, frame: Frame, query: Rep
     judges = [
         Column("metric"),
         *(
-            Column(f"{one.record.judge.name}, {side}", number=True)
+            Column(f"{one.record.judging.said_of(protocol)}, {side}", number=True)
             for one, side in ((run, "here"), (other, "there"))
         ),
     ]
@@ -208,3 +202,9 @@ def _outcome(line: Evidence | None) -> str:
 def _shown(line: tuple[str, str, str, str]) -> list[str | Markup]:
     here, there, what, url = line
     return [join(what[:400]), url or "-", here, there]
+
+
+def _judged(run: OpenRun, protocol: str) -> str:
+    judging = run.record.judging
+    fingerprints = ", ".join(judge.fingerprint for judge in judging.all_of(protocol))
+    return f"run {run.record.run}, judged by {judging.said_of(protocol)} ({fingerprints})"

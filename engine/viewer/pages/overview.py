@@ -52,7 +52,7 @@ async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
 
 def _facts(source: Provenance) -> list[tuple[str, str | None]]:
     return [
-        ("Judge", f"{source.judge}, fingerprint {source.fingerprint}"),
+        ("Judge", "; ".join(judge.line for judge in source.judges_used)),
         ("Command", tag("code", source.command)),
         ("Began", f"{source.began}, took {source.seconds:,.0f} s"),
         ("Input", f"{source.systems:,} systems, {source.tasks:,} tasks, {source.rejected:,} lines left out"),

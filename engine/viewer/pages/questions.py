@@ -136,10 +136,9 @@ async def _prompt(run: OpenRun, key: str, report: ReportQuery | None) -> Markup:
         )
     replayer = await run.replayer()
     sent = [
-        join(tag("h3", message["role"]), _long(message["content"]))
-        for message in replayer.rendered(asked.question)
+        join(tag("h3", message["role"]), _long(message["content"])) for message in replayer.rendered(asked)
     ]
-    judge = run.record.judge.name
+    judge = asked.judge.name
     note = f"As sent to a chat model; the judge {judge} reads no prompt." if judge == "lexical" else None
     return join(tag("p", note, class_="quiet") if note else None, *sent)
 

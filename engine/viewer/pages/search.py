@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import reduce
 from typing import Any
 
@@ -75,7 +75,8 @@ async def _steps(run: OpenRun, query: SearchQuery) -> Steps:
     if query.where == "statements":
         return in_statements(await run.cards(), query.q, query.after)
     if query.where == "answers":
-        return in_answers(run.place, run.record.judge.fingerprint, query.q, query.after)
+        judges = frozenset(judge.fingerprint for judge in run.record.judging.each)
+        return in_answers(run.place, judges, query.q, query.after)
     if query.where == "pages":
         return in_pages(run.place, run.record.pages, query.q, query.after)
     look = in_reports if query.where == "reports" else in_tasks
@@ -172,11 +173,11 @@ def _statement(card: Scorecard, words: str) -> Find | None:
     return Find.of(title, address("evidence", wanted, n=number), text, words)
 
 
-def in_answers(store: Place, judge: str, words: str, after: int) -> Steps:
-    """In the raw replies of the judge with the fingerprint `judge`, for any run."""
+def in_answers(store: Place, judges: Collection[str], words: str, after: int) -> Steps:
+    """In the raw replies of the judges with the fingerprints `judges`, for any run."""
     columns = ["key", "question", "text", "judge"]
     for place, row in _rows(store, JUDGMENTS, columns, ("text",), words, after):
-        if row is None or row["judge"] != judge:
+        if row is None or row["judge"] not in judges:
             yield place, None
             continue
         key = row["key"].hex()
