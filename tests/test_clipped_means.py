@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from adjudge.engine.leaderboard.build import Statistics
 from adjudge.engine.leaderboard.selection import Selection, fill
+from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.matrices import MetricRows
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.resampling.bootstrap import bootstrap, bootstrap_part, merge

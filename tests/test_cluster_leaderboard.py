@@ -8,8 +8,9 @@ import pytest
 
 from adjudge.engine import RunConfig, evaluate
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.build import Statistics, build_leaderboard
+from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.leaderboard.on_ray import statistics_on
+from adjudge.engine.leaderboard.statistics import Statistics
 from tests.worlds import world
 
 ray = pytest.importorskip("ray")

@@ -71,7 +71,7 @@ def test_metrics_are_shown_as_the_papers_show_them(name: str) -> None:
 
 def test_fact_shows_rates_and_not_counts() -> None:
     shown = [metric.name for metric in protocol_named("fact").metrics if metric.shown]
-    assert shown == ["c_acc", "c_acc_strict", "e_cit", "c_acc_code", "c_acc_code_strict", "e_cit_code"]
+    assert shown == ["c_acc", "e_cit", "c_acc_code", "e_cit_code"]
 
 
 class Everywhere(DirectTools):

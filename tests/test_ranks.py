@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.leaderboard.board import Leaderboard, Standing
-from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
+from adjudge.engine.leaderboard.build import leaderboard_of
+from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.store.scorecards import SCORE_TYPES
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Metric
-from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
 
 SYSTEMS = ("able", "baker", "charlie")
 METRICS = (
@@ -36,14 +36,7 @@ Rows = dict[tuple[str, str, int], dict[str, Row]]
 class Few(Statistics):
     """Statistics of few resamples: the number and the rank need none."""
 
-    def resample(
-        self,
-        values: np.ndarray,
-        denominators: np.ndarray | None,
-        seed: int,
-        clip: tuple[float, float] | None = None,
-    ) -> Bootstrap:
-        return bootstrap(values, denominators=denominators, resamples=20, clip=clip, seed=seed)
+    resamples = 20
 
 
 def record(tasks: int, **more: Any) -> RunRecord:

@@ -12,7 +12,7 @@ from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.leaderboard.published import Published
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.rendering.leaderboard_page import leaderboard_page
-from adjudge.engine.rendering.standings import ranked_metrics, standings
+from adjudge.engine.rendering.standings import Ranking, rankings, standings
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame
@@ -42,12 +42,11 @@ def cells(html: str) -> Iterator[tuple[list[str], Rows]]:
 
 
 async def test_page_markdown_viewer_and_terminal_show_the_same(folder, capsys):
-    head, others = ranked_metrics(board := build_leaderboard([folder]))[0]
+    ranking = rankings((board := build_leaderboard([folder])).metrics)[0]
     names = [
         "system",
         "rank",
-        head.metric,
-        *(one.metric for one in others if one.shown),
+        *(one.metric for one in ranking.shown),
         "scored",
         "unscored",
     ]
@@ -86,7 +85,7 @@ async def test_page_markdown_viewer_and_terminal_show_the_same(folder, capsys):
 
 
 def test_columns_appear_only_where_they_hold_something(folder, tmp_path):
-    plain = standings(ranked_metrics(build_leaderboard([folder]))[0][0])
+    plain = standings(Ranking.alone(build_leaderboard([folder]).metrics[0]))
     kinds = [column.kind for column in plain.columns]
     assert kinds == [
         "rank",
@@ -103,7 +102,7 @@ def test_columns_appear_only_where_they_hold_something(folder, tmp_path):
     ratings = [f"{task},atlas,r,c_acc,0.{n}" for n, task in enumerate(RunRecord.read(folder).tasks)]
     rated.write_text("task_id,system,rater,metric,value\n" + "\n".join(ratings))
     board = build_leaderboard([folder], published=[Published("atlas", "c_acc", 60.0)], human=rated)
-    found = standings(ranked_metrics(board)[0][0])
+    found = standings(Ranking.alone(board.metrics[0]))
     assert [column.kind for column in found.columns if column.kind not in kinds] == [
         "corrected", "corrected interval", "published",
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from rich.table import Table
@@ -129,14 +130,21 @@ def on_leaderboard(options: argparse.Namespace) -> int:
 
 
 def _built(options: argparse.Namespace) -> Leaderboard:
-    published = () if options.published is None else read_published(options.published)
-    select = Select(**select_section(options))
+    build = partial(
+        build_leaderboard,
+        options.runs,
+        published=() if options.published is None else read_published(options.published),
+        human=options.human,
+        select=Select(**select_section(options)),
+        by=options.by,
+        metrics=options.metric,
+    )
     if options.cluster == "none":
-        return build_leaderboard(options.runs, published=published, human=options.human, select=select)
+        return build()
     from adjudge.engine.leaderboard.on_ray import statistics_on
 
     with statistics_on(options.cluster) as statistics:
-        return build_leaderboard(options.runs, statistics, published, options.human, select)
+        return build(statistics=statistics)
 
 
 def on_import(options: argparse.Namespace) -> int:

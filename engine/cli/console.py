@@ -1,14 +1,14 @@
 """Prints results for people, on stdout."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
 
-from adjudge.engine.cli.tables import corrected_table, replay_tables, standings_table
+from adjudge.engine.cli.tables import corrected_table, replay_tables, standings_tables
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.doctor import Finding
 from adjudge.engine.commands.evaluate import RunResult
@@ -22,7 +22,7 @@ from adjudge.engine.commands.show import CardEvidence
 from adjudge.engine.formats import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.missing import explained
-from adjudge.engine.rendering.standings import ranked_metrics
+from adjudge.engine.rendering.standings import Ranking, by_group, rankings, standings
 from adjudge.engine.store.repair import ASIDE, Repaired
 from adjudge.engine.store.upkeep import Rewritten, TableContent
 from adjudge.engine.telemetry.logs import event, is_json
@@ -119,10 +119,15 @@ def gold(found: DraftedGold) -> None:
 
 
 def leaderboard(board: Leaderboard, page: Path) -> None:
-    """Print one table per protocol, notes, and the path of the page."""
+    """Print the tables of every protocol, notes, and the path of the page."""
     console = _out()
-    for head, others in ranked_metrics(board):
-        console.print(standings_table(head, others))
+    for ranking in rankings(board.metrics):
+        for table in _standings(ranking, board, console.width):
+            console.print(table)
+        if ranking.others:
+            names = ", ".join(metric.metric for metric in ranking.others)
+            where = "on the page, or with adjudge leaderboard --metric NAME"
+            console.print(f"{ranking.title}: more metrics {where}: {names}", markup=False, soft_wrap=True)
     for metric in board.metrics:
         if metric.corrected_differences:
             console.print(corrected_table(metric))
@@ -132,6 +137,17 @@ def leaderboard(board: Leaderboard, page: Path) -> None:
     for note in board.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     console.print(f"page: {page}", markup=False, soft_wrap=True)
+
+
+def _standings(ranking: Ranking, board: Leaderboard, width: int) -> Iterator[Table]:
+    """The standings over all tasks, or by the attribute that was asked for."""
+    title = f"{ranking.title} (judge: {ranking.head.judge}; {ranking.head.basis})"
+    for grouping in board.groupings:
+        if grouping.attribute == board.by:
+            title = f"{ranking.title} by {board.by} (judge: {ranking.head.judge}; {ranking.head.basis})"
+            yield from standings_tables(by_group(ranking, grouping).without("tier"), title, width)
+            return
+    yield from standings_tables(standings(ranking).without("tier"), title, width)
 
 
 def table(found: Table) -> None:

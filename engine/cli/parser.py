@@ -99,6 +99,15 @@ def _leaderboard(commands: Commands) -> None:
     command.add_argument(
         "--published", metavar="FILE", help="show published figures too: CSV with system, metric, value"
     )
+    command.add_argument(
+        "--by",
+        default="",
+        metavar="ATTRIBUTE",
+        help="group tasks by it (language, domain, kind, size ...), with the mean over groups",
+    )
+    command.add_argument(
+        "--metric", nargs="+", default=[], metavar="NAME", help="columns to show instead of the paper's"
+    )
     add_select(command)
 
 

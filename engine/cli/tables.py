@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len
 from rich.markup import escape
 from rich.table import Table
 
@@ -13,7 +14,7 @@ from adjudge.engine.commands.labels import LabelAgreement
 from adjudge.engine.commands.preferences import MetricPreference
 from adjudge.engine.commands.replay import Replay
 from adjudge.engine.leaderboard.board import MetricBoard
-from adjudge.engine.rendering.standings import standings
+from adjudge.engine.rendering.standings import Column, Standings
 
 __all__ = [
     "agreement_table",
@@ -24,45 +25,74 @@ __all__ = [
     "labels_table",
     "preferences_table",
     "replay_tables",
-    "standings_table",
+    "standings_tables",
 ]
 
 _JOINED = ("rank interval", "interval", "bounds", "corrected interval")
-_MAX_METRICS = 7  # of a protocol; the page and the files hold all
+_HEADS = ("group", "system")  # of every part of a table that is wider than the terminal
 
 
-def standings_table(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
-    """The standings of one protocol; an interval follows its value, in the same column."""
-    shown = [metric for metric in others if metric.shown][: _MAX_METRICS - 1]
-    found = standings(head, shown).only(
-        "rank",
-        "rank interval",
-        "system",
-        "value",
-        "interval",
-        "bounds",
-        "beside",
-        "corrected",
-        "corrected interval",
-        "published",
-        "scored",
-        "unscored",
-    )
-    title = f"{head.protocol} (judge: {head.judge}; {head.basis})"
-    table = Table(title=escape(title), title_justify="left", title_style="bold")
-    for column in found.columns:
-        if column.kind not in _JOINED:
-            table.add_column(escape(column.name), justify="right" if column.numeric else "left")
-    for row in found.rows:
-        cells: list[str] = []
-        for column, cell in zip(found.columns, row, strict=True):
-            text = cell.text if cell.short is None else cell.short
-            if column.kind in _JOINED:
-                cells[-1] = f"{cells[-1]} {text}".rstrip()
-            else:
-                cells.append(text)
-        table.add_row(*map(escape, cells))
-    return table
+def standings_tables(found: Standings, title: str, width: int) -> list[Table]:
+    """The standings, an interval in the column of its value; what does not fit `width` follows in further tables."""
+    columns, blocks = _joined(found)
+    widths = [
+        max(cell_len(text) for text in (column.name, *(row[place] for rows in blocks for row in rows)))
+        for place, column in enumerate(columns)
+    ]
+    heads = [place for place, column in enumerate(columns) if column.kind in _HEADS]
+    tables: list[Table] = []
+    for places in _parts(widths, heads, width):
+        table = Table(
+            title=escape(f"{title}, continued" if tables else title), title_justify="left", title_style="bold"
+        )
+        for place in places:
+            column = columns[place]
+            table.add_column(
+                escape(column.name),
+                justify="right" if column.numeric else "left",
+                no_wrap=column.numeric,
+                overflow="fold",
+            )
+        for rows in blocks:
+            for row in rows:
+                table.add_row(*(escape(row[place]) for place in places))
+            table.add_section()
+        tables.append(table)
+    return tables
+
+
+def _joined(found: Standings) -> tuple[list[Column], list[list[list[str]]]]:
+    """The columns that stand alone, and their cells with those that follow in one column; a group is named once."""
+    columns = [column for column in found.columns if column.kind not in _JOINED]
+    blocks = []
+    for rows in found.blocks:
+        block: list[list[str]] = []
+        for row in rows:
+            cells: list[str] = []
+            for column, cell in zip(found.columns, row, strict=True):
+                text = cell.text if cell.short is None else cell.short
+                if column.kind in _JOINED:
+                    cells[-1] = f"{cells[-1]} {text}".rstrip()
+                else:
+                    cells.append("" if column.kind == "group" and block else text)
+            block.append(cells)
+        blocks.append(block)
+    return columns, blocks
+
+
+def _parts(widths: Sequence[int], heads: Sequence[int], width: int) -> list[list[int]]:
+    """The columns of each table, all in order, `heads` in each of them; as many as fit into `width`."""
+    parts: list[list[int]] = []
+    room = 0
+    for place, own in enumerate(widths):
+        if place in heads:
+            continue
+        if not parts or (own + 3 > room and len(parts[-1]) > len(heads)):
+            parts.append([*heads])
+            room = width - 1 - sum(widths[head] + 3 for head in heads)
+        parts[-1].append(place)
+        room -= own + 3
+    return [sorted(part) for part in parts]
 
 
 def corrected_table(metric: MetricBoard) -> Table:

@@ -29,7 +29,8 @@ from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
 from adjudge.engine.formats import Dataset, Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
+from adjudge.engine.leaderboard.build import leaderboard_of
+from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.failures import Failures
 from adjudge.engine.records.judging import Judging

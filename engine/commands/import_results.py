@@ -15,7 +15,8 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.leaderboard.build import Statistics, leaderboard_of
+from adjudge.engine.leaderboard.build import leaderboard_of
+from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.results.folders import read_results
@@ -129,12 +130,12 @@ def _record(results: Results, benchmark: str, out: Path, judge: str) -> RunRecor
 
 
 def _metrics(protocol: ScoringProtocol, results: Results) -> tuple[Metric, ...]:
-    """The metrics that were recorded, and those pooled from them; one is the headline."""
+    """The metrics that were recorded and those pooled from them, in the protocol's order; one is the headline."""
     cards = [one.card for one in results.found if one.card.protocol == protocol.name]
     names = dict.fromkeys(name for card in cards for name in card.scores)
-    known = {metric.name: metric for metric in protocol.metrics}
-    found = [known.get(name, Metric(name=name, scale=_scale(protocol))) for name in names]
-    found += [metric for metric in known.values() if metric.ratio and names.keys() >= {*metric.ratio}]
+    known = {metric.name for metric in protocol.metrics}
+    found = [one for one in protocol.metrics if names.keys() >= {*(one.ratio or (one.name,))}]
+    found += [Metric(name=name, scale=_scale(protocol)) for name in names if name not in known]
     if any(metric.headline for metric in found):
         return tuple(found)
     head = next((metric for metric in found if metric.name.startswith("average")), found[0])

@@ -112,6 +112,7 @@ def _tasks(folder: Path, rejected: list[Rejected]) -> Iterator[Task]:
             language=task.language or ("zh" if folder.resolve().parent.name.endswith("_zh") else "en"),
             domain=task.domain,
             gold={"dr3": msgspec.Raw(msgspec.json.encode(gold))},
+            attributes={"size": size} if size else {},
         )
 
 

@@ -11,7 +11,7 @@ from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
 from adjudge.scoring.kernels.resampling.bootstrap import RankAgreement
 
-__all__ = ["FLAGGED_BELOW", "Leaderboard", "MetricBoard", "RankStability", "Standing"]
+__all__ = ["FLAGGED_BELOW", "Group", "Grouping", "Leaderboard", "MetricBoard", "RankStability", "Standing"]
 
 FLAGGED_BELOW = 0.95
 """The coverage that a system needs to be ranked."""
@@ -72,6 +72,7 @@ class RankStability(msgspec.Struct, frozen=True):
 class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     """One metric of one protocol. Standings are in order of rank; unranked systems come last, in order of their value.
 
+    Metrics of one `table` of a protocol are ranked by its headline metric; those that are `shown` stand in it.
     `n_tasks` counts the selected tasks, `n_without_gold` those that are not selected for want of gold.
     `not_submitted` are some of the reports that are missing, "SYSTEM on TASK".
 
@@ -96,6 +97,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     published: dict[str, float] = {}
     published_agreement: PublishedAgreement | None = None
     corrected_differences: tuple[CorrectedDifference, ...] = ()
+    table: str = ""
 
     @property
     def no_ranking(self) -> str:
@@ -114,10 +116,27 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
         return f"{ranked}; {self.n_tasks} tasks{left_out}"
 
 
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """The tasks with one value of an attribute, `name` ("" for none), and metrics over them alone."""
+
+    name: str
+    metrics: tuple[MetricBoard, ...]
+
+
+class Grouping(msgspec.Struct, frozen=True, kw_only=True):
+    """All tasks by an `attribute`. `mean` holds the metrics that are in at least two groups, as the mean over these."""
+
+    attribute: str
+    groups: tuple[Group, ...]
+    mean: tuple[MetricBoard, ...]
+
+
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """A leaderboard over `runs`. `notes` say what a reader must know before comparing, `sources` how it was made.
 
-    `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when.
+    `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when. Metrics are in
+    the order in which their protocols declare them. `groupings` holds all metrics `by` the attribute that was asked
+    for, and the headline metrics by every attribute that tells tasks apart.
     """
 
     runs: tuple[str, ...]
@@ -129,3 +148,5 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[Provenance, ...] = ()
     spent: dict[str, Spent] = {}
     stopped: tuple[Resolution, ...] = ()
+    by: str = ""
+    groupings: tuple[Grouping, ...] = ()

@@ -9,52 +9,30 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.config.select import EVERYTHING, Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.best_of import BestOf, best_of_samples
-from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Leaderboard, MetricBoard, RankStability, Standing
+from adjudge.engine.leaderboard.board import Grouping, Leaderboard, MetricBoard
 from adjudge.engine.leaderboard.correction import Correction, corrections
 from adjudge.engine.leaderboard.detail import Noise, detail_of, noise_of
+from adjudge.engine.leaderboard.groups import Drawing, attributes_of, grouped, known_attribute
+from adjudge.engine.leaderboard.measured import Known, Measured, measured
 from adjudge.engine.leaderboard.notes import notes_on
+from adjudge.engine.leaderboard.placement import placed, ranked_among, sign_of
 from adjudge.engine.leaderboard.published import Published, agreement_with, figures_for, is_for
-from adjudge.engine.leaderboard.ranks import ranks_of
-from adjudge.engine.leaderboard.selection import Filled, Selection, fill, fill_ratio, selections
+from adjudge.engine.leaderboard.selection import Filled, Integers, selections
+from adjudge.engine.leaderboard.statistics import CONFIDENCE, Statistics
 from adjudge.engine.records.choice import chosen_runs
-from adjudge.engine.records.matrices import MetricRows, figure, metric_rows, read_scores
+from adjudge.engine.records.matrices import metric_rows
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.records.recorded import told_apart
 from adjudge.engine.records.spending import Spent
-from adjudge.scoring.contract.scorecard import Metric
-from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
 
-__all__ = ["Statistics", "build_leaderboard", "leaderboard_of"]
-
-RESAMPLES = 10_000
-CONFIDENCE = 0.95
-
-Floats = npt.NDArray[np.float64]
-Known = dict[tuple[str, str], Metric]
-
-
-class Statistics:
-    """Reads score rows and draws resamples, in this process; a subclass may do so elsewhere."""
-
-    def read(self, runs: list[Path]) -> pa.Table:
-        """The score rows of `runs`. Raises UsageError."""
-        return read_scores(runs)
-
-    def resample(
-        self, values: Floats, denominators: Floats | None, seed: int, clip: tuple[float, float] | None = None
-    ) -> Bootstrap:
-        """The bootstrap of `values[S, T]`, RESAMPLES at CONFIDENCE; means are held between the ends of `clip`."""
-        return bootstrap(
-            values, denominators=denominators, resamples=RESAMPLES, level=CONFIDENCE, clip=clip, seed=seed
-        )
+__all__ = ["build_leaderboard", "leaderboard_of"]
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,10 +85,13 @@ def build_leaderboard(
     published: Sequence[Published] = (),
     human: str | Path | None = None,
     select: Select = EVERYTHING,
+    by: str = "",
+    metrics: Sequence[str] = (),
 ) -> Leaderboard:
     """The leaderboard of what `select` chooses of the run folders `runs`; `statistics` computes it, by default in this
     process.
 
+    `published`, `human`, `by` and `metrics` are those of `leaderboard_of`.
     Raises UsageError for a folder that does not hold a finished run, and what `leaderboard_of` raises.
     """
     folders = [Path(run) for run in runs]
@@ -124,7 +105,7 @@ def build_leaderboard(
     else:
         scores = statistics.read(folders)
     records, scores = chosen_runs(select, records, scores)
-    board = leaderboard_of(records, scores, statistics, published, human)
+    board = leaderboard_of(records, scores, statistics, published, human, by, metrics)
     chosen = (f"chosen for this leaderboard: {select.words}",) if select.words else ()
     return msgspec.structs.replace(board, notes=(*chosen, *board.notes))
 
@@ -135,20 +116,28 @@ def leaderboard_of(
     statistics: Statistics,
     published: Sequence[Published] = (),
     human: str | Path | None = None,
+    by: str = "",
+    metrics: Sequence[str] = (),
 ) -> Leaderboard:
     """The leaderboard of the runs in `records`, whose score rows, one after the other, are `scores`.
 
     `published` figures are set beside the metrics they name. The ratings in the file `human` give corrected means and
-    differences beside the judge's. Raises UsageError if no published figure is for a metric of these runs.
+    differences beside the judge's. All metrics are grouped `by` this attribute of tasks, the headline ones by every
+    attribute. `metrics` are shown instead of the protocols' own choice. Raises UsageError if no published figure is for
+    a metric of these runs, and for an unknown attribute or metric.
     """
     known = _Known.of(records, scores)
     rows = metric_rows(scores)
     among = selections(records, rows)
     corrected = [] if human is None else corrections([one.matrix() for one in rows], human)
-    boards = [
-        _with_people(_with_published(_board(one, known, among, statistics), published), corrected)
-        for one in _filled(rows, known.metrics, among)
-    ]
+    if by:
+        known_attribute(by, known.tasks)
+    boards, due = [], []
+    for one in measured(rows, known.metrics, among, known.judges_of):
+        filled = one.filled()
+        board = _board(one, filled, known, statistics)
+        boards.append(_with_people(_with_published(board, published), corrected))
+        due.append((one, filled.expected))
     if published and not any(board.published for board in boards):
         there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
         raise UsageError(f"published: no figure is for a metric of these runs; name one of {there}")
@@ -157,123 +146,77 @@ def leaderboard_of(
         runs=tuple(record.run for record in records),
         notes=(*notes_on(records, boards, corrected), *unknown),
         confidence=CONFIDENCE,
-        resamples=RESAMPLES,
+        resamples=statistics.resamples,
         seed=known.seed,
-        metrics=tuple(sorted(boards, key=lambda board: (board.protocol, not board.headline))),
+        metrics=tuple(_in_order(_shown(boards, metrics), known.metrics)),
         sources=tuple(Provenance.of(record) for record in records),
         spent=known.spent,
         stopped=tuple(record.stopped for record in records if record.stopped is not None),
+        by=by,
+        groupings=tuple(_groupings(due, known, statistics, by)),
     )
 
 
-class _Metric(msgspec.Struct, frozen=True):
-    """A metric of a protocol, over all selected tasks; its rows where it is not pooled from two others."""
-
-    protocol: str
-    metric: Metric
-    filled: Filled
-    rows: MetricRows | None = None
-
-
-def _filled(rows: Sequence[MetricRows], known: Known, among: dict[str, Selection]) -> Iterator[_Metric]:
-    """Every metric with rows, then the pooled ones, which have none of their own."""
-    found = {(one.protocol, one.metric): one for one in rows}
-    for name, one in found.items():
-        metric, selection = known.get(name, Metric(name=one.metric)), among[one.protocol]
-        own = selection.of(one, everywhere=name in known and metric.everywhere)
-        yield _Metric(one.protocol, metric, fill(one, metric, own, bad_is_high=metric.lower_is_better), one)
-    for (protocol, _), metric in known.items():
-        if metric.ratio is None or (protocol, metric.ratio[0]) not in found:
-            continue
-        names = [(protocol, part) for part in metric.ratio]
-        over, below = (found[name] for name in names)
-        shared = among[protocol].of(over, everywhere=True).both(among[protocol].of(below, everywhere=True))
-        parts = known[names[0]], known[names[1]]
-        yield _Metric(protocol, metric, fill_ratio((over, below), (metric, *parts), shared))
+def _groupings(
+    due: Sequence[tuple[Measured, Integers]], known: _Known, statistics: Statistics, by: str
+) -> Iterator[Grouping]:
+    """All metrics `by` the attribute asked for, and the headline metrics by the others; nothing without groups."""
+    drawing = Drawing(resamples=statistics.resamples, seed=known.seed)
+    headlines = [(one, expected) for one, expected in due if one.metric.headline]
+    for attribute in dict.fromkeys([*([by] if by else []), *attributes_of(known.tasks)]):
+        yield grouped(attribute, due if attribute == by else headlines, known.tasks, drawing)
 
 
-def _board(one: _Metric, known: _Known, among: dict[str, Selection], statistics: Statistics) -> MetricBoard:
-    metric, filled, name = one.metric, one.filled, (one.protocol, one.metric.name)
-    sign = -1.0 if metric.lower_is_better else 1.0
+def _shown(boards: Sequence[MetricBoard], metrics: Sequence[str]) -> list[MetricBoard]:
+    """`boards`, of which those that `metrics` name are shown; as they are if it names none."""
+    if not metrics:
+        return list(boards)
+    names = {name for board in boards for name in (board.metric, f"{board.protocol}.{board.metric}")}
+    for name in metrics:
+        if name not in names:
+            there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
+            raise UsageError(f"metric: unknown metric {name!r}; use one of {there}")
+    return [
+        msgspec.structs.replace(
+            board, shown=board.metric in metrics or f"{board.protocol}.{board.metric}" in metrics
+        )
+        for board in boards
+    ]
+
+
+def _in_order(boards: Sequence[MetricBoard], declared: Known) -> list[MetricBoard]:
+    """`boards` by protocol, in the order in which its metrics are declared; those of single tasks last."""
+    places = {name: place for place, name in enumerate(declared)}
+    return sorted(
+        boards,
+        key=lambda board: (board.protocol, places.get((board.protocol, board.metric), len(places))),
+    )
+
+
+def _board(one: Measured, filled: Filled, known: _Known, statistics: Statistics) -> MetricBoard:
+    """The board of a metric over all its tasks, with its detail if it is a headline."""
+    metric, sign = one.metric, sign_of(one)
     clip = filled.signed_clip(sign)
     own = statistics.resample(sign * filled.values, filled.denominators, known.seed, clip)
-    ranked = ~np.isnan(own.estimate) & (filled.coverage > FLAGGED_BELOW - 1e-9)
+    ranked = ranked_among(filled, own.estimate)
     among_ranked = np.where(ranked[:, None], sign * filled.values, np.nan)
     drawn = own if ranked.all() else statistics.resample(among_ranked, filled.denominators, known.seed, clip)
-    return MetricBoard(
-        protocol=one.protocol,
-        metric=metric.name,
-        judge=known.judges_of(one.protocol),
-        headline=metric.headline,
-        shown=metric.shown,
-        scale=metric.scale,
-        lower_is_better=metric.lower_is_better,
-        n_tasks=len(filled.tasks),
-        n_without_gold=among[one.protocol].without_gold,
-        not_submitted=filled.not_submitted,
-        tau=RankStability.of(drawn.tau),
-        rho=RankStability.of(drawn.rho),
-        standings=tuple(_standings(filled, own, drawn, sign, ranked)),
-        detail=detail_of(
+    detail = (
+        detail_of(
             filled,
-            None if one.rows is None else one.rows.matrix(),
+            None if one.parts else one.rows[0].matrix(),
             ranked,
             drawn,
             sign,
-            known.tasks,
             known.spent,
-            known.noise.get(name),
-            known.best_of.get(name, ()),
+            known.noise.get(one.name),
+            known.best_of.get(one.name, ()),
         )
         if metric.headline
-        else None,
+        else None
     )
-
-
-def _standings(
-    filled: Filled, own: Bootstrap, drawn: Bootstrap, sign: float, ranked: npt.NDArray[np.bool_]
-) -> list[Standing]:
-    """Every system by its `own` resamples, and the `ranked` ones by those that are `drawn` of them."""
-    ends = (filled.low, filled.high) if sign > 0 else (-filled.high, -filled.low)
-    found = ranks_of(drawn, own.estimate, ends, sign * filled.worst, ranked)
-    values = sign * own.estimate
-    standings = [
-        Standing(
-            system=name,
-            value=figure(values[row]),
-            low=figure((own.percentile[row] * sign).min()),
-            high=figure((own.percentile[row] * sign).max()),
-            bound_low=_bound(filled.low[row], values[row]),
-            bound_high=_bound(filled.high[row], values[row]),
-            standard_error=figure(own.standard_error[row]),
-            rank=figure(found.rank[row]),
-            rank_low=figure(found.span[row, 0]),
-            rank_high=figure(found.span[row, 1]),
-            tier=int(drawn.tier[row]) or None,
-            n_total=int(filled.n_total[row]),
-            n_scored=int(filled.n_scored[row]),
-            n_unscored=int(filled.n_total[row] - filled.n_scored[row]),
-            unscored=filled.unscored[row],
-            coverage=float(filled.coverage[row]),
-            flagged=bool(filled.coverage[row] <= FLAGGED_BELOW - 1e-9),
-        )
-        for row, name in enumerate(filled.systems)
-    ]
-    return sorted(standings, key=lambda row: _place(row, sign))
-
-
-def _bound(bound: float, value: float) -> float | None:
-    """None for a bound that is infinite or undefined; the value itself where they differ by rounding alone."""
-    if not np.isfinite(bound):
-        return None
-    return figure(value) if np.isclose(bound, value, rtol=1e-9, atol=1e-12) else float(bound)
-
-
-def _place(row: Standing, sign: float) -> tuple[float, float, str]:
-    """By rank; unranked systems after them, by value."""
-    if row.rank is not None:
-        return 0.0, row.rank, row.system
-    return 1.0, np.inf if row.value is None else -sign * row.value, row.system
+    left_out = len(one.among.without_gold)
+    return placed(one, filled, own, drawn, left_out, detail)
 
 
 def _with_published(board: MetricBoard, published: Sequence[Published]) -> MetricBoard:

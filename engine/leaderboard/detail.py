@@ -1,4 +1,4 @@
-"""The detail behind a ranking: rank shares, pairwise differences, groups of tasks, cost and noise."""
+"""The detail behind a ranking: rank shares, pairwise differences, cost and noise."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -12,12 +12,11 @@ import pyarrow.compute as pc
 from adjudge.engine.leaderboard.best_of import BestOf
 from adjudge.engine.leaderboard.selection import Filled
 from adjudge.engine.records.matrices import ScoreMatrix, figure, values_of
-from adjudge.engine.records.record import TaskRecord
 from adjudge.engine.records.spending import Spent
 from adjudge.scoring.kernels.agreement.variance import variance_components
 from adjudge.scoring.kernels.base.errors import KernelError
 from adjudge.scoring.kernels.comparison.frontier import pareto_frontier
-from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, student
+from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap
 from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
 
@@ -25,8 +24,6 @@ __all__ = [
     "AXES",
     "Detail",
     "Frontier",
-    "Group",
-    "GroupMean",
     "LeftOut",
     "Noise",
     "Pair",
@@ -38,7 +35,6 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 
 AXES = ("seconds", "cost", "tokens", "tokens_written")
-KINDS = ("language", "domain")
 
 
 class RankShare(msgspec.Struct, frozen=True):
@@ -65,28 +61,6 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None
     holm: float | None
     n_used: int
-
-
-class GroupMean(msgspec.Struct, frozen=True, kw_only=True):
-    """A system's mean over the selected tasks of one group, what is missing at its worst, with Student's interval.
-
-    `n_scored` of the group's tasks have a score.
-    """
-
-    system: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n_scored: int
-
-
-class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks of one `language` or `domain` (`kind`), and every system's mean over them."""
-
-    kind: str
-    name: str
-    n_tasks: int
-    means: tuple[GroupMean, ...]
 
 
 class Frontier(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +106,6 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
 
     ranks: tuple[RankShare, ...]
     pairs: tuple[Pair, ...]
-    groups: tuple[Group, ...]
     frontiers: tuple[Frontier, ...]
     noise: Noise | None
     left_out: LeftOut | None = None
@@ -145,7 +118,6 @@ def detail_of(
     ranked: npt.NDArray[np.bool_],
     drawn: Bootstrap,
     sign: float,
-    tasks: Mapping[str, TaskRecord],
     spent: Mapping[str, Spent],
     noise: Noise | None,
     best_of: tuple[BestOf, ...],
@@ -158,7 +130,6 @@ def detail_of(
     return Detail(
         ranks=tuple(_ranks(filled, drawn, order)),
         pairs=tuple(_pairs(filled, matrix, drawn, sign, order)),
-        groups=tuple(_groups(filled, tasks)),
         frontiers=tuple(_frontiers(filled, drawn, sign, order, spent)),
         noise=noise,
         left_out=_left_out(filled, sign, order),
@@ -259,59 +230,6 @@ def _left_out(filled: Filled, sign: float, order: Sequence[int]) -> LeftOut | No
             for at, row in enumerate(order)
         },
     )
-
-
-def _groups(filled: Filled, tasks: Mapping[str, TaskRecord]) -> list[Group]:
-    """Means by group, for the kinds that have at least two groups."""
-    found = []
-    for kind in KINDS:
-        names = np.array([getattr(tasks[task], kind) if task in tasks else "" for task in filled.tasks])
-        distinct = sorted(set(names.tolist()))
-        if len(distinct) < 2:
-            continue
-        for name in distinct:
-            chosen = names == name
-            found.append(
-                Group(
-                    kind=kind,
-                    name=name,
-                    n_tasks=int(chosen.sum()),
-                    means=tuple(_group_means(filled, chosen)),
-                )
-            )
-    return found
-
-
-def _group_means(filled: Filled, chosen: npt.NDArray[np.bool_]) -> list[GroupMean]:
-    """Means, or ratios of sums without an interval where the metric is pooled."""
-    values = filled.values[:, chosen]
-    n = values.shape[1]
-    low = high = np.full(len(values), np.nan)
-    if filled.denominators is not None:
-        means = _ratio(values.sum(axis=1), filled.denominators[:, chosen].sum(axis=1))
-    else:
-        means = values.mean(axis=1)
-        if n > 1:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                interval = student(means, values.std(axis=1, ddof=1) / np.sqrt(n), n)
-            low, high = filled.held(interval.low), filled.held(interval.high)
-        means = filled.held(means)
-    counts = filled.scored[:, chosen].sum(axis=1)
-    return [
-        GroupMean(
-            system=system,
-            value=figure(means[row]),
-            low=figure(low[row]),
-            high=figure(high[row]),
-            n_scored=int(counts[row]),
-        )
-        for row, system in enumerate(filled.systems)
-    ]
-
-
-def _ratio(over: Floats, below: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(below > 0.0, over / below, np.nan)
 
 
 def _frontiers(

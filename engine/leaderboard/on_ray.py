@@ -12,7 +12,7 @@ import ray
 from ray.exceptions import RayTaskError
 
 from adjudge.engine.cluster.session import connected
-from adjudge.engine.leaderboard.build import CONFIDENCE, RESAMPLES, Statistics
+from adjudge.engine.leaderboard.statistics import CONFIDENCE, Statistics
 from adjudge.engine.records.matrices import read_scores
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, BootstrapPart, bootstrap_part, merge
 
@@ -50,7 +50,7 @@ class _OnRay(Statistics):
     ) -> Bootstrap:
         """The bootstrap of `values[S, T]`; means are held between the ends of `clip`."""
         shared = ray.put((values, denominators))
-        edges = np.linspace(0, RESAMPLES, self._parts + 1).astype(int).tolist()
+        edges = np.linspace(0, self.resamples, self._parts + 1).astype(int).tolist()
         ranges = [(first, end - first) for first, end in pairwise(edges) if end > first]
         parts: list[BootstrapPart] = ray.get(
             [self._part.remote(shared, first, count, seed) for first, count in ranges]

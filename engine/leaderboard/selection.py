@@ -4,7 +4,7 @@ Nobody gains by failing: an unscored row counts as the worst it could still be, 
 task without gold for a protocol is not selected for it, whatever was reported on it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import msgspec
 import numpy as np
@@ -28,13 +28,13 @@ Integers = npt.NDArray[np.int64]
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """The systems and tasks of a protocol, or of one of its metrics.
 
-    `without_gold` counts the tasks that are left out for want of gold. `worst` holds, by metric and task, what is not
+    `without_gold` are the tasks that are left out for want of gold. `worst` holds, by metric and task, what is not
     the metric's own worst. `submitting` and `reported` are the systems and tasks that have rows.
     """
 
     systems: tuple[str, ...]
     tasks: tuple[str, ...]
-    without_gold: int
+    without_gold: frozenset[str]
     worst: dict[str, dict[str, float]]
     submitting: frozenset[str]
     reported: frozenset[str]
@@ -55,6 +55,14 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
             ),
         )
 
+    def within(self, chosen: Container[str]) -> "Selection":
+        """The selection with only those of its tasks that are `chosen`."""
+        return msgspec.structs.replace(
+            self,
+            tasks=tuple(one for one in self.tasks if one in chosen),
+            without_gold=frozenset(one for one in self.without_gold if one in chosen),
+        )
+
     def both(self, other: "Selection") -> "Selection":
         """What is in both selections of a protocol."""
         systems, tasks = {*other.systems}, {*other.tasks}
@@ -71,10 +79,10 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     `values[S, T]` is what the ranking's mean is taken over; all of a system's values are NaN if what it misses could be
     infinitely bad. `low` and `high` [S] bound the mean (infinite: unbounded), `worst` is the worst that any mean can
     be. `total[S]` sums what was scored. `coverage[S]` is the mean share of a task's samples and repeats that are
-    scored. `n_total`, `n_scored` [S] count them, and `unscored` those that are not, by reason; `not_submitted` are
-    some of the reports that are not there. `denominators[S, T]` is there for a pooled metric, whose `values` are its
-    numerators. Every mean of `values` is held between the ends of `clip` (`Metric.clip`); `low`, `high` and `worst`
-    are.
+    scored, of the `expected` [S] ones. `n_total`, `n_scored` [S] count them, and `unscored` those that are not, by
+    reason; `not_submitted` are some of the reports that are not there. `denominators[S, T]` is there for a pooled
+    metric, whose `values` are its numerators. Every mean of `values` is held between the ends of `clip`
+    (`Metric.clip`); `low`, `high` and `worst` are.
     """
 
     systems: tuple[str, ...]
@@ -86,6 +94,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     scored: npt.NDArray[np.bool_]
     total: Floats
     coverage: Floats
+    expected: Integers
     n_total: Integers
     n_scored: Integers
     unscored: tuple[dict[str, int], ...]
@@ -138,15 +147,20 @@ def _selection(protocol: str, rows: Sequence[MetricRows], records: Sequence[RunR
     return Selection(
         systems=tuple(sorted(listed | submitting)),
         tasks=tuple(sorted(tasks.keys() - without)),
-        without_gold=len(without),
+        without_gold=frozenset(without),
         worst=worst,
         submitting=submitting,
         reported=frozenset(seen),
     )
 
 
-def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: bool) -> Filled:
-    """The metric of `rows` over its selection, what is missing at its high or low end."""
+def fill(
+    rows: MetricRows, metric: Metric, among: Selection, bad_is_high: bool, expected: Integers | None = None
+) -> Filled:
+    """The metric of `rows` over its selection, what is missing at its high or low end.
+
+    `expected` [S] are the samples and repeats due for each task, by default as many as the system has for any.
+    """
     names = among.tasks
     count = (len(among.systems), len(names))
     cell, kept = _cells(rows, among.systems, names)
@@ -156,7 +170,7 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: boo
     size = count[0] * count[1]
     present = np.bincount(cell, minlength=size).reshape(count)
     n_scored = np.bincount(cell[scored], minlength=size).reshape(count)
-    absent = _absent(cell, rows.answer[kept], present)
+    due, absent = _absent(cell, rows.answer[kept], present, expected)
 
     def cells(side: int, kept_values: bool) -> Floats:
         """The cells' means with what is missing at the low (0) or high (1) side; only one is made at a time."""
@@ -172,7 +186,7 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: boo
         ]
     slots = present + absent
     unscored = rows.reason[kept][~scored]
-    worst = np.asarray(ends[1 if bad_is_high else 0].mean() if count[1] else np.nan)
+    worst = np.asarray(ends[int(bad_is_high)].mean() if count[1] else np.nan)
     if metric.clip is not None:
         bounds, worst = [np.clip(bound, *metric.clip) for bound in bounds], np.clip(worst, *metric.clip)
     return Filled(
@@ -188,23 +202,25 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, *, bad_is_high: boo
             np.float64,
         ),
         coverage=(n_scored / slots).mean(axis=1) if count[1] else np.zeros(count[0]),
+        expected=due,
         n_total=slots.sum(axis=1),
         n_scored=n_scored.sum(axis=1),
         unscored=_reasons(rows.reasons, cell[~scored] // max(1, count[1]), unscored, absent),
-        not_submitted=tuple(
-            f"{among.systems[row]} on {names[column]}" for row, column in np.argwhere(absent > 0)[:3].tolist()
-        ),
+        not_submitted=_not_submitted(among, absent),
         clip=metric.clip,
     )
 
 
 def fill_ratio(
-    parts: tuple[MetricRows, MetricRows], metrics: tuple[Metric, Metric, Metric], among: Selection
+    parts: tuple[MetricRows, MetricRows],
+    metrics: tuple[Metric, Metric, Metric],
+    among: Selection,
+    expected: Integers | None = None,
 ) -> Filled:
     """A pooled metric, the ratio of its parts' sums, over their selection. `metrics` are itself and its parts."""
     metric, over, below = metrics
-    top = fill(parts[0], over, among, bad_is_high=metric.lower_is_better)
-    under = fill(parts[1], below, among, bad_is_high=not metric.lower_is_better)
+    top = fill(parts[0], over, among, metric.lower_is_better, expected)
+    under = fill(parts[1], below, among, not metric.lower_is_better, expected)
     undefined = np.isnan(np.hstack([top.values, under.values])).any(axis=1, keepdims=True)
     undefined |= under.total[:, None] == 0.0
     gap = np.where(undefined, np.nan, 0.0)
@@ -223,6 +239,7 @@ def fill_ratio(
         scored=top.scored & under.scored,
         total=top.total,
         coverage=np.minimum(top.coverage, under.coverage),
+        expected=np.maximum(top.expected, under.expected),
         n_total=np.maximum(top.n_total, under.n_total),
         n_scored=np.minimum(top.n_scored, under.n_scored),
         unscored=tuple((top, under)[part].unscored[row] for row, part in enumerate(scarcer)),
@@ -249,14 +266,22 @@ def _ends(metric: Metric, own: dict[str, float], tasks: Sequence[str]) -> Floats
     return np.stack([np.minimum(worst, best), np.maximum(worst, best)])
 
 
-def _absent(cell: Integers, answer: Integers, present: Integers) -> Integers:
-    """How many samples and repeats each task lacks, of as many as the system has for any."""
+def _absent(
+    cell: Integers, answer: Integers, present: Integers, expected: Integers | None
+) -> tuple[Integers, Integers]:
+    """The samples and repeats due for each task [S], and how many of them each lacks [S, T]."""
     found = present
     if answer.size and (answer.max() > 0 or present.max() > 1):
         each = np.unique(np.stack([cell, answer]), axis=1)[0]
         found = np.bincount(each, minlength=present.size).reshape(present.shape)
-    expected = np.maximum(found.max(axis=1, initial=0), 1)
-    return np.asarray(np.maximum(expected[:, None] - found, 0))
+    due = np.maximum(found.max(axis=1, initial=0), 1) if expected is None else expected
+    return due, np.maximum(due[:, None] - found, 0)
+
+
+def _not_submitted(among: Selection, absent: Integers) -> tuple[str, ...]:
+    """Some of the reports that are not there."""
+    places = np.argwhere(absent > 0)[:3].tolist()
+    return tuple(f"{among.systems[row]} on {among.tasks[column]}" for row, column in places)
 
 
 def _mean(cell: Integers, values: Floats, present: Integers, absent: Integers, end: Floats) -> Floats:

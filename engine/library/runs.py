@@ -13,7 +13,7 @@ from adjudge.engine.library.tables import evidence_table, in_clear, judgment_tab
 from adjudge.engine.records.matrices import read_scores
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.rendering.markup import Markup, join, tag
-from adjudge.engine.rendering.standings import Standings, ranked_metrics, standings
+from adjudge.engine.rendering.standings import Ranking, rankings, standings
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import run_cards
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -70,11 +70,7 @@ class Run:
         return f"Run({str(self.folder)!r}: {scored[0]:,} tasks, {scored[1]:,} systems)"
 
     def _repr_html_(self) -> str:
-        boards = (
-            standings(head, [metric for metric in others if metric.shown])
-            for head, others in ranked_metrics(self.leaderboard)
-        )
-        return join(*map(_shown, boards))
+        return join(*map(_shown, rankings(self.leaderboard.metrics)))
 
 
 def open(folder: str | Path) -> Run:
@@ -87,8 +83,9 @@ async def open_async(folder: str | Path) -> Run:
     return await asyncio.to_thread(Run, folder)
 
 
-def _shown(board: Standings) -> Markup:
+def _shown(ranking: Ranking) -> Markup:
+    board = standings(ranking)
     heading = tag("tr", *(tag("th", column.name) for column in board.columns))
     rows = (tag("tr", *(tag("td", cell.text) for cell in row)) for row in board.rows)
-    caption = tag("caption", f"{board.head.protocol}, ranked by {board.head.metric}")
+    caption = tag("caption", f"{ranking.title}, ranked by {board.head.metric}")
     return tag("table", caption, tag("thead", heading), tag("tbody", *rows))

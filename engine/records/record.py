@@ -23,6 +23,8 @@ from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["RunRecord", "TaskRecord", "metrics_of"]
 
+_FIELDS = ("language", "domain")
+
 
 class TaskRecord(msgspec.Struct, frozen=True):
     """What a leaderboard needs of a task, and the digest of what it asks and of its gold.
@@ -37,6 +39,15 @@ class TaskRecord(msgspec.Struct, frozen=True):
     without_gold: tuple[str, ...] = ()
     worst: dict[str, dict[str, float]] = {}
     attributes: dict[str, str] = {}
+
+    @property
+    def attribute_names(self) -> tuple[str, ...]:
+        """What the task can be grouped by."""
+        return (*_FIELDS, *self.attributes)
+
+    def attribute(self, name: str) -> str:
+        """The task's value of an attribute, "" if it has none."""
+        return str(getattr(self, name)) if name in _FIELDS else self.attributes.get(name, "")
 
     @classmethod
     def of(cls, task: Task, protocols: Iterable[ScoringProtocol] = ()) -> "TaskRecord":

@@ -6,7 +6,7 @@ import msgspec
 
 from adjudge.engine.leaderboard.board import MetricBoard, Standing
 
-__all__ = ["Cell", "Table", "bounds", "number", "score", "span"]
+__all__ = ["Cell", "Kind", "Table", "bounds", "number", "score", "span"]
 
 Kind = Literal[
     "standings",

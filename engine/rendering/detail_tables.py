@@ -13,7 +13,7 @@ def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
     detail = head.detail
     if detail is None:
         return []
-    tables = [_ranks(detail), _pairs(detail, head.scale), *_left_out(detail), *_groups(head, detail)]
+    tables = [_ranks(detail), _pairs(detail, head.scale), *_left_out(detail)]
     tables += [*_best_of(head, detail), *_cost(head, board, detail)]
     tables.append(_unscored(head))
     tables += [_noise(detail, head.scale, board)]
@@ -82,34 +82,6 @@ def _left_out(detail: Detail) -> list[Table]:
             rows=tuple(rows),
         )
     ]
-
-
-def _groups(head: MetricBoard, detail: Detail) -> list[Table]:
-    tables = []
-    for kind in dict.fromkeys(group.kind for group in detail.groups):
-        groups = [group for group in detail.groups if group.kind == kind]
-        means = [{mean.system: mean for mean in group.means} for group in groups]
-        rows = []
-        for row in head.standings:
-            cells = [Cell(row.system)]
-            for group in means:
-                mean = group[row.system]
-                interval = "" if mean.low is None else f" [{span(mean.low, mean.high, head.scale).text}]"
-                cells.append(Cell(f"{number(mean.value, head.scale)}{interval}", mean.value))
-            rows.append(tuple(cells))
-        tables.append(
-            Table(
-                kind="groups",
-                title=f"{head.metric} by {kind}",
-                note="Means over the tasks of each group, what is missing at its worst, with Student's interval.",
-                columns=(
-                    "system",
-                    *(f"{group.name or 'none'} ({group.n_tasks} tasks)" for group in groups),
-                ),
-                rows=tuple(rows),
-            )
-        )
-    return tables
 
 
 def _best_of(head: MetricBoard, detail: Detail) -> list[Table]:

@@ -1,13 +1,17 @@
-"""A leaderboard's files: leaderboard.json, .csv, .md and .html."""
+"""A leaderboard's files: leaderboard.json, .csv, .parquet, .md and .html."""
 
 import csv
 import io
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.board import Leaderboard, Standing
+from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard, Standing
 from adjudge.engine.leaderboard.correction import Corrected
 from adjudge.engine.rendering.leaderboard_page import leaderboard_page
 from adjudge.engine.rendering.markdown import leaderboard_markdown
@@ -15,6 +19,17 @@ from adjudge.engine.rendering.markdown import leaderboard_markdown
 __all__ = ["write_leaderboard"]
 
 _COLUMNS = tuple(name for name in Standing.__struct_fields__ if name not in ("unscored", "corrected"))
+_KINDS = {"system": pa.string(), "tier": pa.int32(), "flagged": pa.bool_()}
+_SCHEMA = pa.schema(
+    {
+        **dict.fromkeys(("protocol", "metric", "over", "attribute", "group"), pa.string()),
+        "tasks": pa.int64(),
+        **{
+            name: _KINDS.get(name, pa.int64() if name.startswith("n_") else pa.float64()) for name in _COLUMNS
+        },
+        "unscored": pa.string(),
+    }
+)
 _COMPUTED = ("=", "+", "-", "@", "\t", "\r")  # what a formula begins with
 _CORRECTED = Corrected.__struct_fields__
 
@@ -25,6 +40,7 @@ def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
     files = {
         "leaderboard.json": msgspec.json.format(msgspec.json.encode(board), indent=1),
         "leaderboard.csv": _csv(board).encode("utf-8", "replace"),
+        "leaderboard.parquet": _parquet(board),
         "leaderboard.md": leaderboard_markdown(board).encode("utf-8", "replace"),
         "leaderboard.html": leaderboard_page(board).encode(),
     }
@@ -37,6 +53,34 @@ def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
     except OSError as error:
         raise UsageError(f"out: {out} cannot be written: {error.strerror}; choose another folder") from error
     return out / "leaderboard.html"
+
+
+def _parquet(board: Leaderboard) -> bytes:
+    """The figures of every system under every metric: over all tasks, in every group, and as the mean over groups."""
+    places: list[tuple[str, str, Sequence[MetricBoard]]] = [("all", "", board.metrics)]
+    of: list[str] = [""]
+    for grouping in board.groupings:
+        places += [("group", group.name, group.metrics) for group in grouping.groups]
+        places.append(("mean over groups", "", grouping.mean))
+        of += [grouping.attribute] * (len(grouping.groups) + 1)
+    rows = [
+        {
+            "protocol": metric.protocol,
+            "metric": metric.metric,
+            "over": over,
+            "attribute": attribute,
+            "group": group,
+            "tasks": metric.n_tasks,
+            **{name: getattr(row, name) for name in _COLUMNS},
+            "unscored": json.dumps(row.unscored),
+        }
+        for attribute, (over, group, metrics) in zip(of, places, strict=True)
+        for metric in metrics
+        for row in metric.standings
+    ]
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), out, compression="zstd")
+    return out.getvalue()
 
 
 def _csv(board: Leaderboard) -> str:

@@ -6,13 +6,14 @@ tables that repeat a figure (pairs, rank shares) are made from its data when the
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import msgspec
 
-from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Leaderboard, MetricBoard, Standing
+from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Grouping, Leaderboard, MetricBoard, Standing
 from adjudge.engine.leaderboard.detail import AXES, Detail
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.rendering.cells import Cell, Table
@@ -25,12 +26,11 @@ SCRIPTS = ("d3-7.9.2.min.js", "plot-0.6.17.min.js", "leaderboard.js")
 _DRAWN = frozenset({"pairs", "ranks"})  # tables that the script draws
 _OPEN = frozenset({"people", "published", "resolved", "unscored", "noise"})
 _FEW = 15  # systems whose pairs fit half the page's width
+_FEW_GROUPS = 3  # whose figure fits half the page's width
 _FIGURES = (
     ("scores", "Scores with intervals"),
     ("ranks", "Rank distribution"),
     ("pairs", "Pairwise significance"),
-    ("language", "By language"),
-    ("domain", "By domain"),
     ("seconds", "Score against seconds"),
     ("cost", "Score against cost"),
     ("tokens", "Score against tokens"),
@@ -47,13 +47,13 @@ def leaderboard_page(board: Leaderboard) -> str:
         tag(
             "main",
             *(tag("p", note, class_="note") for note in board.notes),
-            *(_section(number, section) for number, section in enumerate(sections)),
+            *(_section(number, section, board.groupings) for number, section in enumerate(sections)),
             _sources(board),
             id="main",
             tabindex="-1",
         ),
         tag("div", id="tip", role="status", class_="visually-hidden"),
-        _data([_drawn(section.head) for section in sections]),
+        _data([_drawn(section.head, board.groupings) for section in sections]),
         *(Markup(f"<script>{asset(name)}</script>") for name in SCRIPTS),
     )
     head = join(
@@ -85,7 +85,7 @@ def _hash(text: str) -> str:
 
 def _header(board: Leaderboard, sections: list[Section]) -> Markup:
     links = [
-        tag("li", tag("a", section.protocol, href=f"#p{number}")) for number, section in enumerate(sections)
+        tag("li", tag("a", section.title, href=f"#p{number}")) for number, section in enumerate(sections)
     ]
     links.append(tag("li", tag("a", "How it was made", href="#made")))
     runs = ", ".join(board.runs)
@@ -105,7 +105,7 @@ def _header(board: Leaderboard, sections: list[Section]) -> Markup:
     )
 
 
-def _section(number: int, section: Section) -> Markup:
+def _section(number: int, section: Section, groupings: Sequence[Grouping]) -> Markup:
     by_kind = [table for table in section.tables if table.kind not in _DRAWN]
     ranking = [_table(table, f"p{number}t0") for table in by_kind[:1]]
     others = [_details(table, f"p{number}t{place}") for place, table in enumerate(by_kind[1:], 1)]
@@ -118,14 +118,26 @@ def _section(number: int, section: Section) -> Markup:
             tag("details", tag("summary", f"{title} as a table"), data_table=kind, data_section=number)
             if kind in _DRAWN
             else None,
-            class_="wide" if kind == "domain" or (kind == "pairs" and crowded) else None,
+            class_="wide" if kind == "pairs" and crowded else None,
         )
         for kind, title in _FIGURES
         if _has(section.head.detail, kind)
     ]
+    figures += [
+        tag(
+            "figure",
+            tag("figcaption", f"By {attribute}"),
+            tag("div", class_="plot", data_by=attribute, data_section=number),
+            class_="wide"
+            if len({name for of, name, *_ in groups if of == attribute}) > _FEW_GROUPS
+            else None,
+        )
+        for groups in [_grouped(section.head, groupings)]
+        for attribute in dict.fromkeys(of for of, *_ in groups)
+    ]
     return tag(
         "section",
-        tag("h2", section.protocol, id=f"p{number}-title"),
+        tag("h2", section.title, id=f"p{number}-title"),
         tag("p", section.lead),
         _stability(section.head),
         *ranking,
@@ -151,8 +163,6 @@ def _stability(head: MetricBoard) -> Markup | None:
 def _has(detail: Detail | None, kind: str) -> bool:
     if detail is None:
         return kind == "scores"
-    if kind in ("language", "domain"):
-        return any(group.kind == kind for group in detail.groups)
     if kind in AXES:
         return any(frontier.axis == kind for frontier in detail.frontiers)
     return kind == "scores" or bool(detail.pairs)
@@ -268,10 +278,10 @@ def _data(found: list[dict[str, Any]]) -> Markup:
     return Markup(f'<script type="application/json" id="data">{text}</script>')
 
 
-def _drawn(head: MetricBoard) -> dict[str, Any]:
+def _drawn(head: MetricBoard, groupings: Sequence[Grouping]) -> dict[str, Any]:
     """What the figures of a section show, systems by their place."""
     place = {row.system: number for number, row in enumerate(head.standings)}
-    detail = head.detail or Detail(ranks=(), pairs=(), groups=(), frontiers=(), noise=None)
+    detail = head.detail or Detail(ranks=(), pairs=(), frontiers=(), noise=None)
     return {
         "protocol": head.protocol,
         "metric": head.metric,
@@ -292,9 +302,8 @@ def _drawn(head: MetricBoard) -> dict[str, Any]:
             for pair in detail.pairs
         ],
         "groups": [
-            [group.kind, group.name or "none", place[mean.system], _short(mean.value), mean.n_scored]
-            for group in detail.groups
-            for mean in group.means
+            [attribute, name, place[row.system], _short(row.value), row.n_scored]
+            for attribute, name, row in _grouped(head, groupings)
         ],
         "frontiers": {
             frontier.axis: [
@@ -306,6 +315,18 @@ def _drawn(head: MetricBoard) -> dict[str, Any]:
             for frontier in detail.frontiers
         },
     }
+
+
+def _grouped(head: MetricBoard, groupings: Sequence[Grouping]) -> list[tuple[str, str, Standing]]:
+    """Every system's standing in every group, with the attribute and the group's name."""
+    return [
+        (grouping.attribute, group.name or "none", row)
+        for grouping in groupings
+        for group in grouping.groups
+        for metric in group.metrics
+        if (metric.protocol, metric.metric) == (head.protocol, head.metric)
+        for row in metric.standings
+    ]
 
 
 def _bounds(row: Standing) -> list[float | None]:

@@ -20,7 +20,7 @@ def leaderboard_markdown(board: Leaderboard) -> str:
     lines = ["# Leaderboard", ""]
     lines += [f"- {_escaped(note)}" for note in board.notes]
     for section in sections_of(board):
-        lines += ["", f"## {_escaped(section.protocol)}", "", _escaped(section.lead)]
+        lines += ["", f"## {_escaped(section.title)}", "", _escaped(section.lead)]
         for table in section.tables:
             lines += ["", f"### {_escaped(table.title)}", ""]
             lines += [_escaped(table.note), ""] if table.note else []

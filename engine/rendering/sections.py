@@ -1,73 +1,78 @@
 """A leaderboard as tables of text, the same for its page and for Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
 from adjudge.engine.leaderboard.correction import Corrected
 from adjudge.engine.records.resolution import Resolution
-from adjudge.engine.rendering.cells import Cell, Table, number, score, span
+from adjudge.engine.rendering.cells import Cell, Kind, Table, number, score, span
 from adjudge.engine.rendering.detail_tables import detail_tables
-from adjudge.engine.rendering.standings import published, ranked_metrics, standings
+from adjudge.engine.rendering.standings import Ranking, Standings, by_group, published, rankings, standings
 
 __all__ = ["Section", "sections_of"]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """One protocol: the metric it is ranked by, and its tables, the ranking first."""
+    """One table of a protocol: the metric it is ranked by, and all tables about it, the ranking first."""
 
-    protocol: str
+    title: str
     head: MetricBoard
     lead: str
     tables: tuple[Table, ...]
 
 
 def sections_of(board: Leaderboard) -> list[Section]:
-    """A section for each protocol."""
-    found = []
-    for head, others in ranked_metrics(board):
-        metrics = [head, *others]
-        lead = (
-            f"Judge {head.judge}. {head.basis[0].upper()}{head.basis[1:]}"
-            f"{', lower is better' if head.lower_is_better else ''}. "
-            f"Intervals at {board.confidence:.0%} from {board.resamples:,} resamples of tasks."
-        )
-        rated = [metric for metric in metrics if metric.corrected_differences]
-        tables = [_ranking(head, others)]
-        tables += [
-            table for metric in rated for table in (_corrected_means(metric), _corrected_differences(metric))
-        ]
-        tables += [_resolved(one, metrics) for one in board.stopped if one.protocol == head.protocol]
-        tables += [*detail_tables(head, board), *map(_metric, others)]
-        tables += [_published(metric) for metric in metrics if metric.published]
-        found.append(Section(protocol=head.protocol, head=head, lead=lead, tables=tuple(tables)))
-    return found
+    """A section for each table of each protocol."""
+    return [_section(ranking, board) for ranking in rankings(board.metrics)]
 
 
-def _ranking(head: MetricBoard, others: Sequence[MetricBoard]) -> Table:
-    found = standings(head, others)
-    return Table(
-        kind="standings",
-        title=f"Ranking by {head.metric}",
-        note="",
-        columns=tuple(column.name for column in found.columns),
-        rows=found.rows,
+def _section(ranking: Ranking, board: Leaderboard) -> Section:
+    head = ranking.head
+    lead = (
+        f"Judge {head.judge}. {head.basis[0].upper()}{head.basis[1:]}"
+        f"{', lower is better' if head.lower_is_better else ''}. "
+        f"Intervals at {board.confidence:.0%} from {board.resamples:,} resamples of tasks."
     )
+    tables = [_table("standings", f"Ranking by {head.metric}", "", standings(ranking))]
+    for metric in ranking.metrics:
+        if metric.corrected_differences:
+            tables += [_corrected_means(metric), _corrected_differences(metric)]
+    tables += [_resolved(one, ranking.metrics) for one in board.stopped if one.protocol == head.protocol]
+    tables += [*_groups(ranking, board), *detail_tables(head, board)]
+    tables += [_metric(metric) for metric in ranking.metrics if metric is not head]
+    tables += [_published(metric) for metric in ranking.metrics if metric.published]
+    return Section(title=ranking.title, head=head, lead=lead, tables=tuple(tables))
+
+
+def _table(kind: Kind, title: str, note: str, found: Standings) -> Table:
+    names = tuple(column.name for column in found.columns)
+    return Table(kind=kind, title=title, note=note, columns=names, rows=found.rows)
+
+
+_GROUPED = (
+    "What is missing counts as the worst it could be, here too; in the mean over groups each counts the same."
+)
+
+
+def _groups(ranking: Ranking, board: Leaderboard) -> Iterator[Table]:
+    """The table by every attribute, and each of its metrics with intervals by the attribute that was asked for."""
+    head = ranking.head
+    for one in board.groupings:
+        if head.metric in {found.metric for group in one.groups for found in group.metrics}:
+            yield _table("groups", f"{head.metric} by {one.attribute}", _GROUPED, by_group(ranking, one))
+        if one.attribute == board.by:
+            for metric in ranking.metrics:
+                if metric is not head:
+                    found = by_group(Ranking.alone(metric), one)
+                    yield _table("groups", f"{metric.metric} by {one.attribute}", _GROUPED, found)
 
 
 def _metric(metric: MetricBoard) -> Table:
     direction = "Lower is better. " if metric.lower_is_better else ""
-    found = standings(metric).only(
-        "rank", "rank interval", "system", "value", "interval", "bounds", "tier", "scored", "unscored"
-    )
-    return Table(
-        kind="metric",
-        title=metric.metric,
-        note=f"{direction}{metric.basis[0].upper()}{metric.basis[1:]}.",
-        columns=tuple(column.name for column in found.columns),
-        rows=found.rows,
-    )
+    note = f"{direction}{metric.basis[0].upper()}{metric.basis[1:]}."
+    return _table("metric", metric.metric, note, standings(Ranking.alone(metric)))
 
 
 def _corrected(found: Corrected | None, scale: float) -> tuple[Cell, ...]:

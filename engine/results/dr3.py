@@ -98,10 +98,11 @@ def read(folder: Path, results: Results) -> None:
         values["average_code"] = (
             sum(part for part in parts if part is not None) / len(parts) if parts else None
         )
-        task, system = f"{case.name}@{case.parent.parent.name}", case.parent.name
+        size, system = case.parent.parent.name, case.parent.name
+        task = f"{case.name}@{size}"
         card = scorecard((PROTOCOL, system, task, 0), values)
         results.found.append(Recorded(card, msgspec.json.encode(kept).decode(), str(case)))
-        results.tasks.setdefault(task, Task(id=task, prompt=""))
+        results.tasks.setdefault(task, Task(id=task, prompt="", attributes={"size": size}))
 
 
 def write(run: RunToWrite, out: Path) -> Iterator[Path]:

@@ -20,8 +20,10 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     `worst` and `best` bound it (None: unbounded); an empty or oversized report takes `worst`. `scale` is the factor
     for display. `ratio` names the two metrics whose sums over tasks it is pooled from: such a metric has no
     value of its own for one report. `clip` are the ends between which the mean over tasks is held, where the values of
-    single reports may lie beyond them. The `headline` metric is what a leaderboard ranks by; `shown` ones stand beside
-    it. A metric that is not `everywhere` is some tasks' own (their tags, say).
+    single reports may lie beyond them. The `headline` metric is what a leaderboard ranks by; `shown` ones stand
+    beside it, in the order in which the protocol declares them: the columns of its paper's table. A protocol whose
+    paper has several tables names the `table` of each metric, and each table has its own headline. A metric that
+    is not `everywhere` is some tasks' own (their tags, say).
     """
 
     name: str
@@ -34,6 +36,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     lower_is_better: bool = False
     clip: tuple[float, float] | None = None
     everywhere: bool = True
+    table: str = ""
 
 
 class Bounds(msgspec.Struct, frozen=True, gc=False):

@@ -197,11 +197,16 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The paper's accuracy first; the pooled ones last."""
+        """By the paper's formulas, then by the code's (pooled); last the counts they are made of."""
         return (
             Metric(name="c_acc", scale=100, headline=True),
-            Metric(name="c_acc_strict", scale=100),
             Metric(name="e_cit", best=None),
+            Metric(name="c_acc_code", scale=100, ratio=("supported", "judged")),
+            Metric(name="e_cit_code", best=None, ratio=("supported", "cited")),
+            Metric(name="c_acc_strict", scale=100, shown=False),
+            Metric(
+                name="c_acc_code_strict", scale=100, ratio=("supported_strict", "judged_strict"), shown=False
+            ),
             *(Metric(name=name, best=None, shown=False) for name in ("pairs", "supported")),
             *(
                 Metric(name=name, best=None, lower_is_better=True, shown=False)
@@ -212,9 +217,6 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 for name in ("judged", "judged_strict", "supported_strict")
             ),
             Metric(name="cited", shown=False),
-            Metric(name="c_acc_code", scale=100, ratio=("supported", "judged")),
-            Metric(name="c_acc_code_strict", scale=100, ratio=("supported_strict", "judged_strict")),
-            Metric(name="e_cit_code", best=None, ratio=("supported", "cited")),
         )
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:

@@ -198,7 +198,7 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return (
             Metric(name=f"{self._prefix}overall", scale=100, headline=True),
             *(Metric(name=f"{self._prefix}{name}", scale=100) for name in dimensions),
-            Metric(name=f"{self._prefix}total", best=10),
+            Metric(name=f"{self._prefix}total", best=10, shown=False),
         )
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:

@@ -165,7 +165,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All metrics that a task may have, the average first."""
+        """All metrics that a task may have: the paper's columns, other forms, and counts by role of the sources."""
         return (*self._scores_of(("ir_uf", "ir_sc"), ("cc", "cc_lenient"), SIZES), *COUNTS, *POOLED)
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
@@ -232,20 +232,14 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         self, recalls: Sequence[str], coverages: Sequence[str], sizes: Sequence[str]
     ) -> list[Metric]:
         """Metrics with a value for one report."""
-        names = [
-            "average",
-            "average_code",
-            *recalls,
-            *(["ir"] if recalls else []),
-            "fa",
-            "fa_claims",
-            "fa_lenient",
-            "if",
-            "dq",
-            *(f"average:{size}" for size in sizes),
-            *coverages,
+        paper, code = (tuple(name for name in coverages if name == one) for one in ("cc", "cc_lenient"))
+        columns = (*recalls, *paper, "fa", "if", "dq", "average")
+        by_size = (f"average:{size}" for size in sizes)
+        others = (*("ir",) * bool(recalls), *code, "fa_claims", "fa_lenient", "average_code", *by_size)
+        return [
+            *(Metric(name=name, scale=100.0, headline=name == "average") for name in columns),
+            *(Metric(name=name, scale=100.0, shown=False) for name in others),
         ]
-        return [Metric(name=name, scale=100.0, headline=name == "average") for name in names]
 
 
 async def _insights(

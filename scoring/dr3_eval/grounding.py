@@ -31,16 +31,20 @@ __all__ = [
 ROLES = ("supportive", "distractor", "noise")
 
 COUNTS = (
-    Metric(name="cited", best=None),
+    Metric(name="cited", best=None, shown=False),
     *(
-        Metric(name=f"{count}:{role}", best=None)
+        Metric(name=f"{count}:{role}", best=None, shown=False)
         for role in ROLES
         for count in ("cited", "pairs", "supported")
     ),
 )
-POOLED = (
-    *(Metric(name=f"fa:{role}", scale=100.0, ratio=(f"supported:{role}", f"pairs:{role}")) for role in ROLES),
-    *(Metric(name=f"share:{role}", scale=100.0, ratio=(f"cited:{role}", "cited")) for role in ROLES),
+POOLED = tuple(
+    Metric(name=f"{name}:{role}", scale=100.0, ratio=ratio, shown=False)
+    for role in ROLES
+    for name, ratio in (
+        ("fa", (f"supported:{role}", f"pairs:{role}")),
+        ("share", (f"cited:{role}", "cited")),
+    )
 )
 
 

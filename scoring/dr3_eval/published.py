@@ -180,8 +180,8 @@ class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All metrics that a task may have: the average first, then all again without what the code scores 0."""
-        names = ("average_code", "ir", "ir_uf", "ir_sc", "cc_lenient", "fa_lenient", "if", "dq")
+        """All metrics that a task may have in the paper's order, then all without what the code scores 0."""
+        names = ("ir_uf", "ir_sc", "ir", "cc_lenient", "fa_lenient", "if", "dq", "average_code")
         return (
             *(Metric(name=name, scale=100.0, headline=name == "average_code") for name in names),
             *(Metric(name=f"{name}_strict", scale=100.0, shown=False) for name in names),

@@ -121,7 +121,7 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """By module: its headline first, then the other readings (see `Planning`, `Retrieval`, `Reasoning`)."""
+        """A table by module: the paper's columns, then other readings (see `Planning`, `Retrieval`, `Reasoning`)."""
         return _metrics(self.modules)
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
@@ -143,8 +143,18 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
-    names = [name for module in modules for name in _NAMES[module]]
-    return tuple(Metric(name=name, scale=100, headline=name in _HEADLINES) for name in names)
+    """By module: the columns of its table in the paper, then the other readings in the order of its figures."""
+    return tuple(
+        Metric(
+            name=name,
+            scale=100,
+            headline=name in _HEADLINES,
+            shown=name in _COLUMNS[module],
+            table=module,
+        )
+        for module in modules
+        for name in dict.fromkeys((*_COLUMNS[module], *_NAMES[module]))
+    )
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -319,4 +329,16 @@ _NAMES: dict[str, tuple[str, ...]] = {
         ),
     ),
 }
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "planning": ("plan_accuracy_tables", "plan_precision", "plan_recall", "plan_f1"),
+    "retrieval": ("retrieval_accuracy", "retrieval_precision", "retrieval_recall", "retrieval_f1"),
+    "reasoning": (
+        "reasoning_accuracy",
+        "reasoning_precision_macro",
+        "reasoning_recall_macro",
+        "reasoning_f1_macro",
+    ),
+}
+"""The columns of the paper's tables: accuracy, precision, recall and F1 of each module."""
+
 _HEADLINES = frozenset({"plan_f1", "retrieval_accuracy", "reasoning_accuracy"})

@@ -61,15 +61,18 @@ _COUNTS = {"source": "sources", "branch": "branches", "backtrack": "backtracks"}
 TRACED = "f1_traced"
 """F1 of the reports that have a trace: what F1 per source, branch and backtrack are pooled from."""
 
-_NAMES = ("f1", "precision", "recall")
+_NAMES = ("precision", "recall", "f1")
 _ANSWER_METRICS = (
     *(Metric(name=name, headline=name == "f1") for name in _NAMES),
-    *(Metric(name=name + form, best=None) for form in _FORMS[1:] for name in _NAMES),
+    *(Metric(name=name + form, best=None, shown=False) for form in _FORMS[1:] for name in _NAMES),
 )
 _TRACE_METRICS = (
-    Metric(name=TRACED),
-    *(Metric(name=name, best=None) for name in _COUNTS.values()),
-    *(Metric(name=f"f1_per_{one}", best=None, ratio=(TRACED, many)) for one, many in _COUNTS.items()),
+    Metric(name=TRACED, table="traces"),
+    *(Metric(name=name, best=None, table="traces") for name in _COUNTS.values()),
+    *(
+        Metric(name=f"f1_per_{one}", best=None, ratio=(TRACED, many), table="traces")
+        for one, many in _COUNTS.items()
+    ),
 )
 
 
@@ -142,7 +145,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return cls(worst, overlaps(True) if missing else worst, parts, missing, evidence, bounded)
 
     def figures(self) -> Iterator[Value]:
-        """F1, precision and recall of each of the three: no value where a part is missing, as the paper has all."""
+        """Precision, recall and F1 of each of the three: no value where a part is missing, as the paper has all."""
         answered = self.parts - len(self.missing)
         for form, ends in enumerate(zip(self.worst, self.best, strict=True)):
             for name in _NAMES:
@@ -159,7 +162,7 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """F1 first, then the other forms; last what traces hold, with F1 per source, branch and backtrack (pooled)."""
+        """Precision, recall, F1 and other forms; then what traces hold, with F1 per source and step (pooled)."""
         return _ANSWER_METRICS + _TRACE_METRICS
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:

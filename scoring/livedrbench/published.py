@@ -68,8 +68,8 @@ class PublishedLiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """F1 first."""
-        return tuple(Metric(name=name, headline=name == "f1") for name in ("f1", "precision", "recall"))
+        """Precision, recall and F1."""
+        return tuple(Metric(name=name, headline=name == "f1") for name in ("precision", "recall", "f1"))
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """`metrics`, the same for every task. Raises GoldError."""

@@ -174,21 +174,25 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All metrics, the integrated score first."""
+        """The columns of the paper's table, then what they are made of, and other forms."""
         dimensions = dict.fromkeys(tag for criterion in self._general("en") for tag in criterion.tags)
-        judged = [
+        columns = (
+            Metric(name="quality"),
+            _drift("drift"),
+            _boost("boost"),
             Metric(name="integrated", best=120.0, headline=True),
-            *(Metric(name=f"integrated{form}", best=120.0) for form in _FORMS[1:]),
-            *(Metric(name=name) for name in ("quality", "qsr", "grr")),
+            Metric(name="contribution_per_token", best=None),
+        )
+        others = (
+            *(Metric(name=name) for name in ("qsr", "grr")),
             *(Metric(name=f"dimension:{name}") for name in dimensions),
-            *(Metric(name=name, worst=1.0, best=0.0, lower_is_better=True) for name in _DRIFTS),
-            *(Metric(name=f"contribution_per_token{form}", best=None) for form in _FORMS),
-        ]
-        counted = [
-            *(Metric(name=f"boost{form}", worst=1.0, best=1.2) for form in _FORMS),
+            *(_drift(name) for name in _DRIFTS[1:]),
+            *(_boost(f"boost{form}") for form in _FORMS[1:]),
+            *(Metric(name=f"integrated{form}", best=120.0) for form in _FORMS[1:]),
+            *(Metric(name=f"contribution_per_token{form}", best=None) for form in _FORMS[1:]),
             Metric(name="retrieval_index", best=None),
-        ]
-        return (*judged, *counted)
+        )
+        return (*columns, *(msgspec.structs.replace(metric, shown=False) for metric in others))
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """`metrics` without those that need token or retrieval counts that the report lacks. Raises GoldError."""
@@ -299,6 +303,14 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def _fdk_drift(self, pairs: Sequence[tuple[Item, float]]) -> float:
         return fdk_drift(_uses("fdk", pairs), self.eps_minus)
+
+
+def _drift(name: str) -> Metric:
+    return Metric(name=name, worst=1.0, best=0.0, lower_is_better=True)
+
+
+def _boost(name: str) -> Metric:
+    return Metric(name=name, worst=1.0, best=1.2)
 
 
 def _with_text(case: Case, text: str) -> Case:

@@ -275,11 +275,10 @@
 
   function draw(plot) {
     const data = sections[Number(plot.dataset.section)];
-    const kind = plot.dataset.figure;
+    const { figure, by } = plot.dataset;
     plot.dataset.drawn = "";
     if (!plot.clientWidth) return;
-    const make = kind === "language" || kind === "domain" ? figures.groups : (figures[kind] ?? figures.spent);
-    const made = make(plot, data, kind);
+    const made = by === undefined ? (figures[figure] ?? figures.spent)(plot, data, figure) : figures.groups(plot, data, by);
     for (const svg of [made, ...made.querySelectorAll("svg")]) {
       if (svg.tagName !== "svg") continue;
       if (svg.hasAttribute("aria-label")) svg.setAttribute("role", "img");

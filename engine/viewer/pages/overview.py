@@ -1,7 +1,6 @@
 """The pages above a report: the run with its systems, its tasks, one system, one task."""
 
 import asyncio
-from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
@@ -10,7 +9,7 @@ from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.rendering.cells import Cell, bounds, number
 from adjudge.engine.rendering.markup import Markup, tag
-from adjudge.engine.rendering.standings import Kind, ranked_metrics, standings
+from adjudge.engine.rendering.standings import Kind, Ranking, rankings, standings
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery, NotThere, ReportQuery, SystemQuery, TaskQuery, address
 from adjudge.engine.viewer.pages.frame import (
@@ -36,8 +35,8 @@ async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
         board = await asyncio.to_thread(run.leaderboard)
         standings = [
             part
-            for head, others in ranked_metrics(board)
-            for part in _standings(head, others, set(run.record.systems), query)
+            for ranking in rankings(board.metrics)
+            for part in _standings(ranking, set(run.record.systems), query)
         ]
         standings += [tag("p", note, class_="note") for note in board.notes]
     except NotThere as error:
@@ -70,23 +69,30 @@ def _names(run: OpenRun) -> Markup:
     )
 
 
-def _standings(
-    head: MetricBoard, others: Sequence[MetricBoard], known: set[str], query: ListQuery
-) -> list[Markup]:
-    found = standings(head, others).only("system", "rank", "value", "bounds", "beside", "scored", "unscored")
-    rows = [
-        [
-            _cell(column.kind, cell, head, row[0].text, known)
-            for column, cell in zip(found.columns, row, strict=True)
-        ]
-        for row in found.rows
-        if query.filter.lower() in row[0].text.lower()
-    ]
-    columns = [Column(column.name, number=column.numeric) for column in found.columns]
+_NOT_SHOWN: tuple[Kind, ...] = ("rank interval", "interval", "tier")
+
+
+def _standings(ranking: Ranking, known: set[str], query: ListQuery) -> list[Markup]:
+    found = standings(ranking).without(*_NOT_SHOWN)
+    # The first column heads the rows.
+    order = sorted(range(len(found.columns)), key=lambda place: found.columns[place].kind != "system")
+    columns = [found.columns[place] for place in order]
+    rows = []
+    for row in found.rows:
+        system, *_ = cells = [row[place] for place in order]
+        if query.filter.lower() in system.text.lower():
+            drawn = zip(columns, cells, strict=True)
+            rows.append(
+                [_cell(column.kind, cell, ranking.head, system.text, known) for column, cell in drawn]
+            )
     return [
-        tag("h2", head.protocol),
-        tag("p", f"{head.basis}.", class_="quiet"),
-        listing(f"Systems by {head.protocol}", columns, rows),
+        tag("h2", ranking.title),
+        tag("p", f"{ranking.head.basis}.", class_="quiet"),
+        listing(
+            f"Systems by {ranking.title}",
+            [Column(column.name, number=column.numeric) for column in columns],
+            rows,
+        ),
     ]
 
 

@@ -27,7 +27,17 @@ from adjudge.scoring.kernels.resampling.intervals import (
 from adjudge.scoring.kernels.resampling.rankings import descending_midranks, rankings
 from adjudge.scoring.kernels.resampling.sampler import Sampler
 
-__all__ = ["Bootstrap", "BootstrapPart", "RankAgreement", "bootstrap", "bootstrap_part", "merge"]
+__all__ = [
+    "Bootstrap",
+    "BootstrapPart",
+    "RankAgreement",
+    "among",
+    "bootstrap",
+    "bootstrap_part",
+    "clipped",
+    "mean_of",
+    "merge",
+]
 
 
 class RankAgreement(msgspec.Struct, frozen=True):
@@ -182,11 +192,45 @@ def merge(
             raise KernelError(f"the part at resample {part.first} comes from other scores, strata or seed")
         end += part.means.shape[1]
     means = np.concatenate([part.means for part in ordered], axis=1) if len(ordered) > 1 else ordered[0].means
-    if clip is not None:
-        means = np.clip(means, *clip)
-        held = msgspec.structs.replace(ordered[0], estimate=np.clip(ordered[0].estimate, *clip))
-        return _summary(held, means, level, threads)
-    return _summary(ordered[0], means, level, threads)
+    held = clipped(msgspec.structs.replace(ordered[0], means=means), clip)
+    return _summary(held, held.means, level, threads)
+
+
+def among(part: BootstrapPart, ranked: Flags) -> BootstrapPart:
+    """`part` as if only the systems that are `ranked` [S] had scores."""
+    return msgspec.structs.replace(
+        part,
+        n_used=np.where(ranked, part.n_used, 0),
+        estimate=np.where(ranked, part.estimate, np.nan),
+        acceleration=np.where(ranked, part.acceleration, 0.0),
+        means=np.where(ranked[:, None], part.means, np.nan),
+    )
+
+
+def clipped(part: BootstrapPart, clip: tuple[float, float] | None) -> BootstrapPart:
+    """`part` with its estimates and means held between the ends of `clip`."""
+    if clip is None:
+        return part
+    return msgspec.structs.replace(
+        part, estimate=np.clip(part.estimate, *clip), means=np.clip(part.means, *clip)
+    )
+
+
+def mean_of(groups: Sequence[BootstrapPart]) -> BootstrapPart:
+    """The mean over `groups` of tasks, each drawn by itself with a seed of its own; all count the same.
+
+    A system without an estimate in a group has none, and one with a single task in a group has no interval: nothing is
+    known of the spread there. Its `acceleration` is 0.
+    """
+    return BootstrapPart(
+        seed=groups[0].seed,
+        first=groups[0].first,
+        n_tasks=sum(group.n_tasks for group in groups),
+        n_used=np.min([group.n_used for group in groups], axis=0),
+        estimate=np.mean([group.estimate for group in groups], axis=0),
+        acceleration=np.zeros_like(groups[0].acceleration),
+        means=np.asarray(sum(group.means for group in groups) / len(groups)),
+    )
 
 
 def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | None) -> Bootstrap:
