@@ -5,8 +5,8 @@
 64 prompts x 8 rollouts x 20 rubrics with a judge that takes 200 ms and 256 questions at once: the judge-bound optimum
 is calls x latency / 256. Our side is `RewardModel` with its store; every run has new reports. The peers send the same
 requests to the same judge: one after the other; one asyncio coroutine per rollout; blocking functions in ten
-processes. The slow peers do part of the work and are compared with ours on the same part. The judge fails in rows `a
-deadline ...`.
+processes. The slow peers do part of the work and are compared with ours on the same part. In rows `own rubrics` there
+are no tasks: every rollout brings 20 rubrics that no other has. The judge fails in rows `a deadline ...`.
 """
 
 import asyncio
@@ -79,6 +79,20 @@ class Work:
             for r in range(rollouts)
         ]
 
+    def own_items(self) -> list[dict[str, Any]]:
+        """`items` without tasks, each with rubrics that no other has."""
+        return [
+            {
+                "prompt": f"Compare plan {item['task_id']}.",
+                "text": item["text"],
+                "rubrics": [
+                    {"criterion": f"{criterion} ({self._round} {place})", "points": 1.0}
+                    for criterion in self.criteria
+                ],
+            }
+            for place, item in enumerate(self.items())
+        ]
+
     @cached_property
     def model(self) -> RewardModel:
         """Ours, open as in a training run."""
@@ -119,9 +133,10 @@ def _report(name: str, words: int) -> str:
     return f"Report {name}.\n\n" + "".join(f"{n}. {body}" for n in range(words // 16))
 
 
-def as_batch(work: Work) -> None:
+def as_batch(work: Work, own: bool = False) -> None:
+    items = work.own_items() if own else work.items()
     began = time.process_time()
-    rewards = work.model.score_sync(work.items())
+    rewards = work.model.score_sync(items)
     work.cpu.append(time.process_time() - began)
     assert all(reward.value is not None for reward in rewards)
 
@@ -210,6 +225,8 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
                 yield alone(
                     "rewards a second", prompts * ROLLOUTS / row.ours, "1/s", n=work.calls, runs=row.runs
                 )
+        if wanted("own rubrics"):
+            yield from _own_rubrics(judge, prompts, words, 3 if quick else 5)
         if wanted("single-sample calls p50 p95 p99"):
             yield from _single_calls(judge, prompts, words)
         if wanted("10 processes blocking"):
@@ -240,6 +257,23 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
                     n=work.calls,
                     quick=quick,
                 )
+
+
+def _own_rubrics(judge: dict[str, Any], prompts: int, words: int, runs: int) -> Iterator[Row]:
+    """The median of some runs in which every rollout brings rubrics of its own."""
+    with working(judge, prompts, ROLLOUTS, RUBRICS, words) as work:
+        as_batch(work, own=True)
+        work.cpu.clear()
+        took = []
+        for _ in range(runs):
+            began = time.perf_counter()
+            as_batch(work, own=True)
+            took.append(time.perf_counter() - began)
+        share = work.calls * LATENCY / LIMIT / statistics.median(took)
+        cpu = statistics.median(work.cpu) / work.calls * 1e3
+        name = f"{prompts * ROLLOUTS} rollouts with own rubrics"
+        yield alone(f"share of the judge-bound optimum, {name}", share, "", n=work.calls, runs=runs)
+        yield alone(f"CPU a question, {name}", cpu, "ms", n=work.calls, runs=runs)
 
 
 def _single_calls(judge: dict[str, Any], prompts: int, words: int) -> Iterator[Row]:
