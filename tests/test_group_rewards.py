@@ -114,16 +114,15 @@ class TestPlans:
             assert len(found) == count * (count - 1) // 2
         assert_connected(count, found)
 
-    @given(st.integers(2, 40), st.integers(2, 12), st.integers(2, 8))
+    @given(st.integers(2, 40), st.integers(2, 12), st.integers(3, 8))
     def test_lists_are_even_connected_and_move_everybody(self, count, each, most):
         found = lists(count, each, most)
         met = Counter(one for shown in found for one in shown)
         assert max(map(len, found)) <= most and max(met.values()) <= each
         assert all(len(set(shown)) == len(shown) > 1 for shown in found)
         assert len({min(shown, shown[::-1]) for shown in found}) == len(found)
-        if most > 2:
-            assert set(met) == set(range(count))
-            assert_connected(count, found)
+        assert set(met) == set(range(count))
+        assert_connected(count, found)
 
     def test_list_of_few_takes_evenly_spaced_places(self):
         assert lists(8, 4, 8) == [tuple((place + 2 * turn) % 8 for place in range(8)) for turn in range(4)]
@@ -536,6 +535,19 @@ class TestEverywhere:
             async with aiohttp.ClientSession() as session, session.get(f"{url}/metrics") as response:
                 text = await response.text()
         assert "adjudge_group_comparisons 3.0" in text and "adjudge_group_first 0.5" in text
+
+    async def test_dialect_with_many_rollouts_has_groups(self, tmp_path):
+        texts = [item["text"] for item in rollouts(1, 2, 3)]
+        prompt = "What is fact 0? "
+        body = {"query": [prompt + text for text in texts], "prompts": [prompt] * 3, "labels": ["0"] * 3}
+        one = {"prompt": prompt, "response": texts[0], "label": "0"}
+        async with served(grouped(tmp_path)) as url, aiohttp.ClientSession() as session:
+            async with session.post(f"{url}/get_reward", json=body) as response:
+                found = (await response.json())["rewards"]
+            async with session.post(f"{url}/reward", json=one) as response:
+                assert (response.status, await response.json()) == (200, None)
+        with RewardModel(grouped(tmp_path / "here")) as model:
+            assert found == [each.value for each in await model.score(rollouts(1, 2, 3))]
 
     async def test_repeated_call_is_answered_from_the_store(self, tmp_path):
         opinion = Opinion()

@@ -26,22 +26,26 @@ ITEMS = [
 ]
 
 
-def rewarded(folder: Path, mock: MockOpenAI, cluster: object, **judge: object) -> RunConfig:
+def rewarded(
+    folder: Path, mock: MockOpenAI, cluster: object, group: str = "none", **judge: object
+) -> RunConfig:
     folder.mkdir()
     settings = {"backend": "openai", "url": mock.url, "model": "mock", **judge}
-    reward = {"weights": {"score_clipped": 1.0}, "deadline_s": 60}
+    reward = {"weights": {"score_clipped": 1.0}, "deadline_s": 60, "group": {"kind": group}}
     return RunConfig.load(world(folder, tasks=3, judge=settings, reward=reward), cluster=cluster)
 
 
 async def test_clustered_rewards_equal_those_of_one_process(tmp_path: Path) -> None:
     async with MockOpenAI() as mock:
-        with RewardModel(rewarded(tmp_path / "alone", mock, "none")) as model:
+        with RewardModel(rewarded(tmp_path / "alone", mock, "none", "pairwise")) as model:
             alone = await model.score(ITEMS)
-        with RewardModel(rewarded(tmp_path / "front", mock, {"address": "local"}, replicas=2)) as model:
+        local = {"address": "local"}
+        with RewardModel(rewarded(tmp_path / "front", mock, local, "pairwise", replicas=2)) as model:
             front = await model.score(ITEMS)
             asked = mock.calls
             assert await model.score(ITEMS) == front and mock.calls == asked
     assert [reward.value for reward in front] == [reward.value for reward in alone]
+    assert [reward.scores["group"] for reward in front] == [reward.scores["group"] for reward in alone]
     assert all(reward.status == "scored" for reward in front)
 
 

@@ -338,7 +338,7 @@ class TestAsked:
 
 
 class TestEscape:
-    @pytest.mark.parametrize("reason", ["judge_refused", "judge_unparseable"])
+    @pytest.mark.parametrize("reason", ["judge_refused", "judge_unparseable", "context_overflow"])
     async def test_provoked_refusal_gains_nothing_with_the_minimum(self, tmp_path, reason):
         """A policy that provokes a refusal wherever its report is poor, against one that does not."""
 

@@ -61,7 +61,7 @@ def pairs(count: int, each: int) -> list[tuple[int, ...]]:
 
 
 def lists(count: int, each: int, most: int) -> list[tuple[int, ...]]:
-    """Lists of `count` rollouts, at most `most` in one, that show each of them in at most `each` lists.
+    """Lists of `count` rollouts, at most `most` (3 or more) in one, that show each of them in at most `each` lists.
 
     The lists of one turn have even lengths; from turn to turn everybody moves on, to another place or neighbours.
     """

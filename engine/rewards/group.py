@@ -100,11 +100,10 @@ class Group:
 
     def _planned(self) -> list[tuple[int, ...]]:
         count, each = len(self._shown), self._config.comparisons
-        if self._config.kind == "pairwise" or count < 2:
-            return pairs(count, each)
         # The limit leaves room for two of the longest reports; a list has as many as take no more than that.
-        room = 2 * self._evaluator.report_limit // max(map(len, self._shown))
-        return lists(count, each, min(max(room, 2), LISTED))
+        room = 2 * self._evaluator.report_limit // max(map(len, self._shown), default=1)
+        most = 2 if self._config.kind == "pairwise" else min(room, LISTED)
+        return lists(count, each, most) if most > 2 else pairs(count, each)
 
     async def _ask(self, comparisons: Sequence[Comparison], case: Case) -> None:
         await asyncio.gather(*(self._compare(one, case) for one in comparisons))

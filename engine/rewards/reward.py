@@ -78,7 +78,8 @@ class Reward(msgspec.Struct, frozen=True, kw_only=True):
     """A rollout's reward: `value`, or None if anything it needs is missing for a cause other than the rollout.
 
     `reason` says why there is no value, or which fault of the rollout the value counts. `scores` holds the metrics (as
-    `protocol.metric` where two protocols share a name) and the flags, the same keys for every rollout of a task;
+    `protocol.metric` where two protocols share a name), the flags, how it stands in its group, and the step with its
+    weights, the same keys for every rollout of a task;
     `parts` the points of each criterion. `n_asked` questions were asked, `n_answered` of them answered; `usage` is what
     they took of the judge, counted in full for every rollout that shares an answer.
     """

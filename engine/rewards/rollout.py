@@ -26,7 +26,7 @@ from adjudge.scoring.text.aside import aside, storable
 __all__ = ["SECOND", "UNANSWERED", "Rollout", "Standing", "case_of", "page_of"]
 
 SYSTEM = "policy"
-UNANSWERED = frozenset({"judge_refused", "judge_unparseable", "answer_truncated"})
+UNANSWERED = frozenset({"judge_refused", "judge_unparseable", "answer_truncated", "context_overflow"})
 """Why a judge that answers others gives no answer about one report: the report may have provoked it."""
 SECOND = 1 << 30  # of a repeat: its question is asked once more
 

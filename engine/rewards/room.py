@@ -28,16 +28,18 @@ async def room_for_reports(config: RunConfig, tasks: Iterable[Task], judge: str,
     That follows from its prompts about `tasks`. Raises UsageError, StoreError.
     """
     longest = sorted(tasks, key=_size, reverse=True)[:TASKS]
-    cases = [Case(task=task, report=Report(task_id=task.id, system="room", text="x")) for task in longest]
+    shown = longest or [Task(id="room", prompt="")]
+    cases = [Case(task=task, report=Report(task_id=task.id, system="room", text="x")) for task in shown]
     with tempfile.TemporaryDirectory(prefix="adjudge-room-") as empty:
         asking: list[ScoringProtocol] = [*config.reward_formula.protocols]
         if (group := config.reward_config().group).asks:
             asking.append(_Comparing(reports=LISTED if group.kind == "listwise" else 2))
         found = await dry_run(config, cases, tuple(asking), Place.of(empty))
-    taken = max((max(sizes) for sizes in found.notes[judge].sizes.values()), default=LEAST_TOKENS)
+    sizes = [max(each) for each in found.notes[judge].sizes.values()]
+    taken = max([*sizes, *([] if longest and sizes else [LEAST_TOKENS])])
     per_token = CHARS_PER_TOKEN_ZH if any(task.language == "zh" for task in longest) else CHARS_PER_TOKEN
-    shown = 2 if group.asks else 1  # reports of full length in one prompt
-    return max(0, int((window - taken) * per_token / shown))
+    reports = 2 if group.asks else 1  # of full length in one prompt
+    return max(0, int((window - taken) * per_token / reports))
 
 
 class _Comparing(msgspec.Struct, frozen=True):
