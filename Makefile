@@ -152,7 +152,7 @@ bench: .venv/dev.stamp peers
 # Those before a real vLLM (a tiny random model where there is no GPU).
 bench-vllm: $(VLLM_VENV)/ready peers
 	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps -e .
-	$(VLLM_VENV)/bin/python -m benchmarks.book run $(if $(QUICK),--quick) prefix repeatability routing_vllm rewards_vllm peers_vllm
+	$(VLLM_VENV)/bin/python -m benchmarks.book run $(if $(QUICK),--quick) prefix repeatability routing_vllm rewards_vllm peers_vllm items_vllm
 
 format: .venv/dev.stamp
 	$(BIN)/ruff format .

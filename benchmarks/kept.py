@@ -30,7 +30,7 @@ NAMES = (
     "coverage",
     "mutants",
 )
-VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm")
+VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm", "items_vllm")
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
     "aiohttp",

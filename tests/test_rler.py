@@ -6,6 +6,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adjudge.engine import RewardModel
 from adjudge.engine.rewards.gold import own_gold
 from adjudge.judges import ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task
@@ -164,3 +166,51 @@ def test_rubrics_of_faults_alone_give_at_most_zero(rows: list[tuple[float, int]]
     }
     card = ours(truth, {f"r{n}": score for n, (_, score) in enumerate(rows)})
     assert card.scores["rubric_reward"] == pytest.approx(-sum(abs(w) * score / 2 for w, score in rows))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "gold", "reward"),
+    [
+        ("rler", {"ground_truth": True}, 0.75),
+        (
+            "healthbench",
+            {"rubrics": [{"criterion": "The Lind is a river.", "points": 3, "tags": ["axis:a"]}]},
+            1.0,
+        ),
+        ("draco", {"rubrics": [{"requirement": "The Lind is a river.", "weight": 3, "id": "a"}]}, 1.0),
+        (
+            "researchrubrics",
+            {"rubrics": [{"criterion": "The Lind is a river.", "weight": 3, "axis": "A"}]},
+            1.0,
+        ),
+        ("drb2", {"gold": {"drb2": {"rubric": {"info_recall": ["The Lind is a river.", "Volcanoes"]}}}}, 0.5),
+    ],
+)
+def test_rollout_is_rewarded_by_rubrics_of_its_own(
+    protocol: str, gold: dict[str, Any], reward: float, tmp_path: Path
+) -> None:
+    settings = {
+        "judge": "lexical",
+        "fetch": {"mode": "off"},
+        "store": str(tmp_path / "s"),
+        "protocols": [protocol],
+    }
+    rubrics = [
+        {"description": "The Lind is a river.", "title": "Lind", "weight": 3},
+        {"description": "Volcanoes erupted.", "title": "Fire", "weight": 1},
+    ]
+    if "ground_truth" in gold:
+        gold = {
+            "gold": json.dumps(
+                {"query": "?", "rubrics": rubrics, "rubrics_types": ["persistent", "adaptive"]}
+            )
+        }
+    with RewardModel(settings) as model:
+        found, none = model.score_sync(
+            [
+                {"prompt": "?", "text": "The Lind is a river.", **gold},
+                {"prompt": "?", "text": "The Lind is a river."},
+            ]
+        )
+    assert found.value == reward and none.reason == "gold_missing"
+    assert {part.protocol for part in found.parts} == {protocol}
