@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from adjudge.engine import RunConfig
+from adjudge.engine.commands.plan import plan
 from adjudge.judges.checkout import CheckoutError
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring.dr3_eval import published_passages
@@ -397,6 +399,11 @@ def test_replies_that_end_the_code_cannot_be_read() -> None:
             claims_in(text)
     with pytest.raises(UnreadableReply):
         supported_in('{"results": [{"id": 1, "supported": true, "explanation": 7}]}', 1)
+    for cited in (["[Doc: a.md]"] * 20_001, "x" * 20_001):
+        with pytest.raises(UnreadableReply):
+            claims_in(json.dumps({"claims": [{"citations": cited}]}))
+    with pytest.raises(UnreadableReply):
+        claims_in(json.dumps({"claims": [{}] * 5_001}))
     assert claims_in('{"claims": []}') == ()
     assert supported_in('{"results": [{"id": 1}]}', 2) == (None, None)
 
@@ -495,6 +502,21 @@ async def test_dr3_facts_that_fail_count_as_the_code_counts(
     found = [scores["tern", "001@64k", name] for name in ("fa_lenient", "fa_lenient_strict")]
     assert found == [value, strict]
     assert len(asked) == calls
+
+
+def test_dr3_plan_counts_claims_and_their_sources(tmp_path: Path) -> None:
+    repo = with_long_sources(dr3_folder(tmp_path))
+    config = {
+        "tasks": str(repo / "data/datasets_en"),
+        "reports": [str(repo / "results_main/datasets_en/64k/tern")],
+        "format": "dr3-eval",
+        "protocols": [{"name": "dr3", "call": "published", "checkout": str(repo)}],
+        "judge": {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "max_context": 100_000},
+        "store": str(tmp_path / "store"),
+        "out": str(tmp_path / "run"),
+    }
+    found = plan(RunConfig.of(config)).questions
+    assert (found["PublishedClaims"], found["PublishedSupport"]) == (2, 2 * 4)  # pages of each task's corpus
 
 
 def test_dr3_names_the_library_that_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

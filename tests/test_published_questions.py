@@ -80,6 +80,22 @@ def saying(*replies: str | None, finish_reason: str = "stop"):
     return fault
 
 
+def test_message_of_several_parts_is_sent_as_a_list(tmp_path: Path) -> None:
+    parts = (template(tmp_path), template(tmp_path, "Say {word}\ud800."))
+    made = msgspec.structs.replace(
+        question(tmp_path), wording=Wording.of(parts, template(tmp_path, "Be kind."))
+    )
+    texts = ["Count bike in A bike.: {}", "Say bike\ufffd."]
+    assert made.sent() == [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": [{"type": "text", "text": text} for text in texts]},
+    ]
+    assert made.messages()[1] == {"role": "user", "content": "\n".join(texts)}
+    assert made.example() and question(tmp_path).sent() == question(tmp_path).messages()
+    alone = [Wording.of(part).digest for part in parts]
+    assert len({*alone, Wording.of(parts).digest, Wording.of(parts[:1]).digest}) == 4
+
+
 async def test_request_is_the_benchmarks_own(tmp_path: Path) -> None:
     async with MockOpenAI(fault=saying("7")) as mock, asker(tmp_path, mock.url) as asking:
         judgment = await asking.ask(question(tmp_path, word="{report}", report="{word} \ud800"))

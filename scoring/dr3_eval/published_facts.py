@@ -10,6 +10,7 @@ has 0 where the code gives no score. What ends the code with an error, and a pic
 import asyncio
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePath
@@ -154,12 +155,14 @@ class PublishedClaims(PublishedQuestion[tuple[Claim, ...] | None], frozen=True, 
         return True
 
     def example(self) -> str:
-        """Claims on five pages of the corpus."""
-        listed = ", ".join(
-            f'{{"id": {n}, "claim_text": "{"x" * 100}", "citations": ["[RAG-{n % 5 + 1}]"], "source_type": "rag"}}'
-            for n in range(1, 21)
-        )
-        return f'{{"claims": [{listed}]}}'
+        """Twenty claims, passages of the report, on five pages of the corpus."""
+        report = self.context["report_text"]
+        places = range(0, 20 * (step := max(len(report) // 20, 1)), step)
+        claims = [
+            {"id": n, "claim_text": report[place : place + 100], "citations": [f"[RAG-{n % 5 + 1}]"]}
+            for n, place in enumerate(places, 1)
+        ]
+        return json.dumps({"claims": claims})
 
 
 class PublishedSupport(PublishedQuestion[tuple[bool | None, ...]], frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ __all__ = [
     "supported_in",
 ]
 
-MAX_CLAIMS = 5_000
+MAX_CLAIMS, MAX_CITATIONS = 5_000, 20_000
 _MAX_LITERAL = 200_000  # characters that are read as a Python literal
 _JSON_FENCE, _ANY_FENCE = re.compile(r"```json\s*"), re.compile(r"```\s*")
 _COMPLETE = re.compile(r"\}\s*,")
@@ -272,7 +272,10 @@ def claims_in(text: str) -> tuple[Claim, ...]:
         raise UnreadableReply("no list of claims in the reply")
     if len(found["claims"]) > MAX_CLAIMS:
         raise UnreadableReply(f"more than {MAX_CLAIMS:,} claims")
-    return tuple(_claim(one) for one in found["claims"])
+    claims = tuple(_claim(one) for one in found["claims"])
+    if sum(len(one.citations) for one in claims) > MAX_CITATIONS:
+        raise UnreadableReply(f"more than {MAX_CITATIONS:,} citations")
+    return claims
 
 
 def _claim(found: Any) -> Claim:
