@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import aiohttp
@@ -13,6 +14,7 @@ import pytest
 from adjudge.engine import ConfigError, RewardModel, RunConfig
 from tests.mock_openai import MockOpenAI
 from tests.processes import command, descendants
+from tests.reward_server import judge_server
 from tests.small_ray import RAY_WARNINGS
 from tests.worlds import ADJUDGE, world
 
@@ -93,6 +95,23 @@ async def test_server_answers_in_front_of_a_cluster(tmp_path: Path) -> None:
             finally:
                 server.send_signal(signal.SIGTERM)
                 assert server.wait(60) == 0
+
+
+def test_workers_with_copies_of_a_model_end_in_time(tmp_path: Path) -> None:
+    import ray
+
+    @ray.remote
+    def called(model: RewardModel, seconds: float) -> tuple[str | None, float]:
+        began = time.monotonic()
+        (found,) = model.score_sync(ITEMS[:1], deadline=seconds)
+        return found.reason, time.monotonic() - began
+
+    with judge_server(60) as url:
+        judge = {"backend": "openai", "url": url, "model": "mock", "retries": 0}
+        model = RewardModel(world(tmp_path, tasks=3, judge=judge, reward={"metric": "score_clipped"}))
+        ended = ray.get([called.remote(model, 5.0) for _ in range(4)])
+    assert {reason for reason, _ in ended} == {"deadline"}
+    assert all(5.0 <= seconds < 5.5 + 3 for _, seconds in ended)  # the machine may be busy
 
 
 def _replicas() -> list[int]:

@@ -423,6 +423,21 @@ class TestProcesses:
             assert (late.value, late.reason) == (None, "deadline")
             assert asyncio.run(model.score([item], deadline=30, since=time.time() - 1))[0].value == 0.8
 
+    def test_four_event_loops_end_in_time_before_a_hung_judge(self, tmp_path):
+        def called(n: int) -> tuple[str | None, float]:
+            began = time.monotonic()
+            (found,) = asyncio.run(model.score([{"task_id": "0", "text": f"{MARKS} {n}"}], deadline=SECONDS))
+            return found.reason, time.monotonic() - began
+
+        with (
+            judge_server(60) as url,
+            RewardModel(rewarded(tmp_path, judge=_at(url))) as model,
+            ThreadPoolExecutor(4) as pool,
+        ):
+            ended = list(pool.map(called, range(4)))
+        assert {reason for reason, _ in ended} == {"deadline"}
+        assert all(SECONDS <= seconds < SECONDS * 1.1 + 3 for _, seconds in ended)
+
     def test_one_source_serves_four_event_loops(self, tmp_path):
         with RewardModel(rewarded(tmp_path)) as model, ThreadPoolExecutor(4) as pool:
             calls = [
