@@ -39,7 +39,7 @@ def positive(text: str) -> float:
 
 def run_config(options: Namespace) -> RunConfig:
     """The configuration for `evaluate` and `plan`. Raises UsageError."""
-    return RunConfig.load(
+    config = RunConfig.load(
         options.config,
         out=options.out,
         store=options.store,
@@ -55,6 +55,7 @@ def run_config(options: Namespace) -> RunConfig:
         serial=options.serial or None,
         until_resolved=getattr(options, "until_resolved", None),
     )
+    return config if options.budget is None else config.with_budget(options.budget)
 
 
 def add_select(command: ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from typing import NoReturn, TypeAlias
 
 from adjudge.engine.cli import actions
 from adjudge.engine.cli.actions import Command
-from adjudge.engine.cli.options import add_select, port, positive
+from adjudge.engine.cli.options import add_select, count, port, positive
 from adjudge.engine.commands.export_run import FORMS
 from adjudge.engine.config.redaction import hidden, printable
 from adjudge.engine.results.folders import BENCHMARKS
@@ -321,6 +321,12 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repeats", type=int, metavar="N", help="how often the judge answers everything")
     command.add_argument(
         "--retry-unscored", action="store_true", help="also ask again what was permanently unscored"
+    )
+    command.add_argument(
+        "--budget",
+        type=count,
+        metavar="N",
+        help="compare reports N times at most, where it tells most (pairwise)",
     )
     add_select(command)
     command.add_argument("--serial", action="store_true", help="one case at a time, for debugging")

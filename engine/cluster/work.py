@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from adjudge.engine.cluster.messages import Delivery
 from adjudge.engine.cluster.shards import Shards
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import ScoringProtocol, unscored
+from adjudge.scoring.contract.protocol import ScoringProtocol, concerns, unscored
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["Work"]
@@ -38,7 +38,7 @@ class Work:
     def lose(self, worker: str) -> None:
         """Return the cases of a dead `worker` to the pool; those that killed too many workers get scorecards here."""
         for case in self.shards.lose(worker):
-            for protocol in self._protocols:
+            for protocol in (one for one in self._protocols if concerns(one, case)):
                 self._cards.put_nowait(unscored(protocol, case, "worker_died"))
 
     def end(self) -> None:

@@ -32,10 +32,11 @@ from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import leaderboard_of
 from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.choice import chosen_dataset
+from adjudge.engine.records.course import Course
 from adjudge.engine.records.failures import Failures
 from adjudge.engine.records.judging import Judging
 from adjudge.engine.records.record import RunRecord, TaskRecord, metrics_of
-from adjudge.engine.records.resolution import Resolution, Resolver
+from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spending
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.store import Place, ScorecardStore
@@ -112,28 +113,23 @@ async def evaluate_async(
     out, place = Path(config.out), Place.of(config.store)
     make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
-    protocols = config.scoring_protocols()
-    total = len(dataset.reports) * config.repeats * len(protocols)
-    steps = [on_start(total)] if on_start is not None else []
-    stop = config.stop_config()
-    resolver = None if stop is None else Resolver(stop, config, dataset)
-    if resolver is not None:
-        steps.append(resolver.take)
-    spending, failures = Spending(), Failures()
-    steps.append(failures.take)
-    parts = [dataset] if resolver is None else resolver.batches()
-    batches = (spending.watch(part.cases(config.repeats)) for part in parts)
+    course, spending, failures = Course(config, dataset), Spending(), Failures()
+    steps = [*course.steps, failures.take]
+    if on_start is not None:
+        steps.append(on_start(course.scorecards))
     with about(run=run):
-        check = partial(_check_window, config, dataset)
+        check = partial(_check_window, config, course)
         async with _open(config, place, patience, check) as evaluator, metrics_served(evaluator):
-            evaluator.metrics.planned(total)
+            evaluator.metrics.planned(course.scorecards)
             names = ", ".join(dict.fromkeys(judge.name for judge in evaluator.judges.values()))
-            event(_log, "run started", judge=names, scorecards=total)
+            event(_log, "run started", judge=names, scorecards=course.scorecards)
             with _saying_what_is_stored(evaluator):
-                made, unscored = await _score_all(ScorecardStore(place, run), batches, evaluator, steps)
+                made, unscored = await _score_all(
+                    ScorecardStore(place, run), course.batches(spending), evaluator, steps
+                )
         counts = evaluator.counts
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
-    stopped = None if resolver is None else resolver.result()
+    stopped = course.stopped()
     record = _record(config, dataset, evaluator, run, started, spending, failures, stopped)
     scores = await asyncio.to_thread(score_table, place, run)
     await asyncio.to_thread(write_run, out, record, scores, page(evaluator.measured()))
@@ -166,9 +162,9 @@ def _open(
     return open_cluster(config, patience=patience, check=check)
 
 
-async def _check_window(config: RunConfig, dataset: Dataset, judge: str, window: int) -> None:
+async def _check_window(config: RunConfig, course: Course, judge: str, window: int) -> None:
     """Say in one line which prompts do not fit into a judge's window; of many reports, the longest are looked at."""
-    cases = longest(dataset.cases(), CHECKED_CASES)
+    cases = longest(course.sample(), CHECKED_CASES)
     line = complaint((await dry_run(config, cases)).notes[judge], window)
     if line is not None:
         _log.warning("%s", line)

@@ -102,7 +102,10 @@ def _rigorous(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
 
 def _scores(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
     """The score rows with the run, its judge, and the tasks' language and domain, in three forms."""
-    scores = read_scores([folder]).cast(pa.schema(SCORE_TYPES))
+    scores = read_scores([folder])
+    scores = scores.cast(
+        pa.schema({name: SCORE_TYPES.get(name, pa.string()) for name in scores.column_names})
+    )
     tasks = [record.tasks.get(name) for name in scores["task_id"].to_pylist()]
     more = {
         "language": [task.language if task else None for task in tasks],

@@ -14,6 +14,7 @@ from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
 from adjudge.engine.formats import Rejected
 from adjudge.engine.records.choice import chosen_dataset
+from adjudge.engine.records.course import Course
 from adjudge.engine.records.judging import Judging
 from adjudge.judges import Usage
 from adjudge.judges.openai import OpenAIJudge
@@ -91,7 +92,7 @@ def plan(config: RunConfig) -> Plan:
 async def _plan(config: RunConfig) -> Plan:
     dataset = chosen_dataset(config)
     dataset.rejected += rejected_pages(config.fetch)
-    found = await dry_run(config, dataset.cases(config.repeats))
+    found = await dry_run(config, Course(config, dataset).sample(config.repeats))
     book, every = make_book(config), config.bench.seats.values()
     windows = await asyncio.gather(*(_window(seat.config, book) for seat in every))
     judges = tuple(

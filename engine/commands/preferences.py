@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.records.matrices import figure, read_scores
+from adjudge.engine.records.matrices import alone, figure, read_scores
 from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.kernels.comparison.preference_accuracy import (
     Candidate,
@@ -89,7 +89,7 @@ def with_preferences(run: str | Path, file: str | Path) -> list[MetricPreference
     """
     record = RunRecord.read(Path(run))
     sets = read_preferences(Path(file))
-    scores = read_scores([Path(run)])
+    scores = alone(read_scores([Path(run)]))
     scores = scores.filter(pc.is_in(scores["task_id"], pa.array({one.task_id for one in sets})))
     rows = msgspec.convert(scores.to_pylist(), list[ScoreRow])
     reports = {(row.task_id, Candidate(row.system, row.sample)) for row in rows}

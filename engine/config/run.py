@@ -26,6 +26,7 @@ from adjudge.judges.checkout import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.by_expectation import expected
 from adjudge.scoring.contract.protocol import (
+    Comparing,
     PublishedCalls,
     ScoringProtocol,
     installed_protocols,
@@ -235,6 +236,22 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """The protocols with their options. Raises ConfigError for unknown names and options."""
         return self._chosen(self.protocols)
 
+    def comparing(self) -> Comparing | None:
+        """The protocol that compares reports with one another, if there is one."""
+        return next((one for one in self.scoring_protocols() if isinstance(one, Comparing)), None)
+
+    def with_budget(self, comparisons: int) -> "RunConfig":
+        """This configuration with at most so many comparisons of reports. Raises ConfigError if it makes none."""
+        if (comparing := self.comparing()) is None:
+            raise ConfigError("--budget: no protocol compares reports; add pairwise to protocols:")
+        entries = [
+            {**({"name": one} if isinstance(one, str) else one), "budget": comparisons}
+            if comparing.name in (one, one.get("name") if isinstance(one, dict) else None)
+            else one
+            for one in self.protocols
+        ]
+        return RunConfig.of({**msgspec.to_builtins(self), "protocols": entries})
+
     def reward_config(self) -> RewardConfig:
         """The section `reward:`; without one, the run's protocols by their headline metrics."""
         return self.reward or RewardConfig()
@@ -276,9 +293,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         self, entries: list[str | dict[str, Any]], may_bring_pages: bool = False
     ) -> tuple[ScoringProtocol, ...]:
         chosen = self._unwrapped(entries, may_bring_pages)
-        # Free text has no labels whose probabilities could be seen: it is sampled under any judge.
+        # Free text has no labels whose probabilities could be seen, and a winner no mean: both are sampled.
+        plain = (PublishedCalls, Comparing)
         return tuple(
-            expected(one) if self.judge_of(one.name).expects and not isinstance(one, PublishedCalls) else one
+            expected(one) if self.judge_of(one.name).expects and not isinstance(one, plain) else one
             for one in chosen
         )
 
@@ -312,7 +330,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def reward_formula(self) -> Formula:
         """What makes a rollout's scorecards a reward, and the protocols that give them. Raises ConfigError."""
         reward = self.reward_config()
-        return Formula(reward, self._chosen(reward.protocols or self.protocols, may_bring_pages=True))
+        protocols = self._chosen(reward.protocols or self.protocols, may_bring_pages=True)
+        compares = [one.name for one in protocols if isinstance(one, Comparing)]
+        if compares:
+            raise ConfigError(
+                f"reward: {compares[0]} compares systems, which rollouts are not; leave it out of protocols:"
+            )
+        return Formula(reward, protocols)
 
     def check_reward(self) -> None:
         """Raise ConfigError unless rewards can be computed, and audited where an audit is configured."""

@@ -17,7 +17,7 @@ from adjudge.fetchers.page import Page, PageSource
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS, ScoringProtocol, score_case
+from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS, ScoringProtocol, concerns, score_case
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["CaseTools", "Counts", "Evaluator"]
@@ -194,7 +194,7 @@ class Evaluator:
 
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:
         """The scorecards of `cases`, as each is done. An engine-fatal error ends the run and propagates."""
-        work = ((case, protocol) for case in cases for protocol in self.protocols)
+        work = ((case, protocol) for case in cases for protocol in self.protocols if concerns(protocol, case))
         done: asyncio.Queue[Scorecard | None] = asyncio.Queue(self._window)
         workers = [asyncio.ensure_future(self._work(work, done)) for _ in range(self._window)]
         finish = asyncio.ensure_future(_finish(workers, done))

@@ -16,6 +16,7 @@ from adjudge.engine.config.select import EVERYTHING, Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.best_of import BestOf, best_of_samples
 from adjudge.engine.leaderboard.board import Grouping, Leaderboard, MetricBoard
+from adjudge.engine.leaderboard.comparisons import comparison_boards
 from adjudge.engine.leaderboard.correction import Correction, corrections
 from adjudge.engine.leaderboard.detail import Noise, detail_of, noise_of
 from adjudge.engine.leaderboard.groups import Drawing, attributes_of, grouped, known_attribute
@@ -26,7 +27,7 @@ from adjudge.engine.leaderboard.published import Published, agreement_with, figu
 from adjudge.engine.leaderboard.selection import Filled, Integers, selections
 from adjudge.engine.leaderboard.statistics import CONFIDENCE, Statistics
 from adjudge.engine.records.choice import chosen_runs
-from adjudge.engine.records.matrices import metric_rows
+from adjudge.engine.records.matrices import alone, compared, metric_rows
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.records.recorded import told_apart
@@ -126,6 +127,7 @@ def leaderboard_of(
     attribute. `metrics` are shown instead of the protocols' own choice. Raises UsageError if no published figure is for
     a metric of these runs, and for an unknown attribute or metric.
     """
+    comparisons, scores = compared(scores), alone(scores)
     known = _Known.of(records, scores)
     rows = metric_rows(scores)
     among = selections(records, rows)
@@ -142,6 +144,11 @@ def leaderboard_of(
         there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
         raise UsageError(f"published: no figure is for a metric of these runs; name one of {there}")
     unknown = _unknown(published, boards)
+    if comparisons is not None:
+        found, said = comparison_boards(
+            comparisons, records, known.judges_of, statistics.resamples, CONFIDENCE
+        )
+        boards, unknown = [*boards, *found], [*said, *unknown]
     return Leaderboard(
         runs=tuple(record.run for record in records),
         notes=(*notes_on(records, boards, corrected), *unknown),

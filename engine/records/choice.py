@@ -14,6 +14,7 @@ from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.formats import Dataset, load_dataset
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.records.record import RunRecord
+from adjudge.engine.store.scorecards import RIVAL
 from adjudge.scoring.contract.case import Task
 
 __all__ = ["chosen_dataset", "chosen_runs", "chosen_tasks"]
@@ -78,6 +79,9 @@ def chosen_runs(
         pc.is_in(scores["task_id"], pa.array(tasks, pa.string())),
         pc.is_in(scores["system"], pa.array(systems, pa.string())),
     )
+    if RIVAL in scores.column_names:
+        rivals = pc.is_in(scores[RIVAL], pa.array([*systems, None], pa.string()))
+        rows = pc.and_(rows, rivals)
     left = scores.filter(rows)
     if not left.num_rows:
         raise UsageError(

@@ -11,12 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.store.scorecards import with_bounds
+from adjudge.engine.store.scorecards import RIVAL, with_bounds
 
 __all__ = [
     "MetricRows",
     "ScoreMatrix",
+    "alone",
     "codes",
+    "compared",
     "figure",
     "metric_rows",
     "read_matrices",
@@ -104,8 +106,26 @@ def read_matrices(scores: pa.Table) -> list[ScoreMatrix]:
     return [rows.matrix() for rows in metric_rows(scores)]
 
 
+def compared(scores: pa.Table) -> pa.Table | None:
+    """The rows of comparisons of two systems' reports, their texts plain; None if there are none."""
+    if RIVAL not in scores.column_names:
+        return None
+    rows = scores.filter(pc.is_valid(scores[RIVAL]))
+    for name in (*_TEXTS, RIVAL):
+        rows = rows.set_column(rows.column_names.index(name), name, pc.cast(rows[name], pa.string()))
+    return rows if len(rows) else None
+
+
+def alone(scores: pa.Table) -> pa.Table:
+    """The rows of reports that were judged by themselves."""
+    if RIVAL not in scores.column_names:
+        return scores
+    return scores.filter(pc.is_null(scores[RIVAL])).drop_columns([RIVAL])
+
+
 def metric_rows(scores: pa.Table) -> list[MetricRows]:
-    """The rows of every metric of `scores`, in order of protocol and metric."""
+    """The rows of every metric of `scores`, in order of protocol and metric; comparisons are left out."""
+    scores = alone(scores)
     kinds, kind = _kinds(scores)
     order = np.argsort(kind, kind="stable")
     ends = np.searchsorted(kind[order], np.arange(len(kinds) + 1))

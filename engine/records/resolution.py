@@ -111,7 +111,9 @@ class Resolver:
                 return
 
     def take(self, card: Scorecard) -> None:
-        """Take in a scorecard of the batch."""
+        """Take in a scorecard of the batch; comparisons of two reports are none."""
+        if card.rival:
+            return
         self._cards[card.protocol] += 1
         self._questions[card.protocol] += len(card.judgments)
         value = card.scores.get(self._metric.name) if card.protocol == self._protocol else None

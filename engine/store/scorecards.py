@@ -15,6 +15,7 @@ from adjudge.engine.store.table import Table
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 
 __all__ = [
+    "RIVAL",
     "SCORECARDS",
     "SCORE_COLUMNS",
     "SCORE_TYPES",
@@ -34,7 +35,7 @@ _BOUNDS = pa.list_(
 )
 
 
-class ScorecardRow(msgspec.Struct, frozen=True, gc=False):
+class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A scorecard as it is stored: `card` is all of it as JSON, `written_at` is in microseconds since the epoch.
 
     `bounds` has an entry for each of `metrics`, None where the value is all there is to it.
@@ -51,6 +52,7 @@ class ScorecardRow(msgspec.Struct, frozen=True, gc=False):
     metrics: Annotated[list[dict[str, str | float | None]], _METRICS]
     bounds: Annotated[list[dict[str, float | None] | None], _BOUNDS]
     card: Text
+    rival: Annotated[str | None, NAMES] = None
     written_at: Time
 
 
@@ -79,6 +81,8 @@ SCORE_TYPES = {
 }
 SCORE_COLUMNS = tuple(SCORE_TYPES)
 """The columns of scores.parquet. `low` and `high` are null where a metric is unbounded, or its bounds are unknown."""
+RIVAL = "rival"
+"""A further column, where reports were compared: the other system, null for a report that was judged alone."""
 _NO_KEY = bytes(16)
 
 
@@ -108,6 +112,7 @@ class ScorecardStore(Table[ScorecardRow]):
             ],
             bounds=[_stored(card.bounds.get(name)) for name in card.scores],
             card=encoded,
+            rival=card.rival or None,
             written_at=at,
         )
         self._parts.put(row, 200 + len(encoded))
@@ -115,7 +120,7 @@ class ScorecardStore(Table[ScorecardRow]):
 
 def score_table(place: Place, run: str) -> pa.Table:
     """The score rows of `run`: one per card and metric, columns SCORE_COLUMNS, sorted by those that identify a row."""
-    names = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds"]
+    names = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds", RIVAL]
     tables = []
     for table in scan(place, SCORECARDS, names):
         rows = current(table.filter(pc.equal(pc.cast(table["run"], pa.string()), run)), SCORECARDS)
@@ -123,8 +128,10 @@ def score_table(place: Place, run: str) -> pa.Table:
         tables += [_flat(rows.filter(bounded)), _flat(rows.filter(pc.invert(bounded)))]
     if not tables:
         return pa.table({name: pa.array([], kind) for name, kind in SCORE_TYPES.items()})
-    order = [(name, "ascending") for name in SCORE_COLUMNS[:6]]
-    return pa.concat_tables(tables).sort_by(order).combine_chunks()
+    scores = pa.concat_tables(tables)
+    compared = scores[RIVAL].null_count < len(scores)
+    order = [(name, "ascending") for name in (*SCORE_COLUMNS[:6], *([RIVAL] if compared else []))]
+    return (scores if compared else scores.drop_columns([RIVAL])).sort_by(order).combine_chunks()
 
 
 def _flat(table: pa.Table) -> pa.Table:
@@ -132,6 +139,7 @@ def _flat(table: pa.Table) -> pa.Table:
     parents = pc.list_parent_indices(metrics)
     entries = pc.list_flatten(metrics)
     columns = {name: pc.cast(pc.take(table[name], parents), SCORE_TYPES[name]) for name in SCORE_COLUMNS[:5]}
+    columns[RIVAL] = pc.cast(pc.take(table[RIVAL], parents), pa.string())
     columns["metric"] = pc.struct_field(entries, "metric")
     columns["value"] = pc.struct_field(entries, "value")
     columns["status"] = pc.if_else(pc.is_valid(columns["value"]), "scored", "unscored")
@@ -159,7 +167,7 @@ def with_bounds(scores: pa.Table) -> pa.Table:
             else:
                 filled = pc.if_else(unstated, default, scores[name])
                 scores = scores.set_column(scores.column_names.index(name), name, filled)
-    return scores.select(list(SCORE_COLUMNS))
+    return scores.select([*SCORE_COLUMNS, *([RIVAL] if RIVAL in scores.column_names else [])])
 
 
 def run_cards(place: Place, run: str) -> list[Scorecard]:
@@ -182,14 +190,17 @@ def _stored(bounds: Bounds | None) -> dict[str, float | None] | None:
 
 
 def find_cards(place: Place, run: str, system: str, task_id: str) -> list[Scorecard]:
-    """Every scorecard of `run` for a system's reports to one task, by protocol, sample and repeat."""
-    names = ["run", "system", "task_id", "card"]
+    """Every scorecard of `run` for a system's reports to one task, by protocol, sample and repeat.
+
+    Comparisons with its reports are among them, whichever of the two systems they are about.
+    """
+    names = ["run", "system", "task_id", RIVAL, "card"]
     found = []
     for table in scan(place, SCORECARDS, names):
-        wanted = pc.equal(pc.cast(table["run"], pa.string()), run)
-        for name, value in (("system", system), ("task_id", task_id)):
-            wanted = pc.and_(wanted, pc.equal(pc.cast(table[name], pa.string()), value))
-        found += [
-            msgspec.json.decode(card, type=Scorecard) for card in table.filter(wanted)["card"].to_pylist()
-        ]
-    return sorted(found, key=lambda card: (card.protocol, card.sample, card.repeat))
+        rows = current(table, SCORECARDS)
+        held = {name: pc.cast(rows[name], pa.string()) for name in names[:4]}
+        either = pc.or_kleene(pc.equal(held["system"], system), pc.equal(held[RIVAL], system))
+        wanted = pc.and_(pc.equal(held["run"], run), pc.equal(held["task_id"], task_id))
+        cards = rows.filter(pc.and_kleene(wanted, either))["card"].to_pylist()
+        found += [msgspec.json.decode(card, type=Scorecard) for card in cards]
+    return sorted(found, key=lambda card: (card.protocol, card.sample, card.repeat, card.system, card.rival))

@@ -121,11 +121,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """A report to be judged under its task. `repeat` is the judge's own repetition."""
+    """A report to be judged under its task, or compared with that of a `rival`. `repeat` is the judge's repetition."""
 
     task: Task
     report: Report
     repeat: int = 0
+    rival: Report | None = None
 
     def gold(self, protocol: str, kind: type[G]) -> G:
         """The task's gold for `protocol`, decoded as `kind`.

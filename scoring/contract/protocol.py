@@ -16,11 +16,13 @@ from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing
 __all__ = [
     "MAX_REPORT_CHARS",
     "CaseMetrics",
+    "Comparing",
     "Drafting",
     "PublishedCalls",
     "ScoringProtocol",
     "ShowsMedia",
     "Tools",
+    "concerns",
     "installed_protocols",
     "minimum",
     "own_doing",
@@ -107,6 +109,18 @@ class PublishedCalls(Protocol):
 
 
 @runtime_checkable
+class Comparing(ScoringProtocol, Protocol):
+    """A protocol that compares two systems' reports: its cases have a rival, and those of other protocols have none.
+
+    Every metric of a comparison is 0 for a report that lost, 1 for one that won, 0.5 for a tie. Systems are compared
+    with the `baseline`, or without one each with each, in at most `budget` comparisons, or without one in all.
+    """
+
+    baseline: str | None
+    budget: int | None
+
+
+@runtime_checkable
 class Drafting(ScoringProtocol, Protocol):
     """A protocol whose gold, or a part of it, the judge makes where a task lacks it."""
 
@@ -120,11 +134,15 @@ async def score_case(
 ) -> Scorecard:
     """`protocol`'s scorecard of `case`, with the rules that hold for every protocol.
 
-    A truncated, empty or oversized report takes the minimum without being judged; missing or invalid gold leaves all
-    metrics unscored, whatever the report, and so does a failure to read the report that is not its own doing.
+    A truncated, empty or oversized report takes the minimum without being judged, and loses to a rival; missing or
+    invalid gold leaves all metrics unscored, whatever the report, and so does a failure to read the report that is not
+    its own doing.
     """
     why = own_doing(case.report, report_limit)
+    rivals = None if case.rival is None else own_doing(case.rival, report_limit)
     try:
+        if rivals is not None:
+            return _unopposed(protocol, case, rivals, 1.0 if why is None else 0.5)
         if why is not None:
             return minimum(protocol, case, why)
         return _bounded(protocol, case, await protocol.score(case, tools))
@@ -166,6 +184,17 @@ def minimum(protocol: ScoringProtocol, case: Case, reason: Reason) -> Scorecard:
     metrics = protocol.metrics_of(case) if isinstance(protocol, CaseMetrics) else protocol.metrics
     values = {metric.name: metric.worst for metric in metrics if metric.ratio is None}
     return msgspec.structs.replace(Scorecard.of(protocol.name, case, values), reason=reason)
+
+
+def _unopposed(protocol: ScoringProtocol, case: Case, reason: Reason, won: float) -> Scorecard:
+    """The scorecard of a comparison whose rival has no report to be judged, by its own doing."""
+    card = Scorecard.of(protocol.name, case, {metric.name: won for metric in protocol.metrics})
+    return msgspec.structs.replace(card, reason=reason)
+
+
+def concerns(protocol: ScoringProtocol, case: Case) -> bool:
+    """Whether `protocol` scores such cases: those with a rival where it compares reports, else those without."""
+    return isinstance(protocol, Comparing) == (case.rival is not None)
 
 
 def own_doing(report: Report, report_limit: int = MAX_REPORT_CHARS) -> Reason | None:

@@ -99,7 +99,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
-    """One report's scores under one protocol.
+    """One report's scores under one protocol; those of a comparison name the `rival` that it was compared with.
 
     `scores` holds every metric, None where unscored, with its reason in `reasons`. `status` is scored if no metric
     is None. A scored card with a `reason` took the minimum by the report's own doing. `bounds` holds the metrics that
@@ -121,6 +121,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     pages: tuple[str, ...] = ()
     usage: Usage = Usage()
     bounds: dict[str, Bounds] = {}
+    rival: str = ""
 
     def bounds_of(self, metric: Metric) -> Bounds:
         """The bounds of `metric`: those kept, else the value alone, else everything from its worst to its best."""
@@ -152,6 +153,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
             reasons=reasons,
             evidence=tuple(evidence),
             bounds=bounds,
+            rival="" if case.rival is None else case.rival.system,
         )
 
 

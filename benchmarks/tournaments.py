@@ -1,0 +1,144 @@
+"""Pairwise comparisons of systems: how sure strengths are, and how many comparisons it takes to order the systems.
+
+    python -m benchmarks.tournaments [--quick] [--json] [--only WORDS]
+
+Simulated tournaments of 8 systems on 100 tasks. A system is better or worse at each task; a judge answers in both
+orders, prefers what is shown first, and ties one time in five where systems are equal. The true strengths are those
+that endless tasks would give. Coverage: the share of 95% intervals, of a strength or of the difference of two, that
+hold the truth. Resolved: pairs whose difference has an interval without 0, of all comparisons and of as many as the
+budget allows, chosen in rounds by `most_telling`, or drawn at random. 1,000 tournaments a row, 1,000 resamples each
+(--quick: 200).
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from adjudge.scoring.kernels.base.arrays import Floats
+from adjudge.scoring.kernels.comparison.next_comparisons import most_telling
+from adjudge.scoring.kernels.comparison.strengths import bradley_terry
+from adjudge.scoring.kernels.comparison.tournament import tournament
+from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap
+from benchmarks.timing import Row, alone, main
+
+SYSTEMS, TASKS = 8, 100
+ROUNDS = 20
+SHARES = (0.3, 0.45, 0.6)
+SPREAD, PER_TASK, BIAS, TIES = 1.0, 0.6, 0.3, 0.2
+PAIRS = np.triu_indices(SYSTEMS, 1)
+
+
+def decided(gap: Floats) -> Floats:
+    """The share of wins of the first of two reports shown, ties as half a win."""
+    return np.asarray(1.0 / (1.0 + np.exp(-(gap + BIAS))))
+
+
+def truth(skill: Floats) -> Floats:
+    """The strengths that endless tasks give: the fit to the expected wins."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    gap = skill[:, None] - skill[None, :]
+    noisy = gap[..., None] + nodes * PER_TASK * np.sqrt(2.0)
+    won = 0.5 * (decided(noisy) + 1.0 - decided(-noisy))
+    expected = won @ (weights / weights.sum())
+    return bradley_terry(1000.0 * expected, prior=0.0).strength
+
+
+def played(skill: Floats, generator: np.random.Generator) -> Floats:
+    """What the first of each pair won on each task, the mean of both orders: [T, pairs]."""
+    at_task = skill + generator.normal(0.0, PER_TASK, (TASKS, SYSTEMS))
+    gap = at_task[:, PAIRS[0]] - at_task[:, PAIRS[1]]
+    orders = []
+    for sign in (1.0, -1.0):
+        share = decided(sign * gap)
+        tied = 4.0 * TIES * share * (1.0 - share)
+        drawn = generator.random(gap.shape)
+        won = np.where(drawn < share - tied / 2, 1.0, np.where(drawn < share + tied / 2, 0.5, 0.0))
+        orders.append(won if sign > 0 else 1.0 - won)
+    return np.asarray((orders[0] + orders[1]) / 2.0)
+
+
+def matrices(won: Floats, made: Floats) -> Floats:
+    """[T, S, S] of the comparisons that were `made`."""
+    wins = np.zeros((len(won), SYSTEMS, SYSTEMS))
+    wins[:, PAIRS[0], PAIRS[1]] = np.where(made, won, 0.0)
+    wins[:, PAIRS[1], PAIRS[0]] = np.where(made, 1.0 - won, 0.0)
+    return wins
+
+
+def chosen(won: Floats, budget: int, generator: np.random.Generator) -> Floats:
+    """Which comparisons a run with this budget makes, in rounds as `evaluate` does."""
+    order = np.argsort(generator.random(won.shape), axis=0)
+    taken = np.zeros(len(PAIRS[0]), np.int64)
+    made = np.zeros(won.shape, np.bool_)
+    for number in range(ROUNDS):
+        left = np.zeros((SYSTEMS, SYSTEMS))
+        left[PAIRS] = TASKS - taken
+        count = budget * (number + 1) // ROUNDS - budget * number // ROUNDS
+        more = most_telling(matrices(won, made).sum(axis=0), left, count)[PAIRS]
+        for pair, extra in enumerate(more.tolist()):
+            made[order[taken[pair] : taken[pair] + extra, pair], pair] = True
+        taken += more
+    return made
+
+
+def resolved(found: Bootstrap, true: Floats) -> tuple[int, int]:
+    """Pairs told apart, and those of them in the wrong order."""
+    interval = found.difference_interval[PAIRS]
+    ahead = np.where(interval[:, 0] > 0.0, 1, np.where(interval[:, 1] < 0.0, -1, 0))
+    right = np.sign(true[PAIRS[0]] - true[PAIRS[1]])
+    return int((ahead != 0).sum()), int(((ahead != 0) & (ahead != right)).sum())
+
+
+def held(found: Bootstrap, true: Floats) -> tuple[float, float]:
+    """The shares of the intervals of strengths, and of differences, that hold the truth."""
+    own = (found.percentile[:, 0] <= true) & (true <= found.percentile[:, 1])
+    gap, interval = true[PAIRS[0]] - true[PAIRS[1]], found.difference_interval[PAIRS]
+    return float(own.mean()), float(((interval[:, 0] <= gap) & (gap <= interval[:, 1])).mean())
+
+
+def simulated(tournaments: int) -> dict[str, Floats]:
+    """For every way of choosing: [tournaments, 4] of pairs resolved, of those wrong, and the two coverages."""
+    generator = np.random.default_rng(25)
+    everything = np.ones((TASKS, len(PAIRS[0])), np.bool_)
+    figures: dict[str, list[tuple[float, ...]]] = {}
+    for number in range(tournaments):
+        skill = generator.normal(0.0, SPREAD, SYSTEMS)
+        true, won = truth(skill), played(skill, generator)
+        ways = {"all": everything}
+        for share in SHARES:
+            budget = round(share * everything.size)
+            ways[f"{share:.0%} chosen"] = chosen(won, budget, generator)
+            drawn = generator.permutation(everything.size) < budget
+            ways[f"{share:.0%} at random"] = drawn.reshape(everything.shape)
+        for name, made in ways.items():
+            found = tournament(matrices(won, made), resamples=1_000, seed=number).strength
+            figures.setdefault(name, []).append((*resolved(found, true), *held(found, true)))
+    return {name: np.array(each) for name, each in figures.items()}
+
+
+def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """Rows of coverage, of pairs resolved, and of how many of them are in the wrong order."""
+    tournaments = 200 if quick else 1_000
+    if not wanted("tournaments"):
+        return
+    found = simulated(tournaments)
+    everything = found["all"][:, 0].mean()
+    for name, each in found.items():
+        many = {"n": tournaments}
+        yield alone(
+            f"tournaments, {name}: 95% intervals of strengths hold the truth", each[:, 2].mean(), "", **many
+        )
+        yield alone(
+            f"tournaments, {name}: 95% intervals of differences hold the truth", each[:, 3].mean(), "", **many
+        )
+        yield alone(f"tournaments, {name}: pairs resolved of 28", each[:, 0].mean(), "", **many)
+        share = each[:, 0].mean() / everything
+        yield alone(
+            f"tournaments, {name}: pairs resolved, of those that all comparisons resolve", share, "", **many
+        )
+        wrong = each[:, 1].sum() / each[:, 0].sum()
+        yield alone(f"tournaments, {name}: resolved pairs in the wrong order", wrong, "", **many)
+
+
+if __name__ == "__main__":
+    main(__doc__, rows)
