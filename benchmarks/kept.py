@@ -28,7 +28,6 @@ NAMES = (
     "viewer",
     "calibration",
     "coverage",
-    "tournaments",
     "mutants",
 )
 VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm", "items_vllm")

@@ -6,7 +6,7 @@ Simulated tournaments of 8 systems on 100 tasks. A system is better or worse at 
 orders, prefers what is shown first, and ties one time in five where systems are equal. The true strengths are those
 that endless tasks would give. Coverage: the share of 95% intervals, of a strength or of the difference of two, that
 hold the truth. Resolved: pairs whose difference has an interval without 0, of all comparisons and of as many as the
-budget allows, chosen in rounds by `most_telling`, or drawn at random. 1,000 tournaments a row, 1,000 resamples each
+budget allows, chosen in rounds by `most_telling`, or drawn at random. 500 tournaments a row, 1,000 resamples each
 (--quick: 200).
 """
 
@@ -118,7 +118,7 @@ def simulated(tournaments: int) -> dict[str, Floats]:
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Rows of coverage, of pairs resolved, and of how many of them are in the wrong order."""
-    tournaments = 200 if quick else 1_000
+    tournaments = 200 if quick else 500
     if not wanted("tournaments"):
         return
     found = simulated(tournaments)

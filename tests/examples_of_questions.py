@@ -18,6 +18,7 @@ SOURCES = "\n".join(f"{number}: https://s{number}.example" for number in range(1
 TEXTS = {"dimension": "insight"}
 CONTEXT = Context.of(task="How are parcels delivered in cities?", report=REPORT, article=REPORT, page=REPORT)
 CONTEXTS = {
+    "DeeperReport": Context.of(first=REPORT, second=SOURCES),
     "BetterReport": Context.of(first=REPORT, second=SOURCES),
     "CitedBy": Context.of(report=REPORT, sources=SOURCES),
     "Clean": Context.of(piece=REPORT),

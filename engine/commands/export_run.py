@@ -167,7 +167,7 @@ def _rows(file: Path) -> dict[Identity, str]:
 
 def _prompts(record: RunRecord) -> dict[str, str]:
     try:
-        tasks = load_tasks(record.config.format, record.config.tasks)
+        tasks = load_tasks(record.config.format, record.config.tasks, record.config.date)
     except UsageError:
         return {}  # the tasks are not where they were; the results do not depend on them
     return {name: task.prompt for name, task in tasks.items()}

@@ -1,5 +1,6 @@
 """One configuration: a YAML file, overridden by the command line, checked before anything runs."""
 
+import datetime
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -121,6 +122,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder.
 
     - `tasks` may be left out for rewards alone, whose rollouts then carry what they are judged by.
+    - `date` fills the placeholders of tasks that are about the present (LiveResearchBench).
     - `articles` of DeepResearch Bench are read as the system wrote them, or cleaned of citations.
     - `select` chooses tasks and systems; what it leaves out is not missing.
     - `judges` has another judge than `judge` for a protocol or a medium, by its name.
@@ -134,6 +136,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     reports: list[str | ReportFiles] = []
     format: str = "adjudge"
     articles: Literal["raw", "cleaned"] | None = None
+    date: datetime.date | None = None
     select: Select = Select()
     protocols: list[str | dict[str, Any]] = msgspec.field(default_factory=lambda: ["race", "fact"])
     judge: JudgeConfig | str = "lexical"

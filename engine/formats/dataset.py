@@ -1,5 +1,6 @@
 """`Dataset`, what is to be evaluated: tasks in memory, reports by their place in a file, and rejected lines."""
 
+import datetime
 import glob
 import hashlib
 import inspect
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeVar
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
@@ -162,6 +165,7 @@ def load_dataset(
     tasks: str,
     reports: Sequence[str | tuple[str, str]],
     articles: Literal["raw", "cleaned"] | None = None,
+    date: datetime.date | None = None,
 ) -> Dataset:
     """The dataset of a configuration. Raises FormatError for missing files and for contradicting reports.
 
@@ -172,7 +176,9 @@ def load_dataset(
     hub = {one: from_hub(one) for one in (tasks, *(pattern for pattern, _ in patterns)) if _is_on_hub(one)}
     matched = [(_matched(pattern, hub), system) for pattern, system in patterns]
     files = list(dict.fromkeys(file for found, _ in matched for file in found))
-    dataset = _read(layout, str(hub[tasks].place) if tasks in hub else tasks, files, articles)
+    dataset = _read(
+        layout, str(hub[tasks].place) if tasks in hub else tasks, files, articles=articles, date=date
+    )
     dataset.revisions = {address: found.commit for address, found in hub.items()}
     systems: dict[str, list[str]] = {}
     for found, system in matched:
@@ -191,9 +197,9 @@ def load_dataset(
     return dataset
 
 
-def load_tasks(layout: str, tasks: str) -> dict[str, Task]:
+def load_tasks(layout: str, tasks: str, date: datetime.date | None = None) -> dict[str, Task]:
     """The tasks of a configuration by id, whatever its reports. Raises FormatError for missing files."""
-    return _read(layout, str(from_hub(tasks).place) if _is_on_hub(tasks) else tasks, []).tasks
+    return _read(layout, str(from_hub(tasks).place) if _is_on_hub(tasks) else tasks, [], date=date).tasks
 
 
 def _is_on_hub(path: str) -> bool:
@@ -205,9 +211,11 @@ def _readers() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
-def _read(
-    layout: str, tasks: str, reports: list[Path], articles: Literal["raw", "cleaned"] | None = None
-) -> Dataset:
+_LACKS = {"articles": "has one form of articles", "date": "has no placeholders to fill"}
+"""What it means that a format does not take an option of the configuration."""
+
+
+def _read(layout: str, tasks: str, reports: list[Path], **options: object) -> Dataset:
     if not tasks:
         raise FormatError("tasks: is missing; add the path of a file or folder of tasks")
     readers = _readers()
@@ -216,15 +224,20 @@ def _read(
     if not Path(tasks).exists():
         raise FormatError(f"tasks: {tasks} does not exist; give a file or folder of tasks")
     read: Callable[..., Dataset] = readers[layout].load()
-    if articles is None:
-        return read(Path(tasks), reports)
-    if "articles" not in inspect.signature(read).parameters:
-        raise FormatError(f"articles: the format {layout!r} has one form of articles; remove articles:")
-    return read(Path(tasks), reports, articles=articles)
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given.keys() - inspect.signature(read).parameters.keys():
+        raise FormatError(f"{name}: the format {layout!r} {_LACKS[name]}; remove {name}:")
+    return read(Path(tasks), reports, **given)
 
 
 def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[int, int, T]]:
-    """(line number, byte offset, row) of a JSON Lines file; invalid lines go to `rejected`."""
+    """(line number, byte offset, row) of a JSON Lines file, or of a Parquet file (offset 0).
+
+    Invalid rows go to `rejected`.
+    """
+    if file.suffix == ".parquet":
+        yield from _of_table(file, kind, rejected)
+        return
     decoder = msgspec.json.Decoder(kind)
     try:
         with file.open("rb") as lines:
@@ -246,13 +259,29 @@ def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[
         raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
 
 
+def _of_table(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[int, int, T]]:
+    try:
+        table = pq.read_table(file).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise FormatError(f"{file}: cannot be read as Parquet: {error}") from error
+    for number, row in enumerate(table, 1):
+        try:
+            stated = {name: value for name, value in row.items() if value is not None}
+            yield number, 0, msgspec.convert(stated, kind)
+        except UNREADABLE as error:
+            rejected.append(Rejected.of(file, number, kind, error))
+
+
 def located(
     file: Path, kind: type[L], rejected: list[Rejected], prompts: Prompts, report: Callable[[Path, L], Report]
 ) -> Iterator[Located]:
     """The reports of a JSON Lines file, `report(file, row)` for each row, read again from the file when needed.
 
-    Rows for which `report` raises ValueError, and those with another task's prompt, go to `rejected`.
+    Reports in Parquet files are not read. Rows for which `report` raises ValueError, and those with another task's
+    prompt, go to `rejected`.
     """
+    if file.suffix == ".parquet":
+        raise FormatError(f"reports: {file}: reports are not read from Parquet; write them as JSON Lines")
     for line, offset, row in rows(file, kind, rejected):
         try:
             made = report(file, row)

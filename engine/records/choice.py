@@ -34,7 +34,7 @@ def chosen_dataset(config: RunConfig) -> Dataset:
 
     Raises UsageError.
     """
-    dataset = load_dataset(config.format, config.tasks, config.report_files(), config.articles)
+    dataset = load_dataset(config.format, config.tasks, config.report_files(), config.articles, config.date)
     select = config.select
     if not select.words:
         return dataset
@@ -53,7 +53,7 @@ def chosen_dataset(config: RunConfig) -> Dataset:
 
 def chosen_tasks(config: RunConfig) -> list[Task]:
     """The tasks of `config`, as far as `select:` chooses them, whatever its reports. Raises UsageError."""
-    tasks = load_tasks(config.format, config.tasks)
+    tasks = load_tasks(config.format, config.tasks, config.date)
     return [tasks[name] for name in (_tasks(config.select, tasks) if config.select.words else tasks)]
 
 

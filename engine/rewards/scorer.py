@@ -66,7 +66,11 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
     await asyncio.to_thread(prune, place, days=reward.retention_days)
     async with AsyncExitStack() as stack:
         stack.enter_context(rare_collections())
-        tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks) if config.tasks else {}
+        tasks = (
+            await asyncio.to_thread(load_tasks, config.format, config.tasks, config.date)
+            if config.tasks
+            else {}
+        )
         scorer = await stack.enter_async_context(_open(config, place, tasks, patience))
         if reward.audit is not None:
             other = msgspec.structs.replace(config, judge=config.audit_judge(), judges={})

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from tests.conformance import dr3, drmi, fact, livedrbench, race, rigorous, rubrics, stats
+from tests.conformance import dr3, drmi, fact, livedrbench, liveresearchbench, race, rigorous, rubrics, stats
 from tests.conformance.case import Check, Checker
 
 # One module per folder. Each has CHECKS (file-name pattern -> checker) and DATA (patterns of plain data files).
-FOLDERS = (dr3, drmi, fact, livedrbench, race, rigorous, rubrics, stats)
+FOLDERS = (dr3, drmi, fact, livedrbench, liveresearchbench, race, rigorous, rubrics, stats)
 PLAIN = ("INDEX.md", "README.md", "*.expected.json", "langchain_*.jsonl")
 FAILURES_SHOWN = 5
 

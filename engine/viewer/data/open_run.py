@@ -154,7 +154,7 @@ class OpenRun:
 
 def _prompts(record: RunRecord) -> dict[str, str]:
     try:
-        tasks = load_tasks(record.config.format, record.config.tasks)
+        tasks = load_tasks(record.config.format, record.config.tasks, record.config.date)
     except FormatError:
         return {}
     return {name: task.prompt for name, task in tasks.items()}

@@ -1,0 +1,217 @@
+"""LiveResearchBench (arXiv 2510.14240): presentation, coverage, consistency, citation association and depth.
+
+Presentation and coverage are checklists, met or not; consistency and citation association count problems; depth is a
+comparison with the report of a reference system, in both orders.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import ClassVar
+
+import msgspec
+
+from adjudge.judges import Context
+from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.parts import EVERY, combined, measured
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Partial, Scorecard
+from adjudge.scoring.rubrics.asking import give_points
+from adjudge.scoring.rubrics.criteria import Criterion
+from adjudge.scoring.rubrics.figures import MAX_CRITERIA
+from adjudge.scoring.rubrics.live_questions import (
+    CitationProblems,
+    ConsistencyProblems,
+    DeeperReport,
+    ListedProblems,
+)
+from adjudge.scoring.rubrics.measures import share
+from adjudge.scoring.rubrics.questions import MAX_ITEMS
+
+__all__ = ["PRESENTATION", "LiveGold", "LiveResearchBench", "depth_won", "problem_score"]
+
+# The most problems that still have the score: 100 without any, 10 above the last.
+_STEPS = (0, 2, 4, 6, 8, 10, 12, 14, 17)
+_AVERAGED = ("presentation", "coverage", "consistency", "citation")
+_CLEAR = 1  # marks that a report must lead by more than, to win
+
+PRESENTATION = {
+    "en": (
+        "The report is built in an order that is clear, easy to follow and aimed at the question of the task.",
+        "The report is free of mistakes of grammar and spelling.",
+        "Each item of the list of references is cited at least once in the text.",
+        "Each citation in the text leads to an item of the list of references.",
+        "There is one list of references, only one, and its items follow one recognisable order.",
+        "Citations have the same form from the first to the last.",
+        "Citations stand where a sentence or a part of it ends, so that none breaks the flow of reading.",
+        "Each table or figure has all its data or can be seen; a report without any meets this.",
+        "Formatting is correct and uniform: headings are marked up as such, and tables come out as tables.",
+        "Numbers of citations leave none out, and no source has two numbers nor two sources one; a report whose "
+        "citations are not numbered meets this.",
+    ),
+    "zh": (
+        "报告的结构清晰、顺序合理、易于阅读，并且直接针对任务的问题。",
+        "报告没有语法错误和错别字。",
+        "参考文献列表中的每一条都在正文中至少被引用一次。",
+        "正文中的每一处引用都能在参考文献列表中找到对应条目。",
+        "参考文献列表只有一个，且各条按同一种可辨认的顺序排列。",
+        "全文的引用格式从头到尾一致。",
+        "引用都放在句子或分句的末尾，不打断阅读。",
+        "每个图表的数据完整或能够正常显示；没有图表的报告视为满足。",
+        "格式正确而统一：标题使用标题标记，表格能正常呈现为表格。",
+        "引用编号没有跳号，一个来源没有两个编号，两个来源也不共用一个编号；引用不编号的报告视为满足。",
+    ),
+}
+
+
+class LiveGold(msgspec.Struct, frozen=True):
+    """A task's gold: its checklist, the reference system's report ("" for none) and the date ("" if not stated)."""
+
+    checklist: tuple[str, ...] = ()
+    reference: str = ""
+    date: str = ""
+
+
+def problem_score(problems: float) -> float:
+    """The score of so many problems, from 1 for none in steps of 0.1 to 0.1 for 18 and more."""
+    return (10 - sum(problems > most for most in _STEPS)) / 10
+
+
+def depth_won(lead: int) -> float:
+    """What a report wins whose marks lead by so many: a lead of one is a tie."""
+    return 0.5 if abs(lead) <= _CLEAR else float(lead > 0)
+
+
+class LiveResearchBench(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Score a report as LiveResearchBench does; the gold is `LiveGold`.
+
+    `depth` counts a tie as half a win; `depth_code` is over what was won or lost, as the code pools it. A task without
+    a checklist has no coverage, one without a reference no depth. `average` is ours, and without depth, which is
+    relative to the reference.
+    """
+
+    name: ClassVar[str] = "liveresearchbench"
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics, those with the benchmark's names first."""
+        return (
+            Metric(name="average", worst=0.05, scale=100, headline=True),
+            Metric(name="presentation", scale=100),
+            Metric(name="coverage", scale=100),
+            Metric(name="consistency", worst=0.1, scale=100),
+            Metric(name="citation", worst=0.1, scale=100),
+            Metric(name="depth", scale=100),
+            Metric(name="depth_code", scale=100, ratio=("depth_won", "depth_decided")),
+            Metric(name="depth_won", best=2.0, shown=False),
+            Metric(name="depth_decided", best=2.0, worst=0.0, shown=False),
+        )
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """The metrics of this task. Raises GoldError."""
+        gold = _gold(case)
+        lacking = {"coverage"} if not gold.checklist else set()
+        lacking |= {one.name for one in self.metrics if one.name.startswith("depth") and not gold.reference}
+        averaged = len({*_AVERAGED} - lacking)
+        least = msgspec.structs.replace(self.metrics[0], worst=0.2 / averaged)
+        return tuple(one for one in (least, *self.metrics[1:]) if one.name not in lacking)
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """The ten fixed items and the checklist, the problems of two kinds, and the comparison, all at once."""
+        gold = _gold(case)
+        parts = await asyncio.gather(
+            _met(PRESENTATION["zh" if case.task.language == "zh" else "en"], "presentation", case, tools),
+            _met(gold.checklist, "coverage", case, tools),
+            _counted(ConsistencyProblems, "consistency", gold, case, tools),
+            _counted(CitationProblems, "citation", gold, case, tools),
+            _compared(gold.reference, case, tools),
+        )
+        scores = {name: value for values, _ in parts for name, value in values.items()}
+        of_average = [scores[name] for name in _AVERAGED if name in scores]
+        scores = {"average": combined(of_average, fmean), **scores}
+        return Scorecard.of(self.name, case, scores, [line for _, lines in parts for line in lines])
+
+
+Part = tuple[dict[str, float | Partial], list[Evidence]]
+
+
+def _gold(case: Case) -> LiveGold:
+    """The task's gold, checked. Raises GoldError."""
+    gold = case.gold(LiveResearchBench.name, LiveGold)
+    if len(gold.checklist) > MAX_CRITERIA or not all(item.strip() for item in gold.checklist):
+        raise GoldError(
+            "gold_invalid",
+            f"task {case.task.id}: the checklist needs up to {MAX_CRITERIA:,} items, each with words",
+        )
+    return gold
+
+
+async def _met(items: Sequence[str], metric: str, case: Case, tools: Tools) -> Part:
+    """The share of `items` that are met, asked together with a reason each; nothing for no items."""
+    if not items:
+        return {}, []
+    criteria = [
+        Criterion(criterion=item, points=1.0, id=f"{metric} {at}") for at, item in enumerate(items, 1)
+    ]
+    answers, evidence = await give_points(criteria, case, tools, MAX_ITEMS, explained=True)
+    return {metric: measured(answers, share, EVERY)}, evidence
+
+
+async def _counted(kind: type[ListedProblems], metric: str, gold: LiveGold, case: Case, tools: Tools) -> Part:
+    """The score of the problems that the judge lists."""
+    context = Context.of(report=case.report.text)
+    judgment = await tools.ask(
+        kind(context=context, language=case.task.language, task=case.task.prompt, date=gold.date)
+    )
+    found = Answered.of(metric, judgment, lambda given: problem_score(len(given.problems)), 0.1, 1.0)
+    listed = [
+        Evidence(
+            what=f"{metric}: {one.problem}",
+            outcome="problem",
+            judgment=found.judgment,
+            quote=one.place,
+        )
+        for one in (judgment.answer.problems if judgment.answer is not None else ())
+    ]
+    return {metric: measured([found], _mean, EVERY)}, [
+        found.evidence(metric, lambda value: f"{value:.0%}"),
+        *listed,
+    ]
+
+
+async def _compared(reference: str, case: Case, tools: Tools) -> Part:
+    """Depth against the reference, in both orders; nothing without one."""
+    if not reference:
+        return {}, []
+    own = case.report.text
+    judgments = await tools.ask_all(
+        DeeperReport(
+            context=Context.of(first=first, second=second), language=case.task.language, task=case.task.prompt
+        )
+        for first, second in ((own, reference), (reference, own))
+    )
+
+    def orders(read: Callable[[float], float]) -> list[Answered[str]]:
+        """What `read` makes of what the report won in each order."""
+        first, last = judgments
+        return [
+            Answered.of("depth, shown first", first, lambda marks: read(depth_won(marks.lead)), 0.0, 1.0),
+            Answered.of("depth, shown last", last, lambda marks: read(depth_won(-marks.lead)), 0.0, 1.0),
+        ]
+
+    won = orders(lambda won: won)
+    values = {
+        "depth": measured(won, _mean, EVERY),
+        "depth_won": measured(orders(lambda won: float(won == 1.0)), _sum, EVERY),
+        "depth_decided": measured(orders(lambda won: float(won != 0.5)), _sum, EVERY),
+    }
+    return values, [one.evidence(one.item, lambda value: f"{value:g}") for one in won]
+
+
+def _sum(given: Sequence[tuple[str, float]]) -> float:
+    return sum(value for _, value in given)
+
+
+def _mean(given: Sequence[tuple[str, float]]) -> float | None:
+    return fmean(value for _, value in given) if given else None
