@@ -122,22 +122,17 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     if not wanted("tournaments"):
         return
     found = simulated(tournaments)
-    everything = found["all"][:, 0].mean()
+    everything = float(found["all"][:, 0].mean())
     for name, each in found.items():
-        many = {"n": tournaments}
-        yield alone(
-            f"tournaments, {name}: 95% intervals of strengths hold the truth", each[:, 2].mean(), "", **many
-        )
-        yield alone(
-            f"tournaments, {name}: 95% intervals of differences hold the truth", each[:, 3].mean(), "", **many
-        )
-        yield alone(f"tournaments, {name}: pairs resolved of 28", each[:, 0].mean(), "", **many)
-        share = each[:, 0].mean() / everything
-        yield alone(
-            f"tournaments, {name}: pairs resolved, of those that all comparisons resolve", share, "", **many
-        )
-        wrong = each[:, 1].sum() / each[:, 0].sum()
-        yield alone(f"tournaments, {name}: resolved pairs in the wrong order", wrong, "", **many)
+        pairs, wrong, strengths, differences = each.mean(axis=0).tolist()
+        for what, value in (
+            ("95% intervals of strengths hold the truth", strengths),
+            ("95% intervals of differences hold the truth", differences),
+            ("pairs resolved of 28", pairs),
+            ("pairs resolved, of those that all comparisons resolve", pairs / everything),
+            ("resolved pairs in the wrong order", wrong / pairs),
+        ):
+            yield alone(f"tournaments, {name}: {what}", value, "", n=tournaments)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 import datetime
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,24 +15,18 @@ from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.numbers import Count, NotNegative, Positive, Seconds
+from adjudge.engine.config.protocols import key_named, named_protocols, protocol_loaders
 from adjudge.engine.config.redaction import credentials
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.select import Select
 from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
-from adjudge.engine.errors import nearest
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.judges.checkout import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.by_expectation import expected
-from adjudge.scoring.contract.protocol import (
-    Comparing,
-    PublishedCalls,
-    ScoringProtocol,
-    installed_protocols,
-    published_protocols,
-)
+from adjudge.scoring.contract.protocol import Comparing, PublishedCalls, ScoringProtocol
 
 __all__ = ["ClusterConfig", "FetchConfig", "Price", "ReportFiles", "RunConfig", "StopConfig"]
 
@@ -187,8 +181,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         try:
             config = msgspec.convert(dict(raw), type=cls)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"{where}: {_key_named(str(error))}") from error
-        check_names(list(config.judges), list(_loaders()))
+            raise ConfigError(f"{where}: {key_named(str(error))}") from error
+        check_names(list(config.judges), list(protocol_loaders()))
         others = {name: JudgeConfig.of(one, f"judges.{name}") for name, one in config.judges.items()}
         config = msgspec.structs.replace(config, judge=config.judge_config(), judges=others)
         config.scoring_protocols()
@@ -315,7 +309,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             "pages": may_bring_pages or self.fetch.mode != "off",
             **({"checkout": self.tasks} if self.tasks else {}),
         }
-        return _chosen(entries, shared)
+        return named_protocols(entries, shared)
 
     def audit_judge(self) -> JudgeConfig:
         """The second judge of rewards. Raises ConfigError where none is configured."""
@@ -348,46 +342,6 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             self.audit_judge()
 
 
-def _chosen(
-    entries: Sequence[str | dict[str, Any]], shared: Mapping[str, object]
-) -> tuple[ScoringProtocol, ...]:
-    chosen = [_protocol(entry, shared) for entry in entries]
-    names = [protocol.name for protocol in chosen]
-    if not names:
-        raise ConfigError("protocols: name at least one")
-    if len(set(names)) < len(names):
-        raise ConfigError("protocols: a protocol may be named once; use another run for other options")
-    return tuple(chosen)
-
-
-def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> ScoringProtocol:
-    """The protocol of an entry, with those of the options `shared` by all that it has, unless its entry says other."""
-    options = {"name": entry} if isinstance(entry, str) else dict(entry)
-    name = options.pop("name", None)
-    call = options.pop("call", "own")
-    if call not in ("own", "published"):
-        raise ConfigError(f"protocols: {name}: call: {call!r} is unknown; use own or published")
-    loaders = _loaders()
-    if not isinstance(name, str) or name not in loaders:
-        raise ConfigError(f"protocols: unknown protocol {name!r}; {nearest(str(name), sorted(loaders))}")
-    if call == "published":
-        loaders = _published_loaders()
-        if name not in loaders:
-            there = ", ".join(sorted(loaders))
-            raise ConfigError(
-                f"protocols: {name}: has no published calls; leave call: out, or use one of {there}"
-            )
-    kind = loaders[name]()
-    own = options.keys() - shared.keys()
-    known = getattr(kind, "__struct_fields__", ())
-    options = {key: value for key, value in {**shared, **options}.items() if key in own or key in known}
-    try:
-        protocol: ScoringProtocol = msgspec.convert(options, type=kind)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"protocols: {name}: {_key_named(str(error))}") from error
-    return protocol
-
-
 def _texts(value: object, key: str) -> Iterator[tuple[str, str]]:
     """Every text of a configuration, with its key; the options of protocols contain no addresses."""
     match value:
@@ -400,20 +354,3 @@ def _texts(value: object, key: str) -> Iterator[tuple[str, str]]:
         case list() | tuple():
             for each in value:
                 yield from _texts(each, key)
-
-
-@cache
-def _published_loaders() -> dict[str, Any]:
-    return dict(published_protocols())
-
-
-@cache
-def _loaders() -> dict[str, Any]:
-    return dict(installed_protocols())
-
-
-def _key_named(message: str) -> str:
-    """msgspec's message with the key first: `fetch.mode: Invalid enum value 'x'`."""
-    text, _, at = message.partition(" - at `$")
-    key = at.rstrip("`").lstrip(".")
-    return f"{key}: {text}" if key else text

@@ -115,7 +115,11 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 def comparison_boards(
-    rows: pa.Table, records: Sequence[RunRecord], judges_of: Callable[[str], str], resamples: int, level: float
+    rows: pa.Table,
+    records: Sequence[RunRecord],
+    judges_of: Callable[[str], str],
+    resamples: int,
+    level: float,
 ) -> tuple[list[MetricBoard], list[str]]:
     """The boards of every protocol that compares reports, and what a reader must know of them."""
     boards: list[MetricBoard] = []
@@ -126,7 +130,9 @@ def comparison_boards(
         systems = sorted({name for record in own for name in record.systems})
         found = Compared.of(_metric(of_protocol, WON), systems)
         baseline = _baseline(protocol, own)
-        boards += _boards(protocol, found, baseline, judges_of(protocol), records[0].config.seed, resamples, level)
+        boards += _boards(
+            protocol, found, baseline, judges_of(protocol), records[0].config.seed, resamples, level
+        )
         notes += _notes(protocol, found, baseline, of_protocol, own, records[0].config.seed)
     return boards, notes
 

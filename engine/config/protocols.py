@@ -1,0 +1,72 @@
+"""The protocols that a configuration names, with their options."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import nearest
+from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols, published_protocols
+
+__all__ = ["key_named", "named_protocols", "protocol_loaders"]
+
+
+def named_protocols(
+    entries: Sequence[str | dict[str, Any]], shared: Mapping[str, object]
+) -> tuple[ScoringProtocol, ...]:
+    """The protocols of `entries`, with those of the options `shared` by all that they have. Raises ConfigError."""
+    chosen = [_protocol(entry, shared) for entry in entries]
+    names = [protocol.name for protocol in chosen]
+    if not names:
+        raise ConfigError("protocols: name at least one")
+    if len(set(names)) < len(names):
+        raise ConfigError("protocols: a protocol may be named once; use another run for other options")
+    return tuple(chosen)
+
+
+def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> ScoringProtocol:
+    """The protocol of an entry, with those of the options `shared` by all that it has, unless its entry says other."""
+    options = {"name": entry} if isinstance(entry, str) else dict(entry)
+    name = options.pop("name", None)
+    call = options.pop("call", "own")
+    if call not in ("own", "published"):
+        raise ConfigError(f"protocols: {name}: call: {call!r} is unknown; use own or published")
+    loaders = protocol_loaders()
+    if not isinstance(name, str) or name not in loaders:
+        raise ConfigError(f"protocols: unknown protocol {name!r}; {nearest(str(name), sorted(loaders))}")
+    if call == "published":
+        loaders = _published_loaders()
+        if name not in loaders:
+            there = ", ".join(sorted(loaders))
+            raise ConfigError(
+                f"protocols: {name}: has no published calls; leave call: out, or use one of {there}"
+            )
+    kind = loaders[name]()
+    own = options.keys() - shared.keys()
+    known = getattr(kind, "__struct_fields__", ())
+    options = {key: value for key, value in {**shared, **options}.items() if key in own or key in known}
+    try:
+        protocol: ScoringProtocol = msgspec.convert(options, type=kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"protocols: {name}: {key_named(str(error))}") from error
+    return protocol
+
+
+@cache
+def _published_loaders() -> dict[str, Any]:
+    return dict(published_protocols())
+
+
+@cache
+def protocol_loaders() -> dict[str, Any]:
+    """The loaders of all installed protocols, by name."""
+    return dict(installed_protocols())
+
+
+def key_named(message: str) -> str:
+    """msgspec's message with the key first: `fetch.mode: Invalid enum value 'x'`."""
+    text, _, at = message.partition(" - at `$")
+    key = at.rstrip("`").lstrip(".")
+    return f"{key}: {text}" if key else text
