@@ -195,7 +195,7 @@ def _check(commands: Commands) -> None:
     command.add_argument("--against", metavar="B", help="the baseline's system to check A against")
     command.add_argument(
         "--metric",
-        action="append",
+        nargs="+",
         default=[],
         metavar="M",
         help="such as race.overall; by default, what each protocol is ranked by",
