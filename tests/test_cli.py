@@ -184,7 +184,6 @@ def test_run_without_questions_claims_no_answers(tmp_path, capsys):
 
 
 def test_usage_errors_exit_with_2(capsys):
-    assert run(capsys)[0] == 2
     assert run(capsys, "judge")[0] == 2
     assert run(capsys, "evaluate")[0] == 2
     assert run(capsys, "--help")[0] == 0

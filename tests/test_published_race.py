@@ -157,7 +157,7 @@ def test_missing_prompt_file_is_one_line(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"call": "publishd"}, "call: 'publishd' is unknown; use own or published"),
-        ({"both_orders": True}, "unknown field `both_orders`"),
+        ({"both_orders": True}, "both_orders: unknown key"),
         ({"name": "rubrics"}, "rubrics: has no published calls; leave call: out, or use one of"),
     ],
 )

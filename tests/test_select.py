@@ -78,7 +78,7 @@ def test_select_keeps_tasks_in_file_order(
         ({"domains": ["Law"], "tasks": ["1"]}, "select: no task is left (tasks 1; domains Law)"),
         ({"tasks": ["2"], "systems": ["Borealis"]}, "select: no reports are left"),
         ({"limit": 0}, "select.limit: Expected `int` >= 1"),
-        ({"system": ["Atlas"]}, "unknown field `system`"),
+        ({"system": ["Atlas"]}, "select.system: unknown key; use 'systems'"),
     ],
 )
 def test_select_names_what_is_unknown(tmp_path: Path, select: dict[str, Any], said: str) -> None:

@@ -24,9 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
     sys.excepthook = _unexpected
     try:
-        options = parser().parse_args(arguments)
-        begin(form())
-        code = options.run(options)
+        code = _run(arguments)
         sys.stdout.flush()
     except UsageError as error:
         code = _ended(USAGE, str(error), "red")
@@ -39,6 +37,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     sys.exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run the command that the arguments name; without any, print the help."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words:
+        parser().print_help()
+        return DONE
+    options = parser().parse_args(words)
+    begin(form())
+    code: int = options.run(options)
+    return code
 
 
 def _ended(code: int, said: str, style: str) -> int:

@@ -2,13 +2,13 @@
 
 import argparse
 from importlib.metadata import version
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from adjudge.engine.cli import actions
 from adjudge.engine.cli.actions import Command
 from adjudge.engine.cli.options import add_select, count, port, positive
 from adjudge.engine.commands.export_run import FORMS
-from adjudge.engine.config.redaction import hidden, printable
+from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.results.folders import BENCHMARKS
 
 __all__ = ["parser"]
@@ -19,8 +19,25 @@ JUDGES = "lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the options, which may hold secrets, and exit with 2."""
-        super().error(printable(hidden(message)))
+        """Raise UsageError, in one line."""
+        said = " ".join(message.removeprefix("argument ").split())
+        raise UsageError(f"{said}; `{self.prog} --help` lists what there is")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What argparse finds. Raises UsageError for whatever it does not know, with the nearest options."""
+        found, unknown = super().parse_known_args(args, namespace)
+        for word in unknown:
+            name = word.partition("=")[0]
+            if name.startswith("-"):
+                self.error(f"{name}: unknown option; {nearest(name, sorted(self._option_string_actions))}")
+            self.error(f"{word}: one argument too many; leave it out, or write the option before it")
+        return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise ArgumentError for a value outside an option's choices, with the nearest of them."""
+        if action.choices is not None and value not in action.choices:
+            offer = nearest(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(action, f"unknown value {value!r}; {offer}")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores
 from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
@@ -54,9 +54,7 @@ def compare(run: str | Path, a: str, b: str) -> Comparison:
     record = RunRecord.read(Path(run))
     for system in (a, b):
         if system not in record.systems:
-            raise UsageError(
-                f"system: {system!r} is not in this run; use one of {', '.join(record.systems[:20])}"
-            )
+            raise UsageError(f"system: {system!r} is not in this run; {nearest(system, record.systems)}")
     if a == b:
         raise UsageError(f"system: {a!r} is named twice; name two systems")
     scales = {

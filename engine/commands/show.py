@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.scorecards import find_cards
@@ -100,9 +100,9 @@ async def _with_rows(place: Place, record: RunRecord, cards: list[Scorecard]) ->
 
 def _not_there(record: RunRecord, task: str, system: str, place: Place) -> str:
     if system not in record.systems:
-        return f"system: {system!r} is not in this run; use one of {', '.join(record.systems[:20])}"
+        return f"system: {system!r} is not in this run; {nearest(system, record.systems)}"
     if task not in record.tasks:
-        return f"task: {task!r} is not in this run; use one of {', '.join(list(record.tasks)[:20])}"
+        return f"task: {task!r} is not in this run; {nearest(task, record.tasks)}"
     return (
         f"task: run {record.run} has no scorecard of {system!r} for {task!r} in {place.uri}; "
         "choose a task that this system has a report for"

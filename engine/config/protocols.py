@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.mistakes import mistake
 from adjudge.engine.errors import nearest
 from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols, published_protocols
 
-__all__ = ["key_named", "named_protocols", "protocol_loaders"]
+__all__ = ["named_protocols", "protocol_loaders"]
 
 
 def named_protocols(
@@ -50,7 +51,7 @@ def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> Scor
     try:
         protocol: ScoringProtocol = msgspec.convert(options, type=kind)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"protocols: {name}: {key_named(str(error))}") from error
+        raise ConfigError(f"protocols: {name}: {mistake(error, kind)}") from error
     return protocol
 
 
@@ -63,10 +64,3 @@ def _published_loaders() -> dict[str, Any]:
 def protocol_loaders() -> dict[str, Any]:
     """The loaders of all installed protocols, by name."""
     return dict(installed_protocols())
-
-
-def key_named(message: str) -> str:
-    """msgspec's message with the key first: `fetch.mode: Invalid enum value 'x'`."""
-    text, _, at = message.partition(" - at `$")
-    key = at.rstrip("`").lstrip(".")
-    return f"{key}: {text}" if key else text

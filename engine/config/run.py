@@ -14,8 +14,9 @@ from adjudge.engine.config.bench import Bench, check_names
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.mistakes import mistake
 from adjudge.engine.config.numbers import Count, NotNegative, Positive, Seconds
-from adjudge.engine.config.protocols import key_named, named_protocols, protocol_loaders
+from adjudge.engine.config.protocols import named_protocols, protocol_loaders
 from adjudge.engine.config.redaction import credentials
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.select import Select
@@ -181,7 +182,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         try:
             config = msgspec.convert(dict(raw), type=cls)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"{where}: {key_named(str(error))}") from error
+            raise ConfigError(f"{where}: {mistake(error, cls)}") from error
         check_names(list(config.judges), list(protocol_loaders()))
         others = {name: JudgeConfig.of(one, f"judges.{name}") for name, one in config.judges.items()}
         config = msgspec.structs.replace(config, judge=config.judge_config(), judges=others)

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig, StopConfig
+from adjudge.engine.errors import nearest
 from adjudge.engine.formats import Dataset
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
@@ -194,9 +195,7 @@ def _pairs(stop: StopConfig, systems: list[str]) -> list[tuple[str, str]]:
     for a, b in stop.pairs:
         for system in (a, b):
             if system not in systems:
-                raise ConfigError(
-                    f"until_resolved: unknown system {system!r}; this run has {', '.join(systems[:20])}"
-                )
+                raise ConfigError(f"until_resolved: unknown system {system!r}; {nearest(system, systems)}")
         if a == b:
             raise ConfigError(f"until_resolved: {a!r} is compared with itself; name two systems")
     if len(systems) < 2:
