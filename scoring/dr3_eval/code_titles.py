@@ -21,11 +21,13 @@ _SHARED = 0.6
 _ALIKE = 0.75
 _SHORTEST = 5  # of two texts whose distance is taken
 
+_SPACES = dict.fromkeys(
+    map(ord, "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f"), " "
+) | dict.fromkeys(range(0x2000, 0x200B), " ")
 _WIDTHS = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {0x3000: " "}
 _QUOTES = dict.fromkeys(map(ord, "“”「」『』"), '"') | dict.fromkeys(map(ord, "‘’"), "'")
-_SPACE = re.compile(r"\s+")
 _ELLIPSIS = re.compile(r"\.{2,}|…+|。{2,}")
-_MARKS = re.compile(r"[,，.。!！?？;；:：\-_\[\]【】()（）{}「」『』“”']+")
+_MARKS = dict.fromkeys(map(ord, ",，.。!！?？;；:：-_[]【】()（）{}「」『』“”'"), " ")
 _WORD = re.compile(r"[a-zA-Z]+")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]+")
 _STOPWORDS = frozenset("的了是在和与这那有为以及") | frozenset(
@@ -65,12 +67,12 @@ class Title(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def plain(self) -> str:
         """In lower case, of one width and with one kind of quotes."""
-        return _SPACE.sub(" ", self.text.translate(_WIDTHS | _QUOTES)).strip().lower()
+        return _single_spaced(self.text.translate(_SPACES | _WIDTHS | _QUOTES)).lower()
 
     @cached_property
     def bare(self) -> str:
         """Without marks."""
-        return _SPACE.sub(" ", _MARKS.sub(" ", _ELLIPSIS.sub("", self.plain))).strip()
+        return _single_spaced(_ELLIPSIS.sub("", self.plain).translate(_MARKS))
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -168,6 +170,13 @@ def _quoted(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> It
             start = closed.end()
         else:
             start = opened.end()
+
+
+def _single_spaced(text: str) -> str:
+    """`text` without spaces at its ends, and with one where there are several."""
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text.strip(" ")
 
 
 def _within(one: str, other: str) -> bool:
