@@ -10,12 +10,14 @@ from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
 from tests.viewing import viewing
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "deepresearch-bench-2" / "adjudge.yaml"
+EXAMPLES = Path(__file__).parent.parent / "examples"
 QUOTE = "The width of the sluice gate is four metres."
 
 
-async def made(folder: Path) -> Path:
-    config = RunConfig.load(EXAMPLE, out=str(folder / "run"), store=str(folder / "store"))
+async def made(folder: Path, example: str = "deepresearch-bench-2") -> Path:
+    config = RunConfig.load(
+        EXAMPLES / example / "adjudge.yaml", out=str(folder / "run"), store=str(folder / "store")
+    )
     await evaluate_async(config)
     return folder / "run"
 
@@ -41,3 +43,11 @@ async def test_quotation_stands_with_its_item_in_show(
     out = " ".join(capsys.readouterr().out.split())
     assert not ended.value.code and f"quoted: {QUOTE}" in out
     assert "met, but rests on a blocked source" in out
+
+
+async def test_held_mean_says_so_in_the_viewer(tmp_path: Path) -> None:
+    run = await made(tmp_path, "healthbench")
+    async with viewing(run) as reader:
+        page = await reader.page("system?system=tern&metric=healthbench.score")
+    assert "mean, held between 0 and 1, over all 2 tasks" in page.text()
+    assert "-0.60" in page.text()

@@ -282,7 +282,8 @@ def _value(run: OpenRun, system: str, protocol: str, metric: Metric) -> list[Mar
     row = None if head is None else next((one for one in head.standings if one.system == system), None)
     if head is None or row is None:
         return [tag("p", f"{name}: not in the leaderboard.", class_="note")]
-    how = f"the sum of {metric.ratio[0]} over the sum of {metric.ratio[1]}" if metric.ratio else "mean"
+    held = f", held between {metric.clip[0]:g} and {metric.clip[1]:g}," if metric.clip else ""
+    how = f"the sum of {metric.ratio[0]} over the sum of {metric.ratio[1]}" if metric.ratio else f"mean{held}"
     open_ = f" ({bounds(row, head).text})" if row.open else ""
     rank = "without a rank" if row.rank is None else f"rank {row.rank:g}"
     value = tag("strong", number(row.value, metric.scale), id="value")
