@@ -79,7 +79,11 @@ def test_weight_lies_between_its_neighbours(weight, step):
         ({"score": {"weight": {0: 1.0, 9: -1.0}}}, "must be positive"),
         ({"score": {"weight": {0: 0.0, 9: 1.0}}}, "at step 0 all are 0"),
         ({"score": {"weight": {0: 1.0, 9: 0.0}}, "c_acc": {"weight": {5: 0.0, 6: 1.0, 9: 0.0}}}, "at step 9"),
-        ({"score": {"weight": {"soon": 1.0}}}, "soon|int"),
+        (
+            {"score": {"weight": {"soon": 1.0}}},
+            r"reward\.weights\[\.\.\.\]\.weight: Expected `int`.* as a key",
+        ),
+        ({"score": {0: 0.0, 10: 1.0}}, r"reward\.weights\[\.\.\.\]: Expected `str` as a key"),
     ],
 )
 def test_schedule_that_cannot_be_used_is_refused(tmp_path, weights, says):

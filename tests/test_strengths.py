@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 from scipy.special import expit, log_expit
@@ -121,6 +121,9 @@ def test_strengths_of_many_tournaments_are_those_of_each():
 @given(
     st.lists(st.sampled_from([0, 0, 0.5, 1, 2, 1e-6, 1e9, float("nan")]), min_size=25, max_size=25),
     st.sampled_from([1e-6, 1.0, 1e9]),
+)
+@example(  # Newton's first step leads to -850
+    [0, 1e9, 1e9, 0.5, 0, 0, 0, 1e-6, 0, 0, 0.5, 2, 0, 1e9, 0, 0, 1, 1, 0, 0.5, 2, 2, 0, 1, 0], 1e-6
 )
 def test_strengths_with_a_prior_are_at_the_maximum(counts, prior):
     wins = np.array(counts).reshape(5, 5)

@@ -17,7 +17,8 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[[^\[\]]*\]")
 
 def mistake(error: msgspec.ValidationError, kind: Any) -> str:
     """What msgspec says of data that are not of type `kind`: `fetch.mode: Invalid enum value 'x'`."""
-    text, _, at = str(error).rpartition(" - at `$")
+    said = str(error).replace(" - at `key` in `$", " as a key - at `$")
+    text, _, at = said.rpartition(" - at `$")
     text, path = (text, at.rstrip("`")) if text else (at, "")
     key = path.lstrip(".")
     if unknown := _UNKNOWN.fullmatch(text):

@@ -28,6 +28,7 @@ __all__ = ["PRIOR", "Strengths", "bradley_terry", "win_shares"]
 
 PRIOR = 1.0  # tied comparisons: half a win and half a loss
 _MOST_STEPS = 1000  # of Newton's; ten are many, but each nears a very large strength by about 1
+_LONGEST = 4.0  # step: where the likelihood is almost flat, Newton's may lead anywhere
 _CLOSE = 1e-11  # the largest change of a strength in the last step
 _LEAST_COUNT, _LARGEST_COUNT = 1e-6, 1e9  # other than 0; beyond them, a tie would be lost in rounding
 
@@ -125,6 +126,9 @@ def _fit(wins: Floats, prior: float, component: Integers, strength: Floats) -> N
     for _ in range(_MOST_STEPS):
         step = _newton_step(wins, prior, usable, theta)
         largest = np.abs(step).max() if systems else 0.0
+        if largest > _LONGEST:
+            step *= _LONGEST / largest
+            largest = _LONGEST
         after = _log_posterior(wins, prior, usable, theta + step)
         # Far from the maximum a whole step may overshoot; close to it, rounding hides that it rises.
         while after < now and largest > 1e-6:
