@@ -102,10 +102,6 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     denominators: Floats | None = None
     clip: tuple[float, float] | None = None
 
-    def held(self, means: Floats) -> Floats:
-        """`means` of `values` between the ends of `clip`."""
-        return means if self.clip is None else np.clip(means, *self.clip)
-
     def signed_clip(self, sign: float) -> tuple[float, float] | None:
         """`clip` for values that were multiplied by `sign`."""
         if self.clip is None or sign > 0:
