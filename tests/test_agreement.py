@@ -1,5 +1,6 @@
 """Agreement against pingouin, krippendorff, scikit-learn's definitions, scipy and hostile input."""
 
+import itertools
 import json
 
 import krippendorff
@@ -13,6 +14,7 @@ from statsmodels.stats.inter_rater import cohens_kappa as statsmodels_kappa
 from adjudge.scoring.kernels.agreement.human_consistency import (
     cohens_kappa,
     human_consistency,
+    human_par,
     icc_1_1,
     icc_2_k,
     judge_agreement,
@@ -130,6 +132,26 @@ def test_human_consistency_of_the_golden_case():
     ours = human_consistency(human, np.array(case["method_scores_task_report"]).T)
     assert ours.par == pytest.approx(case["expected"]["pairwise_agreement"], abs=1e-9)
     assert ours.fas == pytest.approx(case["expected"]["filtered_avg_spearman"], abs=1e-9)
+
+
+def test_par_between_people_against_its_definition():
+    rng = np.random.default_rng(8)
+    human = rng.integers(3, 7, (4, 6, 3)).astype(float)
+    human[1, 2] = np.nan
+    human[0, 0, 1:] = np.nan  # one person alone rated this report
+    signs = []
+    for rater in range(3):
+        rest = human[:, :, np.arange(3) != rater]
+        there = (~np.isnan(rest)).sum(axis=2)
+        others = np.where(there > 0, np.nansum(rest, axis=2) / np.maximum(there, 1), np.nan)
+        own = np.where(np.isnan(others), np.nan, human[:, :, rater])
+        others = np.where(np.isnan(own), np.nan, others)
+        for task in range(6):
+            for one, other in itertools.combinations(range(4), 2):
+                first, second = own[one, task] - own[other, task], others[one, task] - others[other, task]
+                signs += [] if np.isnan(first) else [np.sign(first) == np.sign(second)]
+    assert human_par(human) == pytest.approx(np.mean(signs))
+    assert np.isnan(human_par(human[:, :, :1]))
 
 
 def test_tie_agrees_only_with_a_tie():

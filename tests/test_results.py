@@ -9,12 +9,14 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
+from scipy import stats
 from warcio.archiveiterator import ArchiveIterator
 
 from adjudge.engine import RunConfig, evaluate
@@ -394,6 +396,40 @@ def test_recorded_runs_are_compared_and_held_against_people(tmp_path: Path) -> N
     )
     (agreement,) = with_humans(tmp_path / "run", human)
     assert (agreement.metric, agreement.par) == ("comprehensiveness", 1.0)
+
+
+def test_agreement_is_pooled_and_held_against_people(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    marks: dict[tuple[int, str], list[int]] = {}
+    judged: dict[tuple[int, str], float] = {}
+    for system in ("a", "b", "c"):
+        for task in range(1, 9):
+            judged[task, system] = float(rng.uniform(0.3, 0.7))
+            marks[task, system] = rng.integers(2, 10, 2).tolist()
+        rows = [race_row(task, judged[task, system]) for task in range(1, 9)]
+        written(tmp_path / f"results/race/{system}/raw_results.jsonl", rows)
+    import_results(tmp_path / "results", DRB, tmp_path / "run")
+    lines = [
+        f"{task},{system},{rater},race.overall,{mark}"
+        for (task, system), given in marks.items()
+        for rater, mark in enumerate(given)
+    ]
+    file = tmp_path / "human.csv"
+    file.write_text("\n".join(["task_id,system,rater,metric,value", *lines]))
+    (found,) = with_humans(tmp_path / "run", file)
+    people, judge = [np.mean(given) for given in marks.values()], [*judged.values()]
+    assert found.pooled_r == pytest.approx(stats.pearsonr(people, judge).statistic, abs=1e-4)
+    assert found.pooled_rho == pytest.approx(stats.spearmanr(people, judge).statistic)
+    # Of two raters, each is the others of the other: the share of equal signs of their differences.
+    signs = [
+        np.sign(marks[task, one][0] - marks[task, two][0])
+        == np.sign(marks[task, one][1] - marks[task, two][1])
+        for task in range(1, 9)
+        for one, two in (("a", "b"), ("a", "c"), ("b", "c"))
+    ]
+    assert found.par_people == pytest.approx(np.mean(signs))
+    low, high = found.intervals["pooled_r"]
+    assert low <= found.pooled_r <= high
 
 
 def test_recorded_system_is_listed_where_it_has_results(tmp_path: Path) -> None:

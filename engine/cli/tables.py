@@ -185,10 +185,13 @@ def check_table(found: Check) -> Table:
 def agreement_table(found: Iterable[MetricAgreement]) -> Table:
     """Agreement, one line per metric."""
     table = Table()
-    names = ("par", "par_dr3", "opc", "fap", "fas", "icc_1_1", "icc_2_k", "alpha", "kappa", "kappa_quadratic")
+    rows = list(found)
+    people = ("par", "par_dr3", "opc", "fap", "fas", "pooled_r", "pooled_rho", "par_people")
+    raters = ("icc_1_1", "icc_2_k", "alpha", "kappa", "kappa_quadratic")
+    names = [name for name in (*people, *raters) if any(getattr(row, name) is not None for row in rows)]
     for name in ("metric", *names, "systems", "reports"):
         table.add_column(name, justify="left" if name == "metric" else "right")
-    for row in found:
+    for row in rows:
         figures = (_with_interval(getattr(row, name), row.intervals.get(name)) for name in names)
         table.add_row(escape(f"{row.protocol}.{row.metric}"), *figures, str(row.n_systems), str(row.n_cases))
         if row.left_out:

@@ -8,11 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.ratings import HumanRating, left_out, matrix_named, rating_array, read_ratings
+from adjudge.engine.leaderboard.ratings import (
+    HumanRating,
+    left_out,
+    matrix_named,
+    mean_rating,
+    rating_array,
+    read_ratings,
+)
 from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores, values_of
 from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.kernels.agreement.correlations import correlations
 from adjudge.scoring.kernels.agreement.human_consistency import (
     human_consistency,
+    human_par,
     icc_2_k,
     judge_agreement,
     krippendorffs_alpha,
@@ -33,7 +42,9 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     `par`, `par_dr3`, `opc`, `fap` and `fas` are the measures of DeepResearch Bench and DR3-Eval, as defined in
     `scoring/kernels/agreement/human_consistency.py`. `icc_1_1`, `icc_2_k` and `alpha` (Krippendorff's,
-    interval) are the raters' agreement with each other if people are compared with, else that of the two judges;
+    interval) are the raters' agreement with each other if people are compared with, else that of the two judges, and
+    `par_people` is the PAR between one person and the others; `pooled_r` and `pooled_rho` are Pearson's and Spearman's
+    correlation over all (task, system), as in table 4 of DR3-Eval;
     `kappa` (Cohen's) and `kappa_quadratic` compare two judges. Counts say how much data is behind the figures.
     `intervals` holds each figure's percentile interval at 95 %, from RESAMPLES resamples of the tasks; a figure
     that fewer than half of the resamples define has none. `left_out` are rated reports that the run does not have.
@@ -49,6 +60,9 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     icc_1_1: float | None
     icc_2_k: float | None
     alpha: float | None
+    pooled_r: float | None
+    pooled_rho: float | None
+    par_people: float | None = None
     kappa: float | None = None
     kappa_quadratic: float | None = None
     n_systems: int
@@ -148,6 +162,8 @@ def _of_humans(humans: Floats, judge: Floats) -> Figures:
         "icc_1_1": _mean(consistency.icc),
         "icc_2_k": figure(float(icc_2_k(rated))),
         "alpha": figure(krippendorffs_alpha(rated.T, level="interval")),
+        "par_people": figure(human_par(humans)),
+        **_pooled(mean_rating(humans), judge),
     }
 
 
@@ -163,9 +179,19 @@ def _of_judges(first: Floats, second: Floats) -> Figures:
         "icc_1_1": figure(agreement.icc_1_1),
         "icc_2_k": figure(agreement.icc_2_k),
         "alpha": figure(agreement.alpha),
+        **_pooled(first, second),
         "kappa": figure(agreement.kappa),
         "kappa_quadratic": figure(agreement.kappa_quadratic),
     }
+
+
+def _pooled(first: Floats, second: Floats) -> Figures:
+    """The correlations over all reports that both scored."""
+    found = correlations(np.stack([first.ravel(), second.ravel()]), coefficients=("pearson", "spearman"))
+    pearson, spearman = (
+        None if matrix is None else figure(matrix[0, 1]) for matrix in (found.pearson, found.spearman)
+    )
+    return {"pooled_r": pearson, "pooled_rho": spearman}
 
 
 def _intervals(

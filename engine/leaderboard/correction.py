@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.engine.leaderboard.ratings import left_out, matrix_named, rating_array, read_ratings
+from adjudge.engine.leaderboard.ratings import left_out, matrix_named, mean_rating, rating_array, read_ratings
 from adjudge.engine.records.matrices import ScoreMatrix, figure
 from adjudge.scoring.kernels.comparison.paired_tests import paired_t
 from adjudge.scoring.kernels.comparison.prediction_powered import (
@@ -74,7 +74,7 @@ def corrections(matrices: list[ScoreMatrix], human: str | Path) -> list[Correcti
     for name in dict.fromkeys(rating.metric for rating in ratings):
         matrix = matrix_named(matrices, name)
         named = [rating for rating in ratings if rating.metric == name]
-        found.append(_correction(matrix, _mean_rating(rating_array(matrix, named)), left_out(matrix, named)))
+        found.append(_correction(matrix, mean_rating(rating_array(matrix, named)), left_out(matrix, named)))
     return found
 
 
@@ -119,10 +119,3 @@ def _listed(found: PredictionPowered, alone: PredictionPowered) -> list[Correcte
         )
         for row in range(found.estimate.size)
     ]
-
-
-def _mean_rating(ratings: Floats) -> Floats:
-    """The mean over raters `[S, T]` of `[S, T, R]`, NaN where there is no rating."""
-    rated = ~np.isnan(ratings)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(rated, ratings, 0.0).sum(axis=2) / rated.sum(axis=2))

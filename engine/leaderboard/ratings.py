@@ -13,8 +13,7 @@ import numpy.typing as npt
 from adjudge.engine.errors import UsageError
 from adjudge.engine.records.matrices import ScoreMatrix
 
-__all__ = ["HumanRating", "left_out", "matrix_named", "rating_array", "read_ratings"]
-
+__all__ = ["HumanRating", "left_out", "matrix_named", "mean_rating", "rating_array", "read_ratings"]
 
 _NAMED = 5
 _NOT_LETTERS = re.compile(r"[^a-z]+")
@@ -141,3 +140,10 @@ def rating_array(matrix: ScoreMatrix, ratings: list[HumanRating]) -> npt.NDArray
             f"human: no rating of {matrix.metric!r} is for a report in this run; check task_id and system"
         )
     return humans
+
+
+def mean_rating(ratings: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The mean over raters `[S, T]` of `[S, T, R]`, NaN where there is no rating."""
+    rated = ~np.isnan(ratings)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(rated, ratings, 0.0).sum(axis=2) / rated.sum(axis=2))

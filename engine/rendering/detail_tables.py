@@ -67,7 +67,8 @@ def _left_out(detail: Detail) -> list[Table]:
         else f"; the lowest Kendall's tau with the full ranking is {found.least_tau:.2f}"
     )
     note = (
-        f"{found.n_kept} of the {found.n_tasks} tasks can each be left out without changing the ranking{tau}."
+        f"{found.n_kept} of the {found.n_tasks} tasks can each be left out without changing the ranking (consistent in "
+        f"{found.n_kept / found.n_tasks:.1%}){tau}."
     )
     rows = (
         (Cell(name), Cell(str(best), best), Cell(str(worst), worst))

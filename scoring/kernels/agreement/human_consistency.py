@@ -27,6 +27,7 @@ __all__ = [
     "Weights",
     "cohens_kappa",
     "human_consistency",
+    "human_par",
     "icc_1_1",
     "icc_2_k",
     "judge_agreement",
@@ -118,6 +119,24 @@ def human_consistency(human: ArrayLike, judge: ArrayLike) -> HumanConsistency:
         n_kept=int(kept.sum()),
         n_filtered=int(defined.sum()),
     )
+
+
+def human_par(human: ArrayLike) -> float:
+    """PAR between one person and the mean of the others, over all R raters of `human[S, T, R]` and all their pairs.
+
+    Tasks and reports that only one person rated count for nothing; NaN if there is no pair.
+
+    Raises:
+        KernelError: another shape, or an infinite rating.
+    """
+    ratings = as_scores(human, 3, "human")
+    equal = pairs = 0
+    for rater in range(ratings.shape[2]):
+        others = _mean_rating(np.delete(ratings, rater, axis=2))
+        one, rest = _validated(ratings[:, :, rater], others)
+        counts = _same_signs(one, rest)
+        equal, pairs = equal + counts[0], pairs + counts[1]
+    return _share(equal, pairs)
 
 
 def judge_agreement(first: ArrayLike, second: ArrayLike) -> JudgeAgreement:
