@@ -35,6 +35,7 @@ from adjudge.scoring.kernels.comparison.tournament import tournament
 from adjudge.scoring.pairwise.pairwise import Better, Pairwise
 from tests.mock_openai import MockOpenAI
 from tests.tools import DirectTools
+from tests.viewing import viewing
 from tests.worlds import lines, world
 
 TASK = Task(id="1", prompt="How do storks migrate?")
@@ -390,3 +391,10 @@ def test_most_telling_refuses_what_is_no_tournament() -> None:
         most_telling(np.zeros((2, 2)), np.ones((2, 2)), 1, prior=0.0)
     with pytest.raises(KernelError, match="a square matrix for each task"):
         tournament(np.zeros((2, 3, 2)))
+
+
+async def test_links_of_an_arena_in_the_viewer_lead_somewhere(tmp_path: Path) -> None:
+    await evaluate_async(arena(tmp_path, systems=3, tasks=2))
+    async with viewing(tmp_path / "run") as reader:
+        pages = [path async for path, _, _ in reader.crawl(60)]
+    assert any(path.startswith("report?") for path in pages)

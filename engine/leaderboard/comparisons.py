@@ -27,13 +27,16 @@ from adjudge.scoring.kernels.comparison.tournament import shares_against, tourna
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
 from adjudge.scoring.pairwise.pairwise import FIRST, LAST, WON
 
-__all__ = ["ELO", "comparison_boards"]
+__all__ = ["ELO", "FROM_COMPARISONS", "comparison_boards"]
 
 ELO = 400.0 / math.log(10.0)  # points of strength to the natural logarithm of odds
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
+
+FROM_COMPARISONS = ("strength", "win_rate")
+"""The metrics of the boards; single comparisons have others."""
 
 _KEYS = ("task_id", "system", RIVAL, "sample", "repeat")
 
@@ -164,9 +167,10 @@ def _boards(
     missing = found.counted(~found.answered)
     low, high = (_at_worst_or_best(wins.sum(axis=0), missing, best, against) for best in (False, True))
     reasons = _reasons(found)
+    strength, win_rate = FROM_COMPARISONS
     for name, scale, own, among, ends in (
-        ("strength", ELO, every.strength, drawn.strength, (low[0], high[0])),
-        ("win_rate", 100.0, every.share, drawn.share, (low[1], high[1])),
+        (strength, ELO, every.strength, drawn.strength, (low[0], high[0])),
+        (win_rate, 100.0, every.share, drawn.share, (low[1], high[1])),
     ):
         bounds = [np.where(missing.any(axis=1), end, own.estimate) for end in ends]
         standings = _standings(found.systems, own, among, bounds, ranked, (had, there), reasons)
@@ -174,7 +178,7 @@ def _boards(
             protocol=protocol,
             metric=name,
             judge=judge,
-            headline=name == "strength",
+            headline=name == strength,
             shown=True,
             scale=scale,
             lower_is_better=False,
@@ -182,7 +186,7 @@ def _boards(
             tau=RankStability.of(among.tau),
             rho=RankStability.of(among.rho),
             standings=standings,
-            detail=_detail(found, among, standings) if name == "strength" else None,
+            detail=_detail(found, among, standings) if name == strength else None,
         )
 
 

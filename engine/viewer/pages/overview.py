@@ -5,6 +5,7 @@ import asyncio
 import pyarrow.compute as pc
 
 from adjudge.engine.leaderboard.board import MetricBoard
+from adjudge.engine.leaderboard.comparisons import FROM_COMPARISONS
 from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.rendering.cells import Cell, bounds, number
@@ -296,11 +297,14 @@ _REASONS = [("", "all"), ("any", "those with a reason")]
 
 
 def _metric(run: OpenRun, query: SystemQuery) -> tuple[str, Metric]:
-    """The metric that the query names, alone or as PROTOCOL.METRIC; by default the first headline."""
+    """The metric that the query names, alone or as PROTOCOL.METRIC; by default the first headline.
+
+    Figures that are made of comparisons lead to these.
+    """
     for protocol, metrics in run.record.metrics.items():
         if query.protocol not in ("", protocol):
             continue
-        if not query.metric:
+        if not query.metric or (query.protocol and query.metric in FROM_COMPARISONS):
             return protocol, next((metric for metric in metrics if metric.headline), metrics[0])
         for metric in metrics:
             if query.metric in (f"{protocol}.{metric.name}", metric.name if query.protocol else ""):
