@@ -53,6 +53,7 @@ def standings(board: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any
         ("show", OLD / "run", "--task", "cargo-bikes", "--system", "borealis"),
         ("compare", OLD / "run", "atlas", "borealis"),
         ("agreement", OLD / "run", "--other", OLD / "run"),
+        ("check", OLD / "run", "--baseline", OLD / "run", "--system", "atlas", "--metric", "race.overall"),
         ("store", "ls", OLD / "store"),
     ],
     ids=lambda arguments: arguments[0],

@@ -10,7 +10,8 @@ import numpy as np
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW
 from adjudge.engine.leaderboard.notes import differing
-from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores, values_of
+from adjudge.engine.leaderboard.selection import Selection, selections
+from adjudge.engine.records.matrices import ScoreMatrix, figure, metric_rows, read_scores, values_of
 from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.drop_test import DropTest, drop_test, fewest_tasks
@@ -113,13 +114,12 @@ def check(
     _validate(system, against, max_drop, alpha, min_scored)
     records = RunRecord.read(Path(run)), RunRecord.read(Path(baseline))
     systems = _systems(records, system, against)
-    tasks, notes = _common_tasks(records)
-    matrices = [
-        {(one.protocol, one.metric): one for one in read_matrices(read_scores([Path(folder)]))}
-        for folder in (run, baseline)
-    ]
+    rows = [metric_rows(read_scores([Path(folder)])) for folder in (run, baseline)]
+    same, notes = _common_tasks(records)
+    selected = [selections([record], own) for record, own in zip(records, rows, strict=True)]
+    matrices = [{(one.protocol, one.metric): one.matrix() for one in own} for own in rows]
     pairs = [
-        _pair(names, protocol, metric, matrices, tasks[protocol])
+        _pair(names, protocol, metric, matrices, _selected(protocol, selected, same))
         for protocol, metric in _metrics(records, metrics)
         for names in systems
     ]
@@ -185,8 +185,8 @@ def _systems(
     return [pair]
 
 
-def _common_tasks(records: tuple[RunRecord, RunRecord]) -> tuple[dict[str, list[str]], list[str]]:
-    """By protocol of both runs, the tasks that both selected with the same prompt and gold; and what to say of it."""
+def _common_tasks(records: tuple[RunRecord, RunRecord]) -> tuple[list[str], list[str]]:
+    """The tasks that both runs have with the same prompt and gold, and what to say of the others. Raises UsageError."""
     run, baseline = (record.tasks for record in records)
     known = [name for name in run if name in baseline]
     same = [name for name in known if _equal(run[name].digest, baseline[name].digest)]
@@ -198,9 +198,13 @@ def _common_tasks(records: tuple[RunRecord, RunRecord]) -> tuple[dict[str, list[
     only = len(run) + len(baseline) - 2 * len(known)
     if only:
         notes.append(f"{only} tasks are in only one of the runs: left out")
-    without = {name: {*run[name].without_gold, *baseline[name].without_gold} for name in same}
-    protocols = [name for name in records[0].metrics if name in records[1].metrics]
-    return {one: [name for name in same if one not in without[name]] for one in protocols}, notes
+    return same, notes
+
+
+def _selected(protocol: str, selected: Sequence[dict[str, Selection]], same: Sequence[str]) -> list[str]:
+    """The tasks among `same` that were to be scored by a protocol in both runs: those that have gold for it."""
+    both = [{*found[protocol].tasks} if protocol in found else set() for found in selected]
+    return [name for name in same if all(name in tasks for tasks in both)]
 
 
 def _equal(first: str, second: str) -> bool:
