@@ -28,6 +28,7 @@ NAMES = (
     "viewer",
     "calibration",
     "coverage",
+    "tournaments",
     "mutants",
 )
 VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm", "items_vllm")
