@@ -166,6 +166,16 @@ class TestReplay:
         values = {line.reward.value for line in logged(log)}
         assert {one.before for one in found.gained} <= values
 
+    async def test_groups_stay_whole_in_every_batch(self, session, tmp_path, monkeypatch):
+        _, log = session
+        settings = {**METRIC, "group": {"kind": "pairwise"}}
+        config = RunConfig.load(world(tmp_path, reward=settings))
+        found = []
+        for batch in (1, 256):
+            monkeypatch.setattr("adjudge.engine.commands.replay.BATCH", batch)
+            found.append(await replay(log, config))
+        assert found[0] == found[1] and found[0].both == 24 and found[0].mean_after > found[0].mean_before
+
     async def test_lines_may_stand_in_any_order(self, session, tmp_path):
         path, log = session
         turned = tmp_path / "log.jsonl"
