@@ -190,7 +190,7 @@ def agreement_table(found: Iterable[MetricAgreement]) -> Table:
     raters = ("icc_1_1", "icc_2_k", "alpha", "kappa", "kappa_quadratic")
     names = [name for name in (*people, *raters) if any(getattr(row, name) is not None for row in rows)]
     for name in ("metric", *names, "systems", "reports"):
-        table.add_column(name, justify="left" if name == "metric" else "right")
+        table.add_column(name, justify="left" if name == "metric" else "right", no_wrap=name == "metric")
     for row in rows:
         figures = (_with_interval(getattr(row, name), row.intervals.get(name)) for name in names)
         table.add_row(escape(f"{row.protocol}.{row.metric}"), *figures, str(row.n_systems), str(row.n_cases))
