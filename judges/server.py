@@ -19,7 +19,7 @@ from adjudge.judges.judgment import JudgeReason
 from adjudge.judges.text import Redaction, shown_url
 
 __all__ = [
-    "API_KEY_ENV",
+    "KEY_VARIABLE",
     "MAX_BODY_BYTES",
     "THINKING_TOKENS",
     "Omitted",
@@ -28,7 +28,7 @@ __all__ = [
     "Server",
 ]
 
-API_KEY_ENV = "OPENAI_API_KEY"
+KEY_VARIABLE = "OPENAI_API_KEY"
 Omitted = Literal["max_tokens", "temperature", "seed", "response_format"]
 
 MAX_BODY_BYTES = 8_000_000
@@ -59,7 +59,7 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str
     model: str
-    api_key_env: str = API_KEY_ENV
+    api_key_env: str = KEY_VARIABLE
     revision: str = ""
     quantization: str = ""
     max_in_flight: int = 256
@@ -118,7 +118,7 @@ class Server:
     @property
     def lacks_key(self) -> bool:
         """Whether a variable was named for the key, and is not set."""
-        return not self._key and self.key_name != API_KEY_ENV
+        return not self._key and self.key_name != KEY_VARIABLE
 
     @cached_property
     def _client(self) -> aiohttp.ClientSession:

@@ -111,7 +111,7 @@ class Shards:
         return given
 
     def finish(self, worker: str, number: int) -> None:
-        """Note that Note that `worker` has scored a case and not yet written it."""
+        """Note that `worker` has scored a case and not yet written it."""
         item = self._held[worker].get(number)
         if item is not None and not item.finished:
             item.finished = True

@@ -10,7 +10,7 @@ from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.numbers import Count, Seconds
 from adjudge.engine.config.redaction import credentials, keep_secret
 from adjudge.judges.panel import Combination
-from adjudge.judges.server import API_KEY_ENV, THINKING_TOKENS, Omitted
+from adjudge.judges.server import KEY_VARIABLE, THINKING_TOKENS, Omitted
 from adjudge.judges.vllm import Scoring
 
 __all__ = ["PATIENCE_S", "JudgeConfig", "Medium", "rooted_judge"]
@@ -41,7 +41,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     max_context: Count | None = None
     max_in_flight: Count = 256
     replicas: Count | None = None
-    api_key_env: EnvironmentName = API_KEY_ENV
+    api_key_env: EnvironmentName = KEY_VARIABLE
     request: dict[str, Any] = {}
     omit: list[Omitted] = []
     requests_per_minute: Count | None = None
