@@ -9,10 +9,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.config.run import Price
 from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.records.effort import Effort
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.scoring.contract.case import Task
 from tests.made_runs import made_run
+from tests.test_readme import judge
+from tests.worlds import world
 
 SYSTEMS = ("able", "baker", "charlie")
 
@@ -153,3 +158,34 @@ def test_published_calls_are_noted_and_not_mixed_in_silence(tmp_path: Path) -> N
         one, other
     )
     assert "call: published" not in notes(one)
+
+
+def test_judging_is_counted_and_priced(tmp_path: Path) -> None:
+    """Tokens a report, of all its questions; a cost where there is one judge and its price."""
+    run = made_run(tmp_path / "a", SYSTEMS, 10)
+    record = RunRecord.read(run)
+    spent = {"race": Effort(scorecards=4, prompt_tokens=40_002, completion_tokens=800)}
+    msgspec.structs.replace(record, effort=spent).write(run)
+    assert (
+        "race: judging a report took 10,000 prompt and 200 completion tokens"
+        in build_leaderboard([run]).notes
+    )
+    price = Price(cost_per_million_prompt_tokens=2.0, cost_per_million_completion_tokens=10.0)
+    priced = msgspec.structs.replace(record.config, prices={record.judge.name: price})
+    msgspec.structs.replace(record, effort=spent, config=priced).write(run)
+    assert "race: judging a report took 10,000 prompt and 200 completion tokens, which cost 0.022" in notes(
+        run
+    )
+
+
+def test_judging_costs_the_same_when_answered_from_the_store(tmp_path: Path) -> None:
+    with judge() as url:
+        config = world(tmp_path, judge={"backend": "openai", "url": url, "model": "m"})
+        efforts = [evaluate(RunConfig.load(config)).leaderboard.notes for _ in range(2)]
+    judgments = pq.read_table(tmp_path / "store" / "judgments", columns=["prompt_tokens"])
+    reports = 4 * 5
+    read = sum(judgments["prompt_tokens"].to_pylist()) / reports
+    assert efforts[0] == efforts[1]
+    assert any(
+        note.startswith(f"rubrics: judging a report took {read:,.0f} prompt and ") for note in efforts[0]
+    )

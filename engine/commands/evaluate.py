@@ -33,6 +33,7 @@ from adjudge.engine.leaderboard.build import leaderboard_of
 from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.course import Course
+from adjudge.engine.records.effort import Effort, Efforts
 from adjudge.engine.records.failures import Failures
 from adjudge.engine.records.judging import Judging
 from adjudge.engine.records.record import RunRecord, TaskRecord, metrics_of
@@ -113,8 +114,8 @@ async def evaluate_async(
     out, place = Path(config.out), Place.of(config.store)
     make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
-    course, spending, failures = Course(config, dataset), Spending(), Failures()
-    steps = [*course.steps, failures.take]
+    course, spending, efforts, failures = Course(config, dataset), Spending(), Efforts(), Failures()
+    steps = [*course.steps, efforts.take, failures.take]
     if on_start is not None:
         steps.append(on_start(course.scorecards))
     with about(run=run):
@@ -130,7 +131,7 @@ async def evaluate_async(
         counts = evaluator.counts
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
     stopped = course.stopped()
-    record = _record(config, dataset, evaluator, run, started, spending, failures, stopped)
+    record = _record(config, dataset, evaluator, run, started, spending, efforts.result(), failures, stopped)
     scores = await asyncio.to_thread(score_table, place, run)
     await asyncio.to_thread(write_run, out, record, scores, page(evaluator.measured()))
     written = [RunRecord.read(out)]  # numbers as any later leaderboard reads them: 100 is 100.0
@@ -218,6 +219,7 @@ def _record(
     run: str,
     started: float,
     spending: Spending,
+    effort: dict[str, Effort],
     failures: Failures,
     stopped: Resolution | None,
 ) -> RunRecord:
@@ -239,6 +241,7 @@ def _record(
         tasks={task.id: TaskRecord.of(task, protocols) for task in dataset.tasks.values()},
         systems=dataset.systems,
         spent=spending.result(),
+        effort=effort,
         pages=evaluator.pages,
         rejected=tuple(dataset.rejected),
         from_store=evaluator.counts.from_store,

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, MetricBoard
 from adjudge.engine.leaderboard.correction import Correction
 from adjudge.engine.leaderboard.missing import cause_of, said_of
 from adjudge.engine.records.record import RunRecord
+from adjudge.judges import Usage
 from adjudge.judges.panel import same_family
 
 __all__ = ["differing", "notes_on"]
@@ -24,6 +26,7 @@ def notes_on(
         *_changing(records),
         *_calling(records),
         *_judging(records),
+        *_costing(records),
         *(record.stopped.note for record in records if record.stopped is not None),
         *_correcting(corrected),
         *dict.fromkeys(note for board in boards if board.headline for note in _lacking(board, records)),
@@ -104,6 +107,20 @@ def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
             if related:
                 family = ", ".join(related)
                 yield f"the judge {judge.name} is from the same family as {family}: it may favour its own"
+
+
+def _costing(records: Sequence[RunRecord]) -> Iterator[str]:
+    """What judging a report took, by protocol, and what that cost where the run has its judge's price."""
+    for record in records:
+        of_run = f" in run {record.run}" if len(records) > 1 else ""
+        for protocol, effort in record.effort.items():
+            read, wrote = effort.prompt_tokens, effort.completion_tokens
+            took = f"{read / effort.scorecards:,.0f} prompt and {wrote / effort.scorecards:,.0f} completion tokens"
+            prices = [record.config.prices.get(judge.name) for judge in record.judging.all_of(protocol)]
+            cost = ""
+            if len(prices) == 1 and prices[0] is not None:
+                cost = f", which cost {cost_of(Usage(read, 0, wrote), prices[0]) / effort.scorecards:.4g}"
+            yield f"{protocol}: judging a report took {took}{cost}{of_run}"
 
 
 def _correcting(corrected: Sequence[Correction]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from adjudge.engine.config.redaction import hidden_in
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Rejected
+from adjudge.engine.records.effort import Effort
 from adjudge.engine.records.failures import Failure
 from adjudge.engine.records.judging import Judging
 from adjudge.engine.records.resolution import Resolution
@@ -101,7 +102,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `judges` and `media` say who judged what, where several did (`judging` reads them).
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
-    `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took.
+    `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took, `effort` by
+    protocol what judging them took.
     `failures` are what was unscored, and where; `lacking` says by protocol which file would have held its gold.
     `revisions` are the commits that were read of data sets of the Hub, by address.
     `recorded` is the benchmark whose recorded results these are, "" for a run that asked a judge itself.
@@ -125,6 +127,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     tasks: dict[str, TaskRecord]
     systems: list[str]
     spent: dict[str, Spent] = {}
+    effort: dict[str, Effort] = {}
     pages: str
     rejected: tuple[Rejected, ...]
     from_store: int
