@@ -27,8 +27,10 @@ BESIDE_THE_LOOP = {
     "scoring/deepresearch_bench/fact_extraction.py": {"parse", "without_lists"},
     "scoring/deepresearch_bench/race.py": {"clean_report"},
     "scoring/dr3_eval/grounding.py": {"chunks_for"},
-    "scoring/dr3_eval/sandbox.py": {"read_cited"},
+    "scoring/dr3_eval/published_facts.py": {"best_passages", "found_sources"},
+    "scoring/dr3_eval/sandbox.py": {"covered", "read_cited"},
     "scoring/drmi_bench/drmi.py": {"parse"},
+    "scoring/rubrics/drb2.py": {"traces"},
     "scoring/rubrics/rigorous.py": {"clean_report", "cited_urls", "annotated"},
     "scoring/text/cleaning.py": {"without_lists"},
 }

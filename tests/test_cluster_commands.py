@@ -10,7 +10,7 @@ import pytest
 
 from tests.chaos import done, evaluate
 from tests.mock_openai import MockOpenAI
-from tests.worlds import world
+from tests.worlds import METRICS, world
 
 pytest.importorskip("ray")
 
@@ -40,7 +40,7 @@ async def test_stopped_run_has_stored_everything_and_resumes(tmp_path, signum):
         errors = await done(again)
         assert again.returncode == 0, errors
         assert mock.calls <= 480 + 2 * 8 and asked >= 100
-        assert len(table(tmp_path / "run")) == 48 * 3
+        assert len(table(tmp_path / "run")) == 48 * METRICS
 
 
 @pytest.mark.timeout(120)

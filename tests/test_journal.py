@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
@@ -18,7 +19,9 @@ from adjudge.engine.store import JudgmentStore, Place, StoreError, upkeep
 from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.journal import Journal, journals, read_rows
 from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.scorecards import ScorecardStore, run_cards, score_table
 from adjudge.engine.store.upkeep import compact, contents
+from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 from tests.test_store import QUESTION, judgment, opened, parts
 
 LONG = 3600.0  # seconds until a part is written by itself
@@ -64,6 +67,31 @@ async def test_rows_of_a_killed_writer_are_read_then_taken_in(tmp_path):
     assert not journal_files(folder) and name in [part.name for part in parts(folder)]
     assert stored_keys(folder) == [1, 2, 3]
     assert await reader.get(judgment(1).key, QUESTION) == judgment(1)
+
+
+async def test_scorecards_of_a_killed_writer_are_read_back(tmp_path):
+    """Every column, also those that only some scorecards have."""
+    alone = Scorecard(
+        protocol="race",
+        system="A",
+        task_id="1",
+        sample=2,
+        repeat=3,
+        scores={"overall": 0.5, "insight": None},
+        status="unscored",
+        reason="judge_timeout",
+        bounds={"overall": Bounds(0.4, 0.6, 3, 4)},
+    )
+    compared = msgspec.structs.replace(alone, rival="B", status="scored", reason=None)
+    live, place = tmp_path / "live", Place.of(str(tmp_path / "store"))
+    store = ScorecardStore(Place.of(str(live)), "run", flush_seconds=LONG)
+    await store.open()
+    for number, card in enumerate((alone, compared)):
+        store.put(card, number)
+    shutil.copytree(live, tmp_path / "store")
+    await store.close()
+    assert run_cards(place, "run") == [alone, compared]
+    assert score_table(place, "run").equals(score_table(Place.of(str(live)), "run"))
 
 
 async def test_journal_cut_at_every_byte_keeps_its_whole_rows(tmp_path):

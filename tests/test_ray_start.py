@@ -19,7 +19,7 @@ from tests.chaos import children, command, done, evaluate
 from tests.mock_openai import MockOpenAI
 from tests.processes import free_port
 from tests.wheel import UV, build_wheel
-from tests.worlds import ADJUDGE, world
+from tests.worlds import ADJUDGE, METRICS, world
 
 pytest.importorskip("ray")
 
@@ -116,7 +116,7 @@ async def test_both_nodes_work_and_give_the_table_of_one_process(tmp_path, nodes
         errors = await done(alone)
         assert alone.returncode == 0, errors
     assert table(tmp_path / "run") == table(tmp_path / "alone")
-    assert len(table(tmp_path / "run")) == 48 * 3
+    assert len(table(tmp_path / "run")) == 48 * METRICS
 
 
 def test_wrong_token_gives_one_line(tmp_path, nodes):
@@ -151,4 +151,4 @@ def test_job_runs_the_contents_of_the_wheel(tmp_path, nodes):
     )
     assert job.returncode == 0, job.stdout + job.stderr
     assert f"{site}/adjudge/engine/__init__.py" in job.stdout and "succeeded" in job.stdout + job.stderr
-    assert len(table(tmp_path / "run")) == 20 * 3
+    assert len(table(tmp_path / "run")) == 20 * METRICS

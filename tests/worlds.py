@@ -10,6 +10,7 @@ CRITERIA = [
     {"criterion": f"The report names fact number {number}.", "points": points, "tags": ["facts"]}
     for number, points in enumerate([1, 2, 3, 4, 5, 1, 2, 3, 4, -5])
 ]
+METRICS = 8  # of a report under rubrics with one tag
 ADJUDGE = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()"]
 
 

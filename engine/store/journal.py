@@ -132,7 +132,7 @@ def open_left(folder: Path, name: str) -> Journal | None:
 def read_rows(path: Path, kind: TableKind[R]) -> list[R]:
     """The whole rows of the journal at `path`, in order. Raises FileNotFoundError, and StoreError."""
     names = kind.schema.names
-    return [kind.row(*map(record.get, names)) for record in _records(path)]
+    return [kind.row(**{name: record.get(name) for name in names}) for record in _records(path)]
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
