@@ -111,7 +111,8 @@ def test_workers_with_copies_of_a_model_end_in_time(tmp_path: Path) -> None:
         model = RewardModel(world(tmp_path, tasks=3, judge=judge, reward={"metric": "score_clipped"}))
         ended = ray.get([called.remote(model, 5.0) for _ in range(4)])
     assert {reason for reason, _ in ended} == {"deadline"}
-    assert all(5.0 <= seconds < 5.5 + 3 for _, seconds in ended)  # the machine may be busy
+    # Well before the judge's answer: a worker on a busy machine takes seconds to load its packages.
+    assert all(5.0 <= seconds < 40.0 for _, seconds in ended)
 
 
 def _replicas() -> list[int]:
