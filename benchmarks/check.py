@@ -18,12 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adjudge.engine.commands.check import POWER, check
-from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.record import RunRecord, TaskRecord
-from adjudge.judges import JudgeIdentity
+from adjudge.engine.records.record import TaskRecord
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.drop_test import drop_test
 from benchmarks.timing import Row, main
+from tests.made_record import made_record
 
 ALPHA = 0.05
 NOISE = 0.06
@@ -69,23 +68,10 @@ def alarms(
 
 def _record(folder: Path, systems: int, tasks: int) -> None:
     folder.mkdir()
-    RunRecord(
-        run="benchmark",
-        started=0.0,
-        ended=0.0,
-        command=[],
-        config=RunConfig(tasks="tasks.jsonl"),
-        versions={},
-        python="",
-        judge=JudgeIdentity("made-up", "made-up@0", ""),
-        prompts={},
-        metrics=dict.fromkeys(PROTOCOLS, (METRIC,)),
-        tasks={str(task): TaskRecord("en", "") for task in range(tasks)},
-        systems=[str(system) for system in range(systems)],
-        pages="",
-        rejected=(),
-        from_store=0,
-        from_judge=0,
+    made_record(
+        dict.fromkeys(PROTOCOLS, (METRIC,)),
+        {str(task): TaskRecord("en", "") for task in range(tasks)},
+        [str(system) for system in range(systems)],
     ).write(folder)
 
 

@@ -18,11 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.record import RunRecord, TaskRecord
-from adjudge.judges import JudgeIdentity
+from adjudge.engine.records.record import TaskRecord
 from adjudge.scoring.contract.scorecard import Metric
 from benchmarks.timing import RUNS, Row, main
+from tests.made_record import made_record
 
 AIM_SECONDS, AIM_BYTES = 10.0, 2e9  # for a million rows
 SYSTEMS, TASKS, QUICK_TASKS = 100, 10_000, 1_000
@@ -51,23 +50,10 @@ def write_run(folder: Path, systems: int, tasks: int) -> None:
         }
     )
     pq.write_table(scores, folder / "scores.parquet", compression="zstd")
-    RunRecord(
-        run="benchmark",
-        started=0.0,
-        ended=0.0,
-        command=[],
-        config=RunConfig(tasks="tasks.jsonl"),
-        versions={},
-        python="",
-        judge=JudgeIdentity("benchmark", "benchmark", "none"),
-        prompts={},
-        metrics={"race": (Metric(name="overall", headline=True, scale=100.0),)},
-        tasks={str(i): TaskRecord("en", "") for i in range(tasks)},
-        systems=names.to_pylist(),
-        pages="",
-        rejected=(),
-        from_store=0,
-        from_judge=0,
+    made_record(
+        {"race": (Metric(name="overall", headline=True, scale=100.0),)},
+        {str(i): TaskRecord("en", "") for i in range(tasks)},
+        names.to_pylist(),
     ).write(folder)
 
 

@@ -6,7 +6,7 @@
 is calls x latency / 256. Our side is `RewardModel` with its store; every run has new reports. The peers send the same
 requests to the same judge: one after the other; one asyncio coroutine per rollout; blocking functions in ten
 processes. The slow peers do part of the work and are compared with ours on the same part. In rows `own rubrics` there
-are no tasks: every rollout brings 20 rubrics that no other has. The judge fails in rows `a deadline ...`.
+are no tasks: each rollout has 20 rubrics of its own. The judge fails in rows `a deadline ...`.
 """
 
 import asyncio

@@ -337,7 +337,7 @@ class TestFailures:
         async with scripted(grouped(tmp_path), Slow(Opinion(verdict))) as scorer:
             begun = time.monotonic()
             found = await scorer.score(rollouts(1, 2, 3), deadline=1)
-            assert time.monotonic() - begun < 30  # the judge takes 60 s
+            assert time.monotonic() - begun < 1.1 * 1 + 0.5
         assert [(one.value, one.reason) for one in found] == [(None, "deadline")] * 3
         assert all(one.scores["score_clipped"] == 1.0 for one in found)
 

@@ -14,17 +14,16 @@ from hypothesis import given, settings
 from rich.console import Console
 
 from adjudge.engine.cli.tables import standings_tables
-from adjudge.engine.config.run import RunConfig
 from adjudge.engine.leaderboard.board import Grouping, Leaderboard, MetricBoard, Standing
 from adjudge.engine.leaderboard.build import build_leaderboard, leaderboard_of
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.rendering.standings import by_group, rankings
 from adjudge.engine.store.scorecards import SCORE_TYPES
-from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.drmi_bench.drmi import DrMi
 from adjudge.scoring.kernels.resampling.bootstrap import bootstrap, bootstrap_part, mean_of, merge
 from adjudge.scoring.livedrbench.livedr import LiveDR
+from tests.made_record import made_record
 from tests.made_runs import made_run
 from tests.shared_data import GOLDEN
 from tests.test_cli import one_line, run
@@ -60,23 +59,10 @@ def written(
     pq.write_table(
         pa.Table.from_pylist(rows, pa.schema(list(SCORE_TYPES.items()))), folder / "scores.parquet"
     )
-    RunRecord(
-        run="made",
-        started=0.0,
-        ended=0.0,
-        command=[],
-        config=RunConfig(tasks="tasks.jsonl"),
-        versions={},
-        python="",
-        judge=JudgeIdentity("made-up", "made-up@0", "temperature 0"),
-        prompts={},
-        metrics={protocol: metrics},
-        tasks={name: TaskRecord("en", "", attributes=attributes) for name, attributes in tasks.items()},
-        systems=sorted({row["system"] for row in rows}),
-        pages="",
-        rejected=(),
-        from_store=0,
-        from_judge=0,
+    made_record(
+        {protocol: metrics},
+        {name: TaskRecord("en", "", attributes=attributes) for name, attributes in tasks.items()},
+        sorted({row["system"] for row in rows}),
     ).write(folder)
     return folder
 

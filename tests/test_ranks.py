@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.engine.config.run import RunConfig
 from adjudge.engine.leaderboard.board import Leaderboard, Standing
 from adjudge.engine.leaderboard.build import leaderboard_of
 from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.store.scorecards import SCORE_TYPES
-from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Metric
+from tests.made_record import made_record
 
 SYSTEMS = ("able", "baker", "charlie")
 METRICS = (
@@ -40,24 +39,8 @@ class Few(Statistics):
 
 
 def record(tasks: int, **more: Any) -> RunRecord:
-    return RunRecord(
-        run="made",
-        started=0.0,
-        ended=0.0,
-        command=[],
-        config=RunConfig(tasks="tasks.jsonl"),
-        versions={},
-        python="",
-        judge=JudgeIdentity("made-up", "made-up@0", "temperature 0"),
-        prompts={},
-        metrics={"made": METRICS},
-        tasks={str(task): TaskRecord("en", "") for task in range(tasks)},
-        systems=list(SYSTEMS),
-        pages="",
-        rejected=(),
-        from_store=0,
-        from_judge=0,
-        **more,
+    return made_record(
+        {"made": METRICS}, {str(task): TaskRecord("en", "") for task in range(tasks)}, list(SYSTEMS), **more
     )
 
 

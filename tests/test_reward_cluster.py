@@ -102,6 +102,7 @@ def test_workers_with_copies_of_a_model_end_in_time(tmp_path: Path) -> None:
 
     @ray.remote
     def called(model: RewardModel, seconds: float) -> tuple[str | None, float]:
+        model.score_sync(ITEMS[:1], deadline=0.5)  # a fresh worker loads its packages first
         began = time.monotonic()
         (found,) = model.score_sync(ITEMS[:1], deadline=seconds)
         return found.reason, time.monotonic() - began
@@ -111,8 +112,7 @@ def test_workers_with_copies_of_a_model_end_in_time(tmp_path: Path) -> None:
         model = RewardModel(world(tmp_path, tasks=3, judge=judge, reward={"metric": "score_clipped"}))
         ended = ray.get([called.remote(model, 5.0) for _ in range(4)])
     assert {reason for reason, _ in ended} == {"deadline"}
-    # Well before the judge's answer: a worker on a busy machine takes seconds to load its packages.
-    assert all(5.0 <= seconds < 40.0 for _, seconds in ended)
+    assert all(5.0 <= seconds < 5.5 + 3 for _, seconds in ended)  # the machine may be busy
 
 
 def _replicas() -> list[int]:

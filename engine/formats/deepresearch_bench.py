@@ -58,7 +58,7 @@ class Article(msgspec.Struct):
 def read(tasks: Path, reports: list[Path], articles: Literal["raw", "cleaned"] | None = None) -> Dataset:
     """The dataset of a published folder, with the systems of `reports`, or without any, all in the folder.
 
-    Raises FormatError if there are no queries, or none of the articles (raw or cleaned) that were chosen.
+    Raises FormatError if the folder has no queries, or no articles of the chosen kind (raw or cleaned).
     """
     if reports and articles:
         raise FormatError("articles: chooses among the folder's own reports; remove articles: or reports:")

@@ -185,7 +185,7 @@ def _remembered(home: Path, revision: str) -> _Listing | None:
 
 
 def _keep(home: Path, revision: str, listing: _Listing) -> None:
-    """Note what the revision is, for when there is no network."""
+    """Record the commit of the revision, for later use without network."""
     home.mkdir(parents=True, exist_ok=True)
     raw = msgspec.json.encode(listing)
     for name in {revision, listing.commit}:

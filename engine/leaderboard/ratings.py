@@ -143,7 +143,7 @@ def rating_array(matrix: ScoreMatrix, ratings: list[HumanRating]) -> npt.NDArray
 
 
 def mean_rating(ratings: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The mean over raters `[S, T]` of `[S, T, R]`, NaN where there is no rating."""
+    """The mean rating `[S, T]` of `[S, T, R]`, over raters; NaN where nobody rated."""
     rated = ~np.isnan(ratings)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(rated, ratings, 0.0).sum(axis=2) / rated.sum(axis=2))

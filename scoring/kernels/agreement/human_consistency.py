@@ -124,7 +124,7 @@ def human_consistency(human: ArrayLike, judge: ArrayLike) -> HumanConsistency:
 def human_par(human: ArrayLike) -> float:
     """PAR between one person and the mean of the others, over all R raters of `human[S, T, R]` and all their pairs.
 
-    Tasks and reports that only one person rated count for nothing; NaN if there is no pair.
+    Ignores tasks and reports that only one person rated. NaN without a pair.
 
     Raises:
         KernelError: another shape, or an infinite rating.

@@ -74,8 +74,8 @@ def bradley_terry(wins: ArrayLike, *, prior: float = PRIOR) -> Strengths:
 def win_shares(found: Strengths) -> Floats:
     """The share of wins that each system's strength expects against all others of its component, `[..., S]`.
 
-    Where all pairs were compared equally often and there is no prior, it is the share of wins that the system had. NaN
-    for a system without a strength.
+    Without a prior, and with equally many comparisons of every pair, this equals the share of its games that the system
+    won. NaN for a system without a strength.
     """
     strength, component = found.strength, found.component
     systems = strength.shape[-1]
