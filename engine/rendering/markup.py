@@ -12,6 +12,10 @@ class Markup(str):
 
     __slots__ = ()
 
+    def __html__(self) -> str:
+        """The same, for templates."""
+        return self
+
 
 def tag(name: str, *children: str | None, **attributes: str | int | float | bool | None) -> Markup:
     """The element `name`. In attribute names a trailing underscore is dropped and other underscores become hyphens.
