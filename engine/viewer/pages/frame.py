@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from adjudge.engine.rendering.markup import Markup, join, tag
+from adjudge.engine.rendering.templates import render
 from adjudge.engine.viewer.data.query import ListQuery, address
 
 __all__ = [
@@ -42,63 +43,38 @@ class Frame(msgspec.Struct, frozen=True):
     judge: str
     other: str = ""
 
-    def page(
-        self, title: str, *body: str | None, crumbs: Sequence[tuple[str, str]] = (), words: str = ""
-    ) -> str:
-        """A whole page. `crumbs` are (text, address) of the pages above it, `words` the words in the search field."""
-        trail = [tag("li", tag("a", text, href=href)) for text, href in crumbs]
-        head = join(
-            Markup('<meta charset="utf-8">'),
-            Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-            tag("title", f"{_short(title)} - adjudge"),
-            Markup('<link rel="icon" href="data:,">'),
-            Markup('<link rel="stylesheet" href="assets/leaderboard.css">'),
-            Markup('<link rel="stylesheet" href="assets/viewer.css">'),
-            Markup('<script src="assets/viewer.js"></script>'),
-        )
-        main = tag(
-            "main",
-            tag("nav", tag("ol", *trail), aria_label="Where this is", class_="crumbs") if trail else None,
-            tag("h1", title, dir="auto"),
-            *body,
-            id="main",
-            tabindex="-1",
-        )
-        whole = join(
-            tag("a", "Skip to the content", href="#main", class_="skip"), self._header(words), main, _FOOTER
-        )
-        return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', whole), lang='en')}\n"
-
-    def _header(self, words: str) -> Markup:
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """The pages that the header of every page leads to, by text and address."""
         places = [("Systems", "./"), ("Tasks", "tasks"), ("Leaderboard", "leaderboard")]
         if self.other:
             places += [("Differences", "differences"), ("The other run", self.other)]
-        return tag(
-            "header",
-            tag("p", tag("strong", "adjudge"), f" run {self.run}, judged by {self.judge}", class_="quiet"),
-            tag("nav", tag("ul", *(tag("li", tag("a", text, href=to)) for text, to in places))),
-            tag(
-                "form",
-                tag("label", "Search", for_="q"),
-                tag("input", id="q", name_="q", type="search", value=words, aria_keyshortcuts="/"),
-                tag("button", "Search", type="submit"),
-                tag("button", "Dark or light", type="button", id="theme"),
-                action="search",
-                role="search",
-                class_="controls",
-            ),
-            class_="top",
+        return places
+
+    def show(
+        self,
+        template: str,
+        title: str,
+        *,
+        crumbs: Sequence[tuple[str, str]] = (),
+        words: str = "",
+        here: str = "",
+        **values: object,
+    ) -> str:
+        """The page that `template`, which extends base.html.jinja, makes of `values`.
+
+        `crumbs` are (text, address) of the pages above it, `words` stand in the search field, and `here` is the address
+        of the place in the header that it belongs to.
+        """
+        return render(
+            template, __package__, frame=self, title=title, crumbs=crumbs, words=words, here=here, **values
         )
 
-
-_FOOTER = tag(
-    "footer",
-    "Keys: ",
-    *(join(tag("kbd", key), f" {does}  ") for key, does in (
-        ("/", "search"), ("j", "next cited statement"), ("k", "the one before"), ("Enter", "its page"), ("Esc", "back"),
-    )),
-    class_="quiet",
-)  # fmt: skip
+    def page(
+        self, title: str, *body: str | None, crumbs: Sequence[tuple[str, str]] = (), words: str = ""
+    ) -> str:
+        """A page whose content is `body`."""
+        return self.show("plain.html.jinja", title, crumbs=crumbs, words=words, body=join(*body))
 
 
 class Column(msgspec.Struct, frozen=True):
