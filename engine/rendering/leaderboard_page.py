@@ -22,7 +22,7 @@ from adjudge.engine.rendering.sections import Section, sections_of
 
 __all__ = ["SCRIPTS", "asset", "leaderboard_page", "page_policy"]
 
-SCRIPTS = ("d3-7.9.2.min.js", "plot-0.6.17.min.js", "leaderboard.js")
+SCRIPTS = ("base.js", "d3-7.9.2.min.js", "plot-0.6.17.min.js", "leaderboard.js")
 _DRAWN = frozenset({"pairs", "ranks"})  # tables that the script draws
 _OPEN = frozenset({"people", "published", "resolved", "unscored", "noise"})
 _FEW = 15  # systems whose pairs fit half the page's width
@@ -54,14 +54,15 @@ def leaderboard_page(board: Leaderboard) -> str:
         ),
         tag("div", id="tip", role="status", class_="visually-hidden"),
         _data([_drawn(section.head, board.groupings) for section in sections]),
-        *(Markup(f"<script>{asset(name)}</script>") for name in SCRIPTS),
+        *(Markup(f"<script>{asset(name)}</script>") for name in SCRIPTS[1:]),
     )
     head = join(
         Markup('<meta charset="utf-8">'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         tag("meta", http_equiv="Content-Security-Policy", content=page_policy()),
         tag("title", "adjudge leaderboard"),
-        Markup(f"<style>{asset('leaderboard.css')}</style>"),
+        Markup(f"<style>{asset('base.css')}{asset('leaderboard.css')}</style>"),
+        Markup(f"<script>{asset('base.js')}</script>"),
     )
     return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
 

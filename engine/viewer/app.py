@@ -51,7 +51,12 @@ HOST = "127.0.0.1"
 AT_ONCE = 8
 THREADS = 2
 MAX_LINE = 1 << 18  # more than the longest query, whose characters take up to twelve bytes once encoded
-_TYPES = {"leaderboard.css": "text/css", "viewer.css": "text/css", "viewer.js": "text/javascript"}
+_TYPES = {
+    "base.css": "text/css",
+    "base.js": "text/javascript",
+    "viewer.css": "text/css",
+    "viewer.js": "text/javascript",
+}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -304,11 +304,6 @@
     if (event.target.open && event.target.dataset?.table && !event.target.querySelector("table")) fill(event.target);
   }, true);
   document.getElementById("filter").addEventListener("input", filter);
-  document.getElementById("theme").addEventListener("click", () => {
-    const dark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
-      (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-    document.documentElement.dataset.theme = dark ? "light" : "dark";
-  });
   if (served) {
     document.querySelectorAll("td[data-metric]").forEach(link);
     document.getElementById("from-disk").hidden = true;

@@ -1,24 +1,6 @@
 "use strict";
-// Light and dark, keys, and evidence beside the text that it is about. Every link works without this script.
+// Keys, and evidence beside the text that it is about. Every link works without this script.
 (() => {
-  const root = document.documentElement;
-  try {
-    const kept = localStorage.getItem("theme");
-    if (kept === "light" || kept === "dark") root.dataset.theme = kept;
-  } catch {
-    // Storage may be forbidden; the system's choice holds then.
-  }
-
-  function turn() {
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
-    try {
-      localStorage.setItem("theme", root.dataset.theme);
-    } catch {
-      // As above.
-    }
-  }
-
   let panel = null;
   let asked = 0;
 
@@ -90,7 +72,6 @@
   });
 
   document.addEventListener("DOMContentLoaded", () => {
-    document.getElementById("theme").addEventListener("click", turn);
     if (!location.hash) document.querySelector("mark.window")?.scrollIntoView({ block: "center" });
   });
 })();

@@ -135,8 +135,7 @@ def _head(column: Column, path: str, query: ListQuery) -> Markup:
     up, down = query.sort == column.key, query.sort == f"-{column.key}"
     to = address(path, query, sort=f"-{column.key}" if up else column.key, page=1)
     state = "ascending" if up else "descending" if down else None
-    arrow = tag("span", " ↑" if up else " ↓", aria_hidden="true") if state else None
-    return tag("th", tag("a", column.title, arrow, href=to), scope="col", aria_sort=state, class_=kind)
+    return tag("th", tag("a", column.title, href=to), scope="col", aria_sort=state, class_=kind)
 
 
 def sorted_by(rows: Sequence[Row], sort: str, allowed: Sequence[str]) -> list[Row]:
