@@ -28,7 +28,8 @@ import pyarrow.parquet as pq
 from playwright.sync_api import Browser, sync_playwright
 
 from adjudge.engine.commands.evaluate import SCORE_GROUP
-from adjudge.engine.config.run import FetchConfig, RunConfig
+from adjudge.engine.config.fetch import FetchConfig
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.rendering.files import write_leaderboard

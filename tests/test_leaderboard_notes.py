@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine import RunConfig, evaluate
-from adjudge.engine.config.run import Price
+from adjudge.engine.config.stop import Price
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.records.effort import Effort
 from adjudge.engine.records.record import RunRecord, TaskRecord

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from adjudge.engine.config.run import Price, RunConfig
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.stop import Price
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.budget import Budget, Metered
 from adjudge.engine.evaluation.router import Router

@@ -12,7 +12,7 @@ from ray.exceptions import RayActorError
 
 from adjudge.engine.cluster.messages import Failure, Opened, Pulse
 from adjudge.engine.cluster.supervisor import Service
-from adjudge.engine.config.run import FetchConfig
+from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_fetcher
 from adjudge.fetchers.page import Fetcher, Page, failed

@@ -12,7 +12,8 @@ from adjudge.engine.cluster.judge_actor import JudgeActor
 from adjudge.engine.cluster.messages import MakeJudge, Replicated
 from adjudge.engine.cluster.supervisor import Service, Services
 from adjudge.engine.config.bench import Seat
-from adjudge.engine.config.run import ClusterConfig, RunConfig
+from adjudge.engine.config.cluster import ClusterConfig
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.judges import Judge

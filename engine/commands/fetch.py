@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.config.run import FetchConfig
+from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_fetcher
 from adjudge.engine.evaluation.reader import Reader

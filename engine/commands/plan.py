@@ -8,7 +8,8 @@ import msgspec
 
 from adjudge.engine.config.bench import Seat
 from adjudge.engine.config.judge import JudgeConfig
-from adjudge.engine.config.run import Price, RunConfig
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.stop import Price
 from adjudge.engine.evaluation.assembly import make_book, make_judge, rejected_pages
 from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run

@@ -25,39 +25,59 @@ _SECRET = frozenset({"api_key", "authorization", "extra_headers", "headers"})
 
 
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The judge. A string `SPEC` in the file is short for this mapping (see `JudgeConfig.from_spec`).
-
-    - With `thinking`, the model may think for `thinking_tokens` before it answers, twice as many if that cuts it off.
-    - A run whose judge no longer answers pauses, and ends if the judge is not back after `patience_s`.
-    - `api_key_env` names the environment variable with the server's key.
-    - `request` is added to the body of every request, and what `omit` names is left out of it.
-    """
+    """The judge. A string `SPEC` in the file is short for this mapping (see `JudgeConfig.from_spec`)."""
 
     backend: Literal["lexical", "openai", "vllm", "panel"] = "lexical"
+    """`lexical` is embedded, `openai` any compatible server, `vllm` an engine in this process, `panel` several
+    judges."""
     url: str = ""
+    """The server's address, up to `/v1`."""
     urls: list[str] = []
+    """Several servers of one model; questions about one text go to one of them."""
     model: str = ""
+    """The model's name on the server; for `vllm`, a name or a folder."""
     revision: str = ""
+    """Which weights these are; part of the judge's identity, so of the keys of its answers."""
     max_context: Count | None = None
+    """The judge's window in tokens, where the server does not tell."""
     max_in_flight: Count = 256
+    """Most requests at once, to all servers together."""
     replicas: Count | None = None
+    """Engines on a cluster (`vllm`)."""
     api_key_env: EnvironmentName = KEY_VARIABLE
+    """The environment variable that holds the server's key."""
     request: dict[str, Any] = {}
+    """Added to the body of every request."""
     omit: list[Omitted] = []
+    """Left out of every request, for servers that refuse it."""
     requests_per_minute: Count | None = None
+    """Most requests a minute."""
     tokens_per_minute: Count | None = None
+    """Most tokens a minute, of prompts and answers."""
     tensor_parallel: Count = 1
+    """GPUs per engine (`vllm`)."""
     engine: dict[str, Any] = {}
+    """Options passed to vLLM's engine as they are."""
     temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
+    """Of sampling; 0 takes the most likely token."""
     scoring: Scoring = "sampled"
+    """`sampled` takes the answer as written, `expected` the mean over the probabilities of all labels."""
     thinking: bool = False
+    """Whether the model thinks before it answers."""
     thinking_tokens: Count = THINKING_TOKENS
+    """The most tokens of thought; twice as many once, if that cuts it off."""
     media: list[Medium] = []
+    """What the model takes beside text."""
     retries: Annotated[int, msgspec.Meta(ge=0)] = 5
+    """After the first attempt, for failures that may pass."""
     timeout_s: Seconds = 600.0
+    """Seconds for one request."""
     patience_s: Seconds = PATIENCE_S
+    """A run whose judge no longer answers pauses, and ends if the judge is not back after so many seconds."""
     members: list["JudgeConfig | str"] = []
+    """The judges of a panel, at least two."""
     combination: Combination = "median"
+    """How a panel's answers become one."""
 
     def __post_init__(self) -> None:
         keep_secret(self.api_key_env)

@@ -11,147 +11,90 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from adjudge.engine.config.bench import Bench, check_names
+from adjudge.engine.config.cluster import ClusterConfig
 from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.mistakes import mistake
-from adjudge.engine.config.numbers import Count, NotNegative, Positive, Seconds
+from adjudge.engine.config.numbers import Count, Positive
 from adjudge.engine.config.protocols import named_protocols, protocol_loaders
 from adjudge.engine.config.redaction import credentials
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.select import Select
+from adjudge.engine.config.stop import Price, StopConfig
 from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
-from adjudge.fetchers.frames import Extractor
-from adjudge.fetchers.guard import Guard
-from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.judges.checkout import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.by_expectation import expected
 from adjudge.scoring.contract.protocol import Comparing, PublishedCalls, ScoringProtocol
 
-__all__ = ["ClusterConfig", "FetchConfig", "Price", "ReportFiles", "RunConfig", "StopConfig"]
-
-
-class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where pages come from: the network, a snapshot folder (or, without one, what the store holds), or nowhere."""
-
-    mode: Literal["live", "snapshot", "off"] = "live"
-    snapshot: str | None = None
-    extractor: Extractor = "trafilatura"
-    allow: list[str] = []
-    limits: Limits = DEFAULT_LIMITS
-    timeouts: Timeouts = DEFAULT_TIMEOUTS
-    contact: str = ""
-    robots: bool = False
-
-    def __post_init__(self) -> None:
-        Guard(self.allow)  # raises ValueError for an invalid address
-
-    @property
-    def reachable(self) -> list[str]:
-        """The addresses that citations may lead to although they are not public."""
-        return self.allow if self.mode == "live" else []
+__all__ = ["ReportFiles", "RunConfig"]
 
 
 class ReportFiles(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The files that match `path`, as the reports of `system`; several with the same tasks are its samples."""
 
     path: str
+    """Files, as a pattern."""
     system: Annotated[str, msgspec.Meta(min_length=1)]
-
-
-class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where evaluators run: `none` (this process), `local` (a small Ray on this machine), or a Ray head's address.
-
-    - A string in the file is short for `address`.
-    - `evaluators` is the number of evaluators (None: one per CPU of the cluster), `fetchers` that of readers of live
-      pages. Each takes `cpus` of Ray's logical CPUs.
-    - A judge's replica takes `judge_resources` by their names in Ray (`GPU: 1`); without them, `cpus` too.
-    - Answers are written every `flush_seconds`.
-    - A worker with work that shows neither life nor progress for `hung_seconds` (on top of the judge's timeout) is
-      replaced.
-    """
-
-    address: str = "none"
-    evaluators: Count | None = None
-    fetchers: Count | None = None
-    cpus: NotNegative = 1.0
-    judge_resources: dict[str, NotNegative] = {}
-    flush_seconds: Seconds = 30.0
-    hung_seconds: Seconds = 60.0
-
-
-class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A judge's speed and price, for `plan`: tokens per second, and cost per million tokens."""
-
-    prompt_tokens_per_second: Positive | None = None
-    completion_tokens_per_second: Positive | None = None
-    cost_per_million_prompt_tokens: NotNegative = 0.0
-    cost_per_million_completion_tokens: NotNegative = 0.0
-
-
-class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a run may stop early: once `pairs` of systems (none named: all) are resolved by `metric`.
-
-    `error_rate` is for all pairs together. A string in the file is short for this mapping: METRIC or METRIC:A,B.
-    """
-
-    metric: str
-    pairs: list[tuple[str, str]] = []
-    error_rate: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
-
-    @classmethod
-    def from_spec(cls, spec: str) -> "StopConfig":
-        """`METRIC`, for all pairs of systems, or `METRIC:A,B`. Raises ConfigError."""
-        metric, colon, pair = spec.partition(":")
-        names = tuple(pair.split(",")) if colon else ()
-        if not metric or not all(names) or len(names) not in (0, 2):
-            raise ConfigError(
-                f"until_resolved: invalid comparison {spec!r}; write METRIC or METRIC:A,B, or for more pairs a mapping "
-                "of metric:, pairs: and error_rate:"
-            )
-        return cls(metric=metric, pairs=[(names[0], names[1])] if names else [])
+    """The system that wrote these reports."""
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder.
-
-    - `tasks` may be left out for rewards alone, whose rollouts then carry what they are judged by.
-    - `date` fills the placeholders of tasks that are about the present (LiveResearchBench).
-    - `articles` of DeepResearch Bench are read as the system wrote them, or cleaned of citations.
-    - `select` chooses tasks and systems; what it leaves out is not missing.
-    - `judges` has another judge than `judge` for a protocol or a medium, by its name.
-    - `min_answered` is the share of its parts that a metric of our own needs to have a value; a protocol's entry may
-      have another.
-    - Reports of more than `report_limit` characters are report_too_large; rewards take it from the judge's window.
-    - A run stops when it has asked `max_questions`, or spent `max_cost` by `prices`; the same command continues it.
-    """
+    """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder."""
 
     tasks: str = ""
+    """The file of tasks, the folder of a published benchmark (see `format`), or `hf:OWNER/NAME[@REVISION]`. May be
+    left out for rewards alone, whose rollouts then carry what they are judged by."""
     reports: list[str | ReportFiles] = []
+    """Files of reports: patterns, `hf:OWNER/NAME[@REVISION]`, or mappings of `path` and `system`."""
     format: str = "adjudge"
+    """The layout of tasks and reports: `adjudge`, or the name of a published benchmark."""
     articles: Literal["raw", "cleaned"] | None = None
+    """Which articles of DeepResearch Bench are judged: as the system wrote them, or cleaned of citations."""
     date: datetime.date | None = None
+    """The day that fills the placeholders of tasks about the present (LiveResearchBench)."""
     select: Select = Select()
+    """Which tasks and systems are evaluated; what is left out is not missing."""
     protocols: list[str | dict[str, Any]] = msgspec.field(default_factory=lambda: ["race", "fact"])
+    """The protocols, by name, or as mappings of `name` and options."""
     judge: JudgeConfig | str = "lexical"
+    """The judge, as a mapping or a SPEC: `lexical`, `openai:URL#MODEL`, `vllm:MODEL_OR_FOLDER`."""
     judges: dict[str, JudgeConfig | str] = {}
+    """Another judge than `judge` for a protocol or a medium, by its name."""
     min_answered: MinAnswered = 0.8
+    """The share of its parts that a metric of our own needs to have a value; a protocol's entry may have another."""
     fetch: FetchConfig = FetchConfig()
+    """Where pages come from."""
     store: str = ".adjudge/store"
+    """Where judgments and pages are kept: a folder, or the URI of an object store."""
     out: str = "runs/first"
+    """The folder of the run: its record, scores and leaderboard."""
     prompts: str | None = None
+    """A folder of prompt files that override the shipped ones by name."""
     repeats: Count = 1
+    """How often the judge is asked each question."""
     seed: Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] = 0
+    """The seed of statistics, and of nothing else."""
     cluster: ClusterConfig | str = "none"
+    """Where evaluators run: `none`, `local`, the address of a Ray head, or a mapping."""
     prices: dict[str, Price] = {}
+    """Speed and price of judges by name, for `plan`, `max_cost` and the cost on leaderboards."""
     reward: RewardConfig | None = None
+    """What a reward is made of, for `RewardModel` and `adjudge serve`."""
     retry_unscored: bool = False
+    """Whether failures that would happen again (`context_overflow`, say) are asked again too."""
     serial: bool = False
+    """Whether reports are scored one after the other, for debugging."""
     until_resolved: StopConfig | str | None = None
+    """When the run may stop early: METRIC, METRIC:A,B, or a mapping."""
     report_limit: Count | None = None
+    """Reports of more characters are report_too_large; rewards take it from the judge's window."""
     max_questions: Count | None = None
+    """The run stops when it has asked so many; the same command continues it."""
     max_cost: Positive | None = None
+    """The run stops when it has spent so much by `prices`; the same command continues it."""
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **overrides: object) -> "RunConfig":

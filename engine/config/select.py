@@ -12,15 +12,19 @@ _NAMED = 5
 class Select(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A choice of tasks and systems; an empty list leaves the choice open.
 
-    A task must satisfy all that is given. `limit` keeps the first of those that do, in the order of their file, the
-    same ones for every system.
+    A task must satisfy all that is given.
     """
 
     limit: Count | None = None
+    """Keeps the first of the tasks that satisfy the rest, in the order of their file, the same for every system."""
     tasks: list[str | int] = []
+    """Ids of tasks."""
     systems: list[str] = []
+    """Names of systems."""
     languages: list[str] = []
+    """Languages of tasks."""
     domains: list[str] = []
+    """Domains of tasks."""
 
     @property
     def words(self) -> str:

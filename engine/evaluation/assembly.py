@@ -8,8 +8,9 @@ from types import MappingProxyType
 
 from adjudge.engine.config.bench import Seat
 from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.judge import JudgeConfig
-from adjudge.engine.config.run import FetchConfig, RunConfig
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.asker import Asker, Remembered
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.limit import Limit, Limited

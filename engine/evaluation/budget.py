@@ -7,7 +7,8 @@ from typing import TypeVar
 import msgspec
 
 from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.run import Price, RunConfig
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.stop import Price
 from adjudge.engine.errors import LimitReached
 from adjudge.judges import Answer, Asked, Judge, Question, Reply, Usage
 from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe

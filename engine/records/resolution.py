@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 
 from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.run import RunConfig, StopConfig
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.stop import StopConfig
 from adjudge.engine.errors import nearest
 from adjudge.engine.formats import Dataset
 from adjudge.scoring.contract.protocol import ScoringProtocol

@@ -193,7 +193,9 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: ClassVar[str] = "fact"
 
     extraction: Literal["judge", "markers"] = "judge"
+    """How statements are found: by the `judge` as published, or from citation `markers`."""
     pages: bool = True
+    """Whether pages are read; follows from `fetch.mode`."""
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

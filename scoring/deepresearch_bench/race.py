@@ -180,9 +180,14 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: ClassVar[str] = "race"
 
     variant: Variant = "full"
+    """`full`, or one of the paper's ablations."""
     order: Literal["target_first", "reference_first"] = "target_first"
+    """`target_first` is the published order; `reference_first` shares the reference between systems, and names its
+    metrics so."""
     both_orders: bool = False
+    """Whether each report is judged in both orders, and the mean taken."""
     cleaning: Literal["rules", "judge"] = "rules"
+    """How citations are taken out before judging: by `rules`, or by the `judge` as published."""
 
     def __post_init__(self) -> None:
         ordered = "both_orders" if self.both_orders else "order: reference_first"

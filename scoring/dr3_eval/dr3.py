@@ -153,15 +153,15 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of the code's five, with its lenient forms. Beside them, `cc_lenient` is the code's own rule, `fa_lenient` matches
     sources permissively, `fa_claims` and `fa_lenient` count claims (sentences that cite, of which all sources must back
     it) where `fa` counts pairs, and what ends in a role or a size is the same for a part.
-
-    Sources of more than `long_source` characters are judged by their five best chunks of 500 characters.
     """
 
     name: ClassVar[str] = "dr3"
     media: ClassVar[tuple[str, ...]] = ("image", "audio", "video")
 
     long_source: Annotated[int, msgspec.Meta(ge=2500)] = 20_000
+    """Characters beyond which a source is judged by its five best chunks of 500 characters."""
     min_answered: MinAnswered = 0.8
+    """The share of its parts that a metric needs to have a value."""
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -118,6 +118,7 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         "retrieval",
         "reasoning",
     )
+    """Which of the benchmark's modules are scored."""
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

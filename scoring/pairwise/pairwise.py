@@ -63,7 +63,9 @@ class Pairwise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     name: ClassVar[str] = "pairwise"
 
     baseline: str | None = None
+    """The system that all others are compared with; without one, each is with each."""
     budget: Annotated[int, msgspec.Meta(ge=1, le=10**9)] | None = None
+    """The most comparisons; the run chooses those that tell most."""
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

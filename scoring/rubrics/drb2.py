@@ -81,6 +81,7 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     name: ClassVar[str] = "drb2"
 
     items_a_question: ItemsAQuestion = MAX_ITEMS
+    """How many items the judge gets in one question."""
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -22,6 +22,7 @@ class ResearchRubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fiel
     name: ClassVar[str] = "researchrubrics"
 
     grading: Literal["binary", "ternary"] = "binary"
+    """Two grades for each rubric, or three."""
 
     def criteria(self, case: Case) -> list[Criterion]:
         """The task's criteria, with halves where grading is ternary. Raises GoldError."""

@@ -160,13 +160,21 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     name: ClassVar[str] = "rigorous"
 
     file: str | None = None
+    """General rubrics of your own, in place of the shipped ones."""
     eps_plus: Annotated[float, msgspec.Meta(gt=0)] = 2.0
+    """How often a keyword that a report should have must occur to count in full."""
     eps_minus: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    """How often a keyword that it should not have must occur to count in full."""
     matching: Matching = "auto"
+    """How keywords are found in a report."""
     keep_www: bool = False
+    """Whether `www.` tells addresses apart."""
     keep_slash: bool = False
+    """Whether a slash at the end tells addresses apart."""
     cited: Literal["annotations", "annotations_and_text"] = "annotations"
+    """Which links count as cited: the annotations alone, or those in the text too."""
     min_answered: MinAnswered = 0.8
+    """The share of its parts that a metric needs to have a value."""
 
     def __post_init__(self) -> None:
         if self.file is not None:

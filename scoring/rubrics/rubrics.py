@@ -34,9 +34,13 @@ class Rubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True)
     name: ClassVar[str] = "rubrics"
 
     file: str | None = None
+    """Criteria for all tasks (YAML)."""
     min_answered: MinAnswered = 0.8
+    """The share of its parts that a metric needs to have a value."""
     items_a_question: ItemsAQuestion = 1
+    """How many criteria the judge gets in one question."""
     evidence: bool = False
+    """Whether the judge quotes what a verdict rests on and gives its reason."""
 
     def __post_init__(self) -> None:
         if self.file is not None:

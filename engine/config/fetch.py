@@ -1,0 +1,42 @@
+"""The section `fetch:` of a configuration: where pages come from."""
+
+from typing import Literal
+
+import msgspec
+
+from adjudge.fetchers.frames import Extractor
+from adjudge.fetchers.guard import Guard
+from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+
+__all__ = ["FetchConfig"]
+
+
+class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where pages come from: the network, a snapshot folder (or, without one, what the store holds), or nowhere."""
+
+    mode: Literal["live", "snapshot", "off"] = "live"
+    """`live` reads the network, `snapshot` a folder of saved pages, `off` no page at all."""
+    snapshot: str | None = None
+    """The folder of saved pages, as `adjudge snapshot` writes it; without one, `mode: snapshot` reads what the store
+    holds."""
+    extractor: Extractor = "trafilatura"
+    """What makes text of HTML: `trafilatura`, or `fast`, which takes a tenth of the time and keeps more of what
+    surrounds the text."""
+    allow: list[str] = []
+    """Addresses (`HOST:PORT` or networks) that citations may lead to although they are not public."""
+    limits: Limits = DEFAULT_LIMITS
+    """Bounds on what is done at once and on what one page may cost."""
+    timeouts: Timeouts = DEFAULT_TIMEOUTS
+    """Seconds for each step of reading a page."""
+    contact: str = ""
+    """An address or a page that the User-Agent header names, for the owners of sites."""
+    robots: bool = False
+    """Whether pages that a site's robots.txt bars are left alone (page_barred)."""
+
+    def __post_init__(self) -> None:
+        Guard(self.allow)  # raises ValueError for an invalid address
+
+    @property
+    def reachable(self) -> list[str]:
+        """The addresses that citations may lead to although they are not public."""
+        return self.allow if self.mode == "live" else []
