@@ -81,7 +81,10 @@ class Verdicts(NamedTuple):
         found = [reference for reference, same in zip(references, self.same, strict=True) if same]
         key = self.judgments[0].key.hex() if self.judgments else ""
         return Evidence(
-            what=clipped(candidate), outcome=clipped("; ".join(found)) or "no match", judgment=key
+            what=clipped(candidate),
+            outcome=clipped("; ".join(found)) or "no match",
+            judgment=key,
+            value=float(bool(found)),
         )
 
 

@@ -83,8 +83,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """A line of evidence: what was judged (a criterion, a statement), the outcome, and its source.
 
     `judgment` is the hex key of a judgment, `url` a page's URL, `reason` why there is no outcome; each may be empty.
-    `value` is the outcome as a number, where it is one, `id` a name for what was judged. `quote` is what the judge
-    quotes from the report for it, `note` the reason it gives.
+    `value` is the outcome as a number, where it is one, `worst` the least it could be where that is below 0, `id` a
+    name for what was judged. `quote` is what the judge quotes from the report for it, `note` the reason it gives.
     """
 
     what: str
@@ -96,6 +96,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None = None
     quote: str = ""
     note: str = ""
+    worst: float | None = None
 
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,8 +32,10 @@ from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import numbered
 from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.label_kinds import first_words
 from adjudge.scoring.answers.parts import ANY, EVERY, measured
 from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.labels import LabelKind, Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
@@ -68,6 +70,11 @@ _LEFT_OUT = Evidence(
     outcome="",
 )
 
+BACKING = LabelKind(
+    name="backing",
+    question="Does the page support the statement?",
+    labels={"supported": 1.0, "unsupported": 0.0, "unknown": 0.0},
+)
 _OTHERWISE = ("page_timeout", "page_server_error")  # what the paper's N_u does not hold
 
 
@@ -236,6 +243,17 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         pairs = [pair for found in checked for pair in found]
         evidence = [*evidence_of(checked), *([] if whole.complete else [_LEFT_OUT])]
         return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), evidence)
+
+    @staticmethod
+    def labelled(line: Evidence) -> Labelled | None:
+        """The verdict on a pair, which `c_acc` counts; a page that nobody gets counts as 0 without one."""
+        if not line.url:
+            return None
+        label = first_words(line)
+        if label == "unreachable":
+            value = None if line.reason in _OTHERWISE else 0.0
+            return Labelled(kind=BACKING, label="", metric="c_acc", value=value)
+        return Labelled.of(BACKING, label if label in BACKING.labels else "", "c_acc")
 
 
 def values_of(pairs: Sequence[Pair], cited: bool) -> dict[str, Value]:

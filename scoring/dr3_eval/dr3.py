@@ -16,8 +16,10 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Question
 from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.label_kinds import BACKED, MET_OR_NOT, first_words
 from adjudge.scoring.answers.parts import EVERY, MinAnswered, combined, measured
 from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.labels import LabelKind, Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Partial, Scorecard, Value
 from adjudge.scoring.dr3_eval.checklist import check_report, find_checklist
@@ -200,6 +202,15 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ]
         return Scorecard.of(self.name, case, scores, evidence)
 
+    @staticmethod
+    def labelled(line: Evidence) -> Labelled | None:
+        """Whether a source backs a claim (`fa`), an item is met (`if`), or the report holds an insight."""
+        if line.what.partition(": ")[0] not in _LABELLED:
+            return None
+        kind, metric, words = _LABELLED[line.what.partition(": ")[0]]
+        said = first_words(line)
+        return Labelled.of(kind, words.get(said, said if said in kind.labels else ""), metric)
+
     async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
         """The task's gold with insights and a checklist, found by the judge where it has none. Raises GoldError."""
         gold = case.gold(self.name, Gold)
@@ -327,6 +338,18 @@ def _depth(answers: Sequence[tuple[str, float]]) -> float | None:
 
 
 # Evidence.
+
+INSIGHT = LabelKind(
+    name="insight",
+    question="Does the report contain this insight?",
+    labels={"wholly": 1.0, "partly": 0.0, "no": 0.0},
+)
+_LABELLED: dict[str, tuple[LabelKind, str, dict[str, str]]] = {
+    "claim": (BACKED, "fa", {}),
+    "checklist": (MET_OR_NOT, "if", {"1": "met", "0": "not met"}),
+    "insight": (INSIGHT, "", {"1": "wholly", "0.5": "partly", "0": "no"}),
+}
+"""The kind, metric and words of each kind of line; the words are those that are not labels themselves."""
 
 
 def _pair_evidence(answer: Answered[Pair], sandbox: Sandbox) -> Evidence:

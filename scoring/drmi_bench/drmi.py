@@ -13,9 +13,11 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import passages
+from adjudge.scoring.answers.label_kinds import MATCH
 from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
 from adjudge.scoring.contract.case import Case, Report
+from adjudge.scoring.contract.labels import LabelKind, Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 from adjudge.scoring.drmi_bench.literature import Reference, Rule, doi_of
@@ -76,6 +78,13 @@ class Labels(Answer, frozen=True, kw_only=True):
     items: dict[str, Label]
 
 
+STATED = LabelKind(
+    name="statement",
+    question="By this report, is the statement true, false, or not stated?",
+    labels={"true": 1.0, "false": 0.0, "not_stated": 0.0},
+)
+
+
 class LabelStatements(Question[Labels], frozen=True, kw_only=True):
     """What a report (context) makes of at most 20 statements."""
 
@@ -124,6 +133,13 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def metrics(self) -> tuple[Metric, ...]:
         """A table by module: the paper's columns, then other readings (see `Planning`, `Retrieval`, `Reasoning`)."""
         return _metrics(self.modules)
+
+    @staticmethod
+    def labelled(line: Evidence) -> Labelled | None:
+        """Whether a subtask is in the expert's plan, or what the report makes of a statement."""
+        if line.value is not None or line.outcome == "no match":
+            return Labelled.of(MATCH, "yes" if line.value else "no")
+        return Labelled.of(STATED, line.outcome) if line.outcome in STATED.labels else None
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics of the modules that the task has gold for. Raises GoldError."""

@@ -14,8 +14,10 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from adjudge.scoring.answers.label_kinds import MATCH
 from adjudge.scoring.answers.overlap import Overlap
 from adjudge.scoring.contract.case import NULL, Case, GoldError
+from adjudge.scoring.contract.labels import Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing, Partial, Scorecard, Value
 from adjudge.scoring.livedrbench.claims import Claim, Comparison, Forest, Nested, match_in_order, match_nested
@@ -164,6 +166,12 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def metrics(self) -> tuple[Metric, ...]:
         """Precision, recall, F1 and other forms; then what traces hold, with F1 per source and step (pooled)."""
         return _ANSWER_METRICS + _TRACE_METRICS
+
+    @staticmethod
+    def labelled(line: Evidence) -> Labelled | None:
+        """Whether a claim matches a reference; grades of fields and labels of steps are none."""
+        known = line.value is not None or line.outcome == "no match"
+        return Labelled.of(MATCH, "yes" if line.value else "no") if known else None
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """All of `metrics`, without those of the trace where the report has none. Raises GoldError."""

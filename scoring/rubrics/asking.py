@@ -116,6 +116,8 @@ def _graded(answer: Answered[Criterion]) -> Graded:
     line = answer.evidence(
         criterion.criterion, lambda points: f"{points:g} of {criterion.best:g}", criterion.id
     )
+    if criterion.worst < 0.0:
+        line = msgspec.structs.replace(line, worst=criterion.worst)
     return answer, line
 
 

@@ -7,8 +7,10 @@ import msgspec
 
 from adjudge.judges import Context, Question
 from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.label_kinds import MET_OR_NOT
 from adjudge.scoring.answers.parts import EVERY, measured
 from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.labels import Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
 from adjudge.scoring.rubrics.asking import ItemAnswer, ItemsAQuestion, by_place, in_batches
@@ -120,6 +122,13 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         scores["total"] = measured(answers, share_met, EVERY)
         scores["blocked_rate"] = measured(answers, blocked_rate, EVERY)
         return Scorecard.of(self.name, case, scores, _evidence(answers, told))
+
+    @staticmethod
+    def labelled(line: Evidence) -> Labelled | None:
+        """Whether an item is met (`total`); one that rests on a blocked source counts as 0, without a label."""
+        if line.outcome == _OUTCOMES[RESTS_ON_BLOCKED]:
+            return Labelled(kind=MET_OR_NOT, label="", metric="total", value=0.0)
+        return Labelled.of(MET_OR_NOT, line.outcome, "total")
 
     def _gold(self, case: Case) -> Gold:
         gold = case.gold(self.name, Gold)

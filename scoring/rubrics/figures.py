@@ -6,8 +6,10 @@ from typing import ClassVar
 import msgspec
 
 from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.label_kinds import labelled_points
 from adjudge.scoring.answers.parts import EVERY, Measure, measured
 from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.labels import Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
 from adjudge.scoring.rubrics.asking import give_points
@@ -86,6 +88,11 @@ class ByCriteria(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ) -> tuple[list[Answered[Criterion]], list[Evidence]]:
         """The points of every criterion, each asked alone, and the evidence."""
         return await give_points(criteria, case, tools)
+
+    @staticmethod
+    def labelled(line: Evidence) -> Labelled | None:
+        """How far a criterion is met, which `score` counts by its points."""
+        return labelled_points(line, "score")
 
     def _figures(self, criteria: Sequence[Criterion]) -> list[Figure]:
         return [figure.least(criteria) for figure in self.figures(criteria)]

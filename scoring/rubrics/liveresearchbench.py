@@ -13,8 +13,10 @@ import msgspec
 
 from adjudge.judges import Context
 from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.label_kinds import labelled_points
 from adjudge.scoring.answers.parts import EVERY, combined, measured
 from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.labels import Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Partial, Scorecard
 from adjudge.scoring.rubrics.asking import give_points
@@ -107,6 +109,12 @@ class LiveResearchBench(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             Metric(name="depth_won", best=2.0, shown=False),
             Metric(name="depth_decided", best=2.0, worst=0.0, shown=False),
         )
+
+    @staticmethod
+    def labelled(line: Evidence) -> Labelled | None:
+        """Whether an item of presentation or coverage is met; problems and depth have no label."""
+        metric = line.id.rpartition(" ")[0]
+        return labelled_points(line, metric) if metric in ("presentation", "coverage") else None
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics of this task. Raises GoldError."""

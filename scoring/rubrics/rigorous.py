@@ -19,8 +19,10 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from adjudge.scoring.answers.answered import Answered
+from adjudge.scoring.answers.label_kinds import labelled_points
 from adjudge.scoring.answers.parts import EVERY, Measure, MinAnswered, measured
 from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.labels import Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
 from adjudge.scoring.rubrics.annotations import annotated
@@ -179,6 +181,11 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         if self.file is not None:
             load_criteria(self.file)
+
+    @staticmethod
+    def labelled(line: Evidence) -> Labelled | None:
+        """How far a rubric is met; keywords and links have no label."""
+        return labelled_points(line, "")
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -1,0 +1,84 @@
+"""Evidence as labels that people can give: which lines are labels, and what they count in the metric."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.records.items import Item, items_of, labelled_cards
+from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.contract.scorecard import Evidence
+from adjudge.scoring.deepresearch_bench.fact import Fact
+from adjudge.scoring.dr3_eval.dr3 import DR3
+from adjudge.scoring.livedrbench.livedr import LiveDR
+from adjudge.scoring.rubrics.rubrics import Rubrics
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+# The metric that a protocol's labels count in; none where no metric is a share of them.
+COUNTED = {
+    "quickstart": {"c_acc"},
+    "rubrics": {"score"},
+    "healthbench": {"score"},
+    "researchrubrics": {"score"},
+    "deepresearch-bench-2": {"total"},
+    "liveresearchbench": {"presentation", "coverage"},
+    "dr3": {"fa", "if"},
+    "drmi": set(),
+    "livedrbench": set(),
+    "rigorous": set(),
+}
+
+
+def example(name: str, folder: Path) -> RunRecord:
+    config = EXAMPLES / name / "adjudge.yaml"
+    evaluate(RunConfig.load(config, out=str(folder / "run"), store=str(folder / "store")))
+    return RunRecord.read(folder / "run")
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_labels_make_up_the_metric_they_count_in(name: str, tmp_path: Path) -> None:
+    record = example(name, tmp_path)
+    counted, ids = set(), Counter()
+    for card, items in labelled_cards(record):
+        ids.update(item.id for item in items)
+        for metric in {item.labelled.metric for item in items} - {""}:
+            lines = [one.labelled for one in items if one.labelled.metric == metric]
+            lines = [one for one in lines if one.value is not None]
+            total = sum(one.weight * one.value for one in lines) / sum(one.full for one in lines)
+            assert card.scores[metric] == pytest.approx(total, abs=1e-12)
+            counted.add(metric)
+    assert counted == COUNTED[name]
+    assert ids and set(ids.values()) == {1}
+    known: list[Item] = list(items_of(record))
+    assert known and all(one.labelled.label in one.labelled.kind.labels for one in known)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "line", "label", "value"),
+    [
+        (Fact, {"outcome": "supported (900 of 4000 characters shown)", "url": "u"}, "supported", 1.0),
+        (Fact, {"outcome": "Supported by everything", "url": "u"}, "", None),
+        (Fact, {"outcome": "unreachable", "url": "u", "reason": "page_gone"}, "", 0.0),
+        (Fact, {"outcome": "unreachable", "url": "u", "reason": "page_timeout"}, "", None),
+        (Fact, {"outcome": "", "url": "u", "reason": "judge_timeout"}, "", None),
+        (Rubrics, {"outcome": "2 of 3"}, "partly met", 2 / 3),
+        (Rubrics, {"outcome": "3 of 3"}, "met", 1.0),
+        (Rubrics, {"outcome": "-4 of 0", "worst": -4.0}, "yes", -1.0),
+        (Rubrics, {"outcome": "0 of 0", "worst": -4.0}, "no", 0.0),
+        (Rubrics, {"outcome": "0 of 0"}, "no", 0.0),
+        (Rubrics, {"outcome": "1.2.3 of 4"}, None, None),
+        (Rubrics, {"outcome": "used 3 times, relevance 4"}, None, None),
+        (DR3, {"what": "claim: x (citing y)", "outcome": "unsupported: no"}, "unsupported", 0.0),
+        (DR3, {"what": "checklist: x", "outcome": "not in the reply"}, "", None),
+        (DR3, {"what": "insight: x", "outcome": "0.5"}, "partly", 0.0),
+        (DR3, {"what": "depth", "outcome": "0.5 of 1"}, None, None),
+        (LiveDR, {"outcome": "no match"}, "no", 0.0),
+        (LiveDR, {"outcome": "Aspirin", "value": 1.0}, "yes", 1.0),
+        (LiveDR, {"outcome": "2"}, None, None),
+    ],
+)
+def test_lines_are_read_as_labels_by_their_words(protocol, line, label, value) -> None:
+    found = protocol.labelled(Evidence(**{"what": "x", **line}))
+    assert (found and found.label) == label
+    assert (found and found.value) == (value if value is None else pytest.approx(value))
