@@ -29,6 +29,8 @@ NAMES = (
     "calibration",
     "coverage",
     "tournaments",
+    "check",
+    "imports",
     "mutants",
 )
 VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm", "items_vllm")
