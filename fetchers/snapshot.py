@@ -33,10 +33,13 @@ __all__ = [
     "RejectedEntry",
     "SnapshotError",
     "SnapshotFetcher",
+    "entry_of",
+    "new_folder",
     "read_index",
     "render",
     "unrender",
     "write_index",
+    "write_pages",
 ]
 
 INDEX = "index.jsonl"
@@ -180,6 +183,39 @@ def _frame(url: NormalURL, entry: Entry, failure: Failure | None = None) -> Page
     )
 
 
+def new_folder(folder: str | Path) -> Path:
+    """Make the folder of a new snapshot. Raises SnapshotError if it already holds one."""
+    root = Path(folder)
+    root.mkdir(parents=True, exist_ok=True)
+    if (root / INDEX).exists():
+        raise SnapshotError(f"{root} already holds a snapshot; choose another folder")
+    return root
+
+
+def write_pages(pages: Iterable[Page], folder: str | Path) -> None:
+    """Write `pages` as a snapshot folder of HTML files that show their text; read back, every field is equal.
+
+    Pages of malformed URLs are left out: those need no snapshot to fail again. Raises SnapshotError if the
+    folder already holds a snapshot.
+    """
+    root = new_folder(folder)
+    entries = []
+    for number, page in enumerate(pages, 1):
+        if page.reason == "citation_malformed":
+            continue
+        file = f"p{number:06d}.html" if page.status == "read" else None
+        if file is not None:
+            (root / file).write_bytes(render(page.text))
+        entries.append(entry_of(page, file))
+    write_index(root, entries)
+
+
+def entry_of(page: Page, file: str | None = None) -> Entry:
+    """All of `page` but its text, which `file` holds as `render` writes it."""
+    fields = {name: getattr(page, name) for name in Page.__struct_fields__ if name not in ("status", "text")}
+    return Entry(file=file, rendered=file is not None, **fields)
+
+
 def write_index(folder: Path, entries: Iterable[Entry]) -> None:
     """Write the index of `folder`, whole or not at all."""
     partial = folder / f"{INDEX}.partial"
@@ -201,6 +237,10 @@ def unrender(body: bytes) -> str:
 def read_index(folder: Path) -> tuple[dict[NormalURL, Entry], list[RejectedEntry]]:
     """The entries of a snapshot's index by URL, and the lines left out. Raises SnapshotError if none is usable."""
     path = folder / INDEX
+    if folder.is_file():
+        raise SnapshotError(
+            f"{folder}: a file; if it is a WARC file, run adjudge snapshot FILE --out DIR and pass DIR"
+        )
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:

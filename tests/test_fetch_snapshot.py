@@ -9,13 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.fetchers.archive import FrozenPages, diff, export_folder, freeze, read_parquet, write_parquet
-from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.page import Page
-from adjudge.fetchers.snapshot import Entry, SnapshotError, SnapshotFetcher, _opener, render, unrender
-from tests.servers.base import Exchange, Server
-from tests.servers.hostile import ARTICLE, PROSE, hostile_server
+from adjudge.fetchers.snapshot import (
+    Entry,
+    SnapshotError,
+    SnapshotFetcher,
+    _opener,
+    render,
+    unrender,
+    write_pages,
+)
+from tests.servers.base import Server
+from tests.servers.hostile import ARTICLE, PROSE
 
 ONE = Limits(workers=1)
 
@@ -156,33 +162,6 @@ def test_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
         SnapshotFetcher(tmp_path, ONE)
 
 
-async def test_freezing_twice_keeps_every_field_of_the_live_page(tmp_path: Path) -> None:
-    paths = [
-        "/plain",
-        "/wrong-charset",
-        "/gone",
-        "/entity-bomb",
-        "/fake-pdf",
-        "/to-private",
-        "/no-such-charset",
-    ]
-    with hostile_server() as server:
-        live = HttpFetcher(ONE, allow=[server.address])
-        urls = [server.url(path) for path in paths]
-        await freeze([*urls, urls[0], "nonsense"], live, tmp_path / "frozen")
-        seen = [await live.read(url) for url in urls]
-        await live.close()
-    first, second = await pages_of(tmp_path / "frozen"), await pages_of(tmp_path / "frozen")
-    assert first == second and [page.url for page in first] == urls
-    assert [undated(page) for page in first] == [undated(page) for page in seen]
-    with pytest.raises(SnapshotError, match="already"):
-        await freeze(urls, live, tmp_path / "frozen")
-
-
-def undated(page: Page) -> Page:
-    return msgspec.structs.replace(page, fetched_at=0.0)
-
-
 def page_of(url: str, text: str = PROSE, **fields: object) -> Page:
     values: dict[str, object] = {"url": url, "final_url": url, "status": "read", "reason": None, "text": text}
     values |= {
@@ -215,57 +194,14 @@ PAGES = [
 
 async def test_pages_are_read_back_from_html_files(tmp_path: Path) -> None:
     malformed = page_of("nonsense", status="failed", reason="citation_malformed", text="")
-    export_folder([*PAGES, malformed], tmp_path)
+    write_pages([*PAGES, malformed], tmp_path)
     assert await pages_of(tmp_path) == PAGES
     assert len(list(tmp_path.glob("*.html"))) == 3
-
-
-async def test_pages_are_read_back_from_parquet(tmp_path: Path) -> None:
-    many = [page_of(f"https://example.com/{n}", str(n)) for n in range(1201)]
-    write_parquet([*PAGES, *many], tmp_path / "pages.parquet")
-    assert list(read_parquet(tmp_path / "pages.parquet")) == [*PAGES, *many]
-    assert [path.name for path in tmp_path.iterdir()] == ["pages.parquet"]
-    frozen = FrozenPages(read_parquet(tmp_path / "pages.parquet"))
-    assert await frozen.read("https://EXAMPLE.com/7#x") == many[7]
-    assert (await frozen.read("https://example.com/x")).reason == "page_not_in_snapshot"
-    assert (await frozen.read("x")).reason == "citation_malformed"
-
-
-def test_file_without_pages_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "pages.parquet").write_bytes(b"PAR1 not really")
-    with pytest.raises(SnapshotError, match="pages"):
-        list(read_parquet(tmp_path / "pages.parquet"))
 
 
 @given(st.text())
 def test_rendered_text_round_trips(text: str) -> None:
     assert unrender(render(text)) == text
-
-
-async def test_drift_of_frozen_pages_is_reported(tmp_path: Path) -> None:
-    async def moved(to: Exchange) -> None:
-        await to.redirect("/stays")
-
-    async def page(to: Exchange) -> None:
-        await to.reply(ARTICLE)
-
-    async def other(to: Exchange) -> None:
-        await to.reply(ARTICLE.replace(b"1932", b"1933"))
-
-    async def sick(to: Exchange) -> None:
-        await to.reply(b"", status="403 Forbidden")
-
-    paths = ["/stays", "/changes", "/moves", "/dies", "/sickens"]
-    with Server(routes=dict.fromkeys(paths, page)) as server:
-        live = HttpFetcher(ONE, allow=[server.address])
-        before = [await live.read(server.url(path)) for path in [*paths, "/never-was"]]
-        server.routes |= {"/changes": other, "/moves": moved, "/sickens": sick}
-        del server.routes["/dies"]
-        after = await diff(before, live)
-        await live.close()
-    assert [found.change for found in after] == ["same", "changed", "moved", "dead", "unknown", "same"]
-    assert after[2].final_url == server.url("/stays") and not after[2].text_differs
-    assert after[4].reason == "page_barred"
 
 
 def test_link_that_appears_after_the_check_is_not_followed(tmp_path: Path) -> None:

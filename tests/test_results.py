@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 from scipy import stats
-from warcio.archiveiterator import ArchiveIterator
 
 from adjudge.engine import RunConfig, evaluate
 from adjudge.engine.commands.agreement import with_humans, with_run
 from adjudge.engine.commands.compare import compare
-from adjudge.engine.commands.export_run import export_run, snapshot_run
+from adjudge.engine.commands.export_run import export_run
 from adjudge.engine.commands.import_results import ImportResult, import_results
+from adjudge.engine.commands.snapshot import snapshot
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.results.folders import BENCHMARKS
@@ -173,32 +173,10 @@ def test_recorded_pages_are_a_snapshot(tmp_path: Path) -> None:
 
     kept = asyncio.run(texts(tmp_path / "run/pages"))
     assert kept["https://a.example/x"] == "Title\n\n\n\nPage <https://a.example/x> & more"
-    snapshot_run(tmp_path / "run", tmp_path / "pages")
+    snapshot(tmp_path / "run", tmp_path / "pages")
     assert asyncio.run(texts(tmp_path / "pages")) == kept
-    with pytest.raises(UsageError, match="out: "):
-        snapshot_run(tmp_path / "run", tmp_path / "pages")
-
-
-def test_pages_are_written_as_a_web_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another reader of WARC files finds the texts; no page can add a header or a record."""
-    rows = [fact_row(1, {"https://a.example/x": ["supported"]})]
-    content = "T\r\nWARC-Type: response\r\n\r\nWARC/1.0\r\n\u2028"
-    rows[0]["citations_deduped"]["https://a.example/x"]["url_content"] = content
-    import_results(written(tmp_path / "one.jsonl", rows), DRB, tmp_path / "run")
-    snapshot_run(tmp_path / "run", tmp_path / "pages", warc=True)
-    with (tmp_path / "pages/pages.warc.gz").open("rb") as file:
-        found = [
-            (
-                one.rec_type,
-                one.rec_headers.get_header("WARC-Target-URI"),
-                one.content_stream().read().decode(),
-            )
-            for one in ArchiveIterator(file, check_digests="raise")
-        ]
-    assert found == [("conversion", "https://a.example/x", content)]
-    monkeypatch.setitem(sys.modules, "warcio.warcwriter", None)
-    with pytest.raises(UsageError, match=r"warc: warcio is not installed; run pip install 'adjudge\[warc\]'"):
-        snapshot_run(tmp_path / "run", tmp_path / "other", warc=True)
+    with pytest.raises(UsageError, match="already holds a snapshot"):
+        snapshot(tmp_path / "run", tmp_path / "pages")
 
 
 def test_judgements_without_reference_are_weighed_by_the_folder(tmp_path: Path) -> None:

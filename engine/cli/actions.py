@@ -19,7 +19,7 @@ from adjudge.engine.commands.check import check
 from adjudge.engine.commands.compare import compare
 from adjudge.engine.commands.doctor import examine
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.commands.export_run import export_run, snapshot_run
+from adjudge.engine.commands.export_run import export_run
 from adjudge.engine.commands.fetch import FetchRow, fetch_command, fetch_config
 from adjudge.engine.commands.gold import draft_gold
 from adjudge.engine.commands.import_results import import_results
@@ -30,6 +30,7 @@ from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.preferences import with_preferences
 from adjudge.engine.commands.replay import replay
 from adjudge.engine.commands.show import find_evidence
+from adjudge.engine.commands.snapshot import snapshot
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.redaction import printable, printable_json
 from adjudge.engine.config.run import RunConfig
@@ -164,8 +165,8 @@ def on_export(options: argparse.Namespace) -> int:
 
 
 def on_snapshot(options: argparse.Namespace) -> int:
-    """Write a run's pages as a snapshot."""
-    _print(options, snapshot_run(options.run_folder, options.out, warc=options.warc), show.exported)
+    """Write the pages of a run or a web archive as a snapshot."""
+    _print(options, snapshot(options.source, options.out, warc=options.warc), show.frozen)
     return DONE
 
 

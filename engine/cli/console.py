@@ -19,6 +19,7 @@ from adjudge.engine.commands.import_results import PAGES, ImportResult
 from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan, PlannedJudge
 from adjudge.engine.commands.replay import Replay
 from adjudge.engine.commands.show import CardEvidence
+from adjudge.engine.commands.snapshot import SnapshotResult
 from adjudge.engine.formats import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.missing import explained
@@ -34,6 +35,7 @@ __all__ = [
     "exported",
     "fetched",
     "findings",
+    "frozen",
     "imported",
     "leaderboard",
     "plan",
@@ -95,6 +97,12 @@ def imported(run: ImportResult) -> None:
 def exported(found: ExportResult) -> None:
     """Print where files were written."""
     _out().print(f"{len(found.files)} files in {found.out}", markup=False, soft_wrap=True)
+
+
+def frozen(found: SnapshotResult) -> None:
+    """Print where pages were written."""
+    beside = f", and as {found.warc}" if found.warc else ""
+    _out().print(f"{found.pages} pages in {found.out}{beside}", markup=False, soft_wrap=True)
 
 
 def fetched(summary: FetchSummary) -> None:

@@ -151,11 +151,11 @@ def _export(commands: Commands) -> None:
 
 
 def _snapshot(commands: Commands) -> None:
-    summary = "write the pages that a run read as a folder for fetch: snapshot"
+    summary = "write the pages that a run read, or those of a WARC file, as a folder for fetch: snapshot"
     command = _add(commands, "snapshot", actions.on_snapshot, summary)
-    _add_run(command)
+    command.add_argument("source", metavar="RUN", help="folder of a run, or a WARC file")
     command.add_argument("--out", required=True, metavar="DIR", help="the new folder of pages")
-    command.add_argument("--warc", action="store_true", help="also as a WARC file of their texts")
+    command.add_argument("--warc", action="store_true", help="also as a WARC file, to give away")
 
 
 def _show(commands: Commands) -> None:

@@ -1,7 +1,7 @@
-"""`adjudge export` and `adjudge snapshot`: a run as the files of a benchmark, as tables, and its pages as a folder."""
+"""`adjudge export`: a run as the files of a benchmark or another tool, and as tables."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,6 +10,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from adjudge.engine.commands.import_results import ROWS, RecordedRow
+from adjudge.engine.commands.snapshot import pages_read
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import load_tasks
 from adjudge.engine.leaderboard.build import build_leaderboard
@@ -19,17 +20,10 @@ from adjudge.engine.records.record import RunRecord
 from adjudge.engine.rendering.every_eval_ever import write_every_eval_ever
 from adjudge.engine.results import dr3, fact, livedrbench, race, rigorous
 from adjudge.engine.results.recorded import Identity, RunToWrite
-from adjudge.engine.store import PageStore, Place
+from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import SCORE_TYPES, run_cards
-from adjudge.fetchers.archive import export_folder
-from adjudge.fetchers.page import Page, address_of
-from adjudge.fetchers.snapshot import SnapshotError
-from adjudge.fetchers.warc import write_warc
-from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["FORMS", "ExportResult", "export_run", "snapshot_run"]
-
-WARC = "pages.warc.gz"
+__all__ = ["FORMS", "ExportResult", "export_run"]
 
 
 class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,30 +49,6 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
     if not files:
         raise UsageError(f"format: {folder} has no results for {form}; export protocols of this benchmark")
     return ExportResult(out=str(target), files=files)
-
-
-def snapshot_run(run: str | Path, out: str | Path, *, warc: bool = False) -> ExportResult:
-    """Write the pages that the run `run` read into the new folder `out`, with `warc` as a WARC file too.
-
-    Raises UsageError, StoreError.
-    """
-    folder, target = Path(run), Path(out)
-    record = RunRecord.read(folder).found_from_here(folder)
-    place = Place.of(record.config.store)
-    pages = asyncio.run(_pages(place, record, run_cards(place, record.run)))
-    if not pages:
-        raise UsageError(f"snapshot: {folder} has read no pages that its store still holds")
-    try:
-        export_folder(pages.values(), target)
-        if warc:
-            write_warc(pages.values(), target / WARC)
-    except ImportError as error:
-        raise UsageError("warc: warcio is not installed; run pip install 'adjudge[warc]'") from error
-    except OSError as error:
-        raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
-    except SnapshotError as error:
-        raise UsageError(f"out: {error}") from error
-    return ExportResult(out=str(target), files=tuple(str(file) for file in sorted(target.iterdir())))
 
 
 def _deepresearch_bench(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
@@ -151,7 +121,7 @@ def _to_write(folder: Path, record: RunRecord) -> RunToWrite:
         rows=rows,
         prompts=_prompts(record),
         texts={} if recorded else _texts(record),
-        pages={} if recorded else asyncio.run(_pages(place, record, cards)),
+        pages={} if recorded else asyncio.run(pages_read(place, record, cards)),
     )
 
 
@@ -179,13 +149,3 @@ def _texts(record: RunRecord) -> dict[tuple[str, str, int], str]:
     except UsageError:
         return {}  # likewise
     return {(one.system, one.task_id, one.sample): one.load().text for one in reports}
-
-
-async def _pages(place: Place, record: RunRecord, cards: Iterable[Scorecard]) -> dict[str, Page]:
-    """The pages that `cards` name and the store still holds, by URL in order of first use."""
-    store = PageStore(place, record.pages)
-    await store.open(every=True)
-    addresses = (address_of(url) for card in cards for url in card.pages)
-    urls = dict.fromkeys(address for address in addresses if not isinstance(address, Page))
-    found = {url: await store.get(url) for url in urls}
-    return {url: page for url, page in found.items() if page is not None}

@@ -23,7 +23,7 @@ from adjudge.engine.results.folders import read_results
 from adjudge.engine.results.recorded import Identity, Results
 from adjudge.engine.store import PageStore, Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
-from adjudge.fetchers.archive import export_folder
+from adjudge.fetchers.snapshot import write_pages
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric
@@ -154,7 +154,7 @@ def _write_input(results: Results, out: Path) -> None:
         encoder = msgspec.json.Encoder()
         (out / name).write_bytes(b"".join(encoder.encode(one) + b"\n" for one in each))
     if results.pages:
-        export_folder(results.pages.values(), out / PAGES)
+        write_pages(results.pages.values(), out / PAGES)
 
 
 async def _store(results: Results, place: Place, record: RunRecord) -> None:

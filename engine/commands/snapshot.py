@@ -1,0 +1,72 @@
+"""`adjudge snapshot`: the pages that a run read, or those of a web archive, as a folder for `fetch: snapshot`."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from adjudge.engine.errors import UsageError
+from adjudge.engine.records.record import RunRecord
+from adjudge.engine.store import PageStore, Place
+from adjudge.engine.store.scorecards import run_cards
+from adjudge.fetchers.page import Page, address_of
+from adjudge.fetchers.snapshot import SnapshotError, write_pages
+from adjudge.fetchers.warc import unpack_warc, write_warc
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = ["SnapshotResult", "pages_read", "snapshot"]
+
+WARC = "pages.warc.gz"
+
+
+class SnapshotResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The new folder, how many pages it has, and the WARC file beside them, if there is one."""
+
+    out: str
+    pages: int
+    warc: str | None = None
+
+
+def snapshot(source: str | Path, out: str | Path, *, warc: bool = False) -> SnapshotResult:
+    """Write the pages of `source`, a run's folder or a WARC file, into the new folder `out`.
+
+    With `warc`, the pages of a run are written as a WARC file too. Raises UsageError, StoreError.
+    """
+    source, target = Path(source), Path(out)
+    if source.is_file() and warc:
+        raise UsageError(f"warc: {source} is a WARC file already; leave --warc out")
+    try:
+        if source.is_file():
+            return SnapshotResult(out=str(target), pages=asyncio.run(unpack_warc(source, target)))
+        pages = _of_run(source)
+        write_pages(pages, target)
+        if not warc:
+            return SnapshotResult(out=str(target), pages=len(pages))
+        write_warc(pages, target / WARC)
+        return SnapshotResult(out=str(target), pages=len(pages), warc=str(target / WARC))
+    except ImportError as error:
+        raise UsageError("warc: warcio is not installed; run pip install 'adjudge[warc]'") from error
+    except SnapshotError as error:
+        raise UsageError(f"snapshot: {error}") from error
+    except OSError as error:
+        raise UsageError(f"snapshot: {error.filename or target}: {error.strerror}") from error
+
+
+def _of_run(folder: Path) -> list[Page]:
+    record = RunRecord.read(folder).found_from_here(folder)
+    place = Place.of(record.config.store)
+    pages = asyncio.run(pages_read(place, record, run_cards(place, record.run)))
+    if not pages:
+        raise UsageError(f"snapshot: {folder} has read no pages that its store still holds")
+    return list(pages.values())
+
+
+async def pages_read(place: Place, record: RunRecord, cards: Iterable[Scorecard]) -> dict[str, Page]:
+    """The pages that `cards` name and the store still holds, by URL in order of first use."""
+    store = PageStore(place, record.pages)
+    await store.open(every=True)
+    addresses = (address_of(url) for card in cards for url in card.pages)
+    urls = dict.fromkeys(address for address in addresses if not isinstance(address, Page))
+    found = {url: await store.get(url) for url in urls}
+    return {url: page for url, page in found.items() if page is not None}
