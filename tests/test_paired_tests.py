@@ -197,6 +197,20 @@ def test_equal_differences_have_no_spread():
     assert result.sd_difference[0] == 0 and result.t[0] == -np.inf and result.p[0] == 0
 
 
+@pytest.mark.parametrize("scale", [1.0, 100.0, 1e-3])
+def test_differences_apart_by_rounding_are_equal(scale):
+    rng = np.random.default_rng(0)
+    one = rng.random(200)
+    shifted = paired_t([scale * (one + 0.1), scale * one])
+    assert shifted.sd_difference[0] == 0 and shifted.t[0] == np.inf and shifted.p[0] == 0
+    other = (one + 0.3) - 0.3  # the same scores, each rounded twice
+    assert (one != other).any()
+    same = paired_t([scale * one, scale * other])
+    assert same.mean_difference[0] == 0 and np.isnan(same.cohens_d[0]) and np.isnan(same.p[0])
+    small = paired_t([scale * (one + 1e-9 * rng.random(200)), scale * one])
+    assert small.sd_difference[0] > 0 and np.isfinite(small.t[0])
+
+
 @pytest.mark.parametrize("shape", [(1, 5), (0, 5), (1, 0), (0, 0)])
 def test_one_system_has_no_pairs(shape):
     scores = np.ones(shape)

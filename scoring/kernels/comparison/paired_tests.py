@@ -35,6 +35,8 @@ __all__ = [
 
 # Resampled sums that differ from the observed one by less than this share of sum |d| count as equal to it.
 TIE_TOLERANCE = 1e-12
+# Differences that are further apart than these shares of themselves and of the scores are not equal.
+DIFFERENCE_ROUNDING, SCORE_ROUNDING = 1e-12, 4e-15
 # The purpose of a random counter, as in streams.
 SIGNS = np.uint32(0x80000001)
 
@@ -55,7 +57,8 @@ class PairedT(msgspec.Struct, frozen=True):
     """Paired t tests, one element per pair.
 
     Where a pair has fewer than two common tasks, or all its differences are 0, t, p and Cohen's d are NaN;
-    where all are equal and not 0, t and d are infinite and p is 0.
+    where all are equal and not 0, t and d are infinite and p is 0. Differences that are apart by rounding alone are
+    equal.
     """
 
     first: Integers
@@ -287,17 +290,19 @@ def _moments(
             at += 1
         some = x[at] - y[at]
         # The mean of the residuals corrects the rounding of the first mean.
-        residual, square, others = 0.0, 0.0, 0
+        residual, square, others, rounding = 0.0, 0.0, 0.0, 0.0
         for task in range(x.size):
             difference = x[task] - y[task]
             present = difference == difference
             deviation = difference - mean if present else 0.0
             residual += deviation
             square += deviation * deviation
-            others += present & (difference != some)
-        if others == 0:
+            others = max(others, abs(difference - some) if present else 0.0)
+            size = DIFFERENCE_ROUNDING * abs(difference) + SCORE_ROUNDING * (abs(x[task]) + abs(y[task]))
+            rounding = max(rounding, size if present else 0.0)
+        if others <= rounding:
             # Equal differences have no spread, whatever the mean was rounded to.
-            mean, residual, square = some, 0.0, 0.0
+            mean, residual, square = some if abs(some) > rounding else 0.0, 0.0, 0.0
         means[pair] = mean + residual / n
         if n > 1:
             deviations[pair] = np.sqrt((square - residual * residual / n) / (n - 1))
