@@ -55,6 +55,23 @@ def test_runs_with_different_gold_or_criteria_are_noted(tmp_path: Path, what: st
     assert "differ" not in notes(other)
 
 
+def test_only_prompts_that_were_used_are_compared(tmp_path: Path) -> None:
+    """A run of another version has other prompts of protocols that neither run uses."""
+    one, other = (made_run(tmp_path / name, SYSTEMS, 10) for name in "ab")
+
+    def with_prompts(**changed: str) -> None:
+        prompts = {f"{name}.en.md": "1" for name in ("preamble", "race_pair", "fact_support", "dr3_met")}
+        for run, more in ((one, {}), (other, {f"{name}.en.md": digest for name, digest in changed.items()})):
+            record = msgspec.structs.replace(RunRecord.read(run), prompts=prompts | more)
+            record.write(run)
+
+    with_prompts(dr3_met="2", probe="2", dr3_new="2")
+    assert "differ" not in notes(one, other)
+    for used in ("preamble", "race_pair", "fact_support"):
+        with_prompts(**{used: "2"})
+        assert "these runs differ in their prompts" in notes(one, other)
+
+
 def test_system_without_some_reports_is_named(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", SYSTEMS, 10, missing=0)
     assert "not_submitted" not in notes(run)

@@ -7,6 +7,7 @@ from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, MetricBoard
 from adjudge.engine.leaderboard.correction import Correction
 from adjudge.engine.leaderboard.missing import cause_of, said_of
+from adjudge.engine.leaderboard.own_prompts import own_prompts
 from adjudge.engine.records.record import RunRecord
 from adjudge.judges import Usage
 from adjudge.judges.panel import same_family
@@ -50,7 +51,7 @@ def differing(records: Sequence[RunRecord]) -> Iterator[str]:
     """What makes the scores of several runs hard to compare, one sentence each."""
     yield from _differing_judges(records)
     for what, values in (
-        ("prompts", [str(sorted(record.prompts.items())) for record in records]),
+        ("prompts", [str(sorted(own_prompts(record).items())) for record in records]),
         ("protocol options", [str(record.config.protocols) for record in records]),
         ("criteria", [str(record.criteria) for record in records]),
     ):
