@@ -100,12 +100,13 @@ class Context(msgspec.Struct, frozen=True):
 class Question(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     """Base of every question type.
 
-    Class variables: `prompt`, the prompt file's name, and `folder`, where it is if it is not ours; `version`, raised
-    when the meaning of the type changes; `answer`, the answer type. Fields of a subclass are strings, numbers, or
-    tuples of strings (shown as a list with the keys of `numbered`); all of them are placeholders of the prompt, and
-    part of the question's key.
+    Class variables: `words`, what is asked for, in the words of a plan; `prompt`, the prompt file's name, and
+    `folder`, where it is if it is not ours; `version`, raised when the meaning of the type changes; `answer`, the
+    answer type. Fields of a subclass are strings, numbers, or tuples of strings (shown as a list with the keys of
+    `numbered`); all of them are placeholders of the prompt, and part of the question's key.
     """
 
+    words: ClassVar[str] = ""
     prompt: ClassVar[str]
     folder: ClassVar[Path] = SHIPPED
     version: ClassVar[int] = 1

@@ -296,7 +296,10 @@ async def test_prompts_that_do_not_fit_are_counted_before_the_run(tmp_path, caps
         assert code == 1 and "window of 2,500 tokens" in out and "50 of 200 RubricPoints" in out
         await evaluate_async(RunConfig.load(path))
         (line,) = caplog.messages
-        assert "a window of 2,500 tokens is too small for about 50 of 200 RubricPoints" in line
+        assert (
+            "a window of 2,500 tokens is too small for about 50 of 200 questions (points for one rubric)"
+            in line
+        )
         code, out, _ = await asyncio.to_thread(run, capsys, "doctor", path)
         assert code == 0 and "fit into 2,500 tokens" in out  # nothing is left to ask
     small = changed(path, judge=judged(mock.url, max_context=2_500), store="new")

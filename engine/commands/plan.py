@@ -50,15 +50,15 @@ class PlannedJudge(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a run would take.
 
-    `questions` counts different questions by type, `stored` how many of them the store answers. `prompt_tokens` and
-    `completion_tokens` are estimates over the questions still to be asked, `shared_tokens` the prompt tokens that
-    repeat a context already sent. `pages_unread` pages were assumed to hold ASSUMED_PAGE_CHARS characters.
-    `seconds` and `cost` are None without a price for each of the `judges`, which work at the same time.
-    `unscored` counts by reason the scorecards that no judge can score because their gold is missing or invalid;
-    `lacking` says by protocol which file would have held it. `rejected` are the lines that are not a valid task or
-    report. `oversized` questions by type do not fit into the `window` of their judge (tokens; of several the smallest,
-    by max_context and by the servers' lists of models; None if nothing says, which `window_unsaid` tells from a judge
-    without one).
+    `questions` counts different questions by type, `words` say what each type asks for, `stored` counts how many of
+    them the store answers. `prompt_tokens` and `completion_tokens` are estimates over the questions still to be
+    asked, `shared_tokens` the prompt tokens that repeat a context already sent. `pages_unread` pages were assumed to
+    hold ASSUMED_PAGE_CHARS characters. `seconds` and `cost` are None without a price for each of the `judges`, which
+    work at the same time. `unscored` counts by reason the scorecards that no judge can score because their gold is
+    missing or invalid; `lacking` says by protocol which file would have held it. `rejected` are the lines that are
+    not a valid task or report. `oversized` questions by type do not fit into the `window` of their judge (tokens; of
+    several the smallest, by max_context and by the servers' lists of models; None if nothing says, which
+    `window_unsaid` tells from a judge without one).
     """
 
     cases: int
@@ -80,6 +80,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     window_unsaid: bool = False
     oversized: dict[str, int] = {}
     lacking: dict[str, str] = {}
+    words: dict[str, str] = {}
 
 
 def plan(config: RunConfig) -> Plan:
@@ -127,6 +128,7 @@ async def _plan(config: RunConfig) -> Plan:
             for seat, window in zip(every, windows, strict=True)
         ),
         oversized=dict(sorted(oversized.items())),
+        words=dict(sorted(found.words.items())),
     )
 
 

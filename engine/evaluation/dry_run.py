@@ -46,7 +46,8 @@ _ANSWER_SHARE = 0.3
 class DryRun(msgspec.Struct, frozen=True):
     """What came of it: `notes` on what each judge is to be asked, by its name, what is `stored`, and pages.
 
-    `scorecards` are counted, and by reason the `unscored` ones whose gold is missing or invalid.
+    `words` say by type what questions ask for. `scorecards` are counted, and by reason the `unscored` ones whose gold
+    is missing or invalid.
     """
 
     notes: dict[str, "NoteTaker"]
@@ -55,6 +56,7 @@ class DryRun(msgspec.Struct, frozen=True):
     pages_unread: int
     scorecards: int
     unscored: Counter[str]
+    words: dict[str, str]
 
 
 async def dry_run(
@@ -98,7 +100,9 @@ async def dry_run(
         await asyncio.gather(*(judge.close() for judge in judges.values()))
         if fetcher is not None:
             await fetcher.close()
-    return DryRun(notes, judgments.stored, len(reader.urls), len(reader.assumed), scorecards, unscored)
+    return DryRun(
+        notes, judgments.stored, len(reader.urls), len(reader.assumed), scorecards, unscored, judgments.words
+    )
 
 
 def longest(cases: Iterable[Case], count: int) -> list[Case]:
@@ -119,7 +123,10 @@ def complaint(notes: "NoteTaker", window: int) -> str | None:
     oversized = notes.oversized(window)
     if not oversized:
         return None
-    kinds = ", ".join(f"{count:,} of {len(notes.sizes[kind]):,} {kind}" for kind, count in oversized.items())
+    kinds = ", ".join(
+        f"{count:,} of {len(notes.sizes[kind]):,} questions ({notes.words[kind]})"
+        for kind, count in oversized.items()
+    )
     return (
         f"judge {notes.identity.name}: a window of {window:,} tokens is too small for about {kinds}, which will be "
         "context_overflow; serve the model with a longer context, or leave long reports out"
@@ -136,8 +143,9 @@ def _thinking_tokens(judge: JudgeConfig) -> int:
 class NoteTaker:
     """Stands in for a judge with the same identity: gives answers of a valid form, and counts questions and tokens.
 
-    `sizes` has, by type, the tokens that each prompt and its answer need of the judge's window. `names` are those that
-    prices may be given for: the members' for a panel, each of which is asked everything.
+    `sizes` has, by type, the tokens that each prompt and its answer need of the judge's window, `words` what the type
+    asks for. `names` are those that prices may be given for: the members' for a panel, each of which is asked
+    everything.
     """
 
     def __init__(self, judge: Judge, book: PromptBook, thinking_tokens: int = 0) -> None:
@@ -146,6 +154,7 @@ class NoteTaker:
         self.names = tuple(member.identity.name for member in members)
         self.questions: Counter[str] = Counter()
         self.sizes: defaultdict[str, list[int]] = defaultdict(list)
+        self.words: dict[str, str] = {}
         self._thinking_tokens = thinking_tokens
         self.prompt_tokens = 0
         self.completion_tokens = 0
@@ -167,6 +176,7 @@ class NoteTaker:
         """The question's example or lexical answer, or the smallest that fits its type."""
         schema = schema_of(question, self.identity.analysis)
         self.questions[type(question).__name__] += 1
+        self.words[type(question).__name__] = words_of(question)
         sent = messages(question, self._book, schema, b"plan")
         prompt = sum(estimate_tokens(message["content"]) for message in sent)
         answer, most, likely = _assumed(question, schema)
@@ -185,16 +195,22 @@ class NoteTaker:
 
 
 class ReadOnlyJudgments(JudgmentStore):
-    """A store of judgments that counts its answers by question type and keeps nothing new."""
+    """A store of judgments that counts its answers by question type and keeps nothing new.
+
+    `words` say what every type that was looked for asks for.
+    """
 
     stored: Counter[str]
+    words: dict[str, str]
 
     def __init__(self, place: Place, *, retry_unscored: bool) -> None:
         super().__init__(place, retry_unscored=retry_unscored)
         self.stored = Counter()
+        self.words = {}
 
     def at_hand(self, keys: Sequence[bytes], questions: Sequence[Question[A]]) -> list[Judgment[A] | None]:
         """The stored judgments, counted."""
+        self.words |= {type(question).__name__: words_of(question) for question in questions}
         return list(map(self._counted, super().at_hand(keys, questions)))
 
     async def get(self, key: bytes, question: Question[A]) -> Judgment[A] | None:
@@ -235,6 +251,11 @@ class AssumingReader(Reader):
         self.assumed.add(page.url)
         text = f"{page.url} ".ljust(ASSUMED_PAGE_CHARS, ".")
         return msgspec.structs.replace(page, status="read", reason=None, text=text)
+
+
+def words_of(question: Question[A]) -> str:
+    """What `question` asks for, in the words of its protocol; the name of its type if the protocol has none."""
+    return question.words or type(question).__name__
 
 
 def estimate_tokens(text: str) -> int:

@@ -45,6 +45,7 @@ class Preferred(Answer, frozen=True, kw_only=True):
 class BetterOfTwo(Question[Preferred], frozen=True, kw_only=True):
     """Which serves the task better, the report in the context (the first) or the other (the second)?"""
 
+    words = "the better of two reports"
     prompt = "group_pair"
     answer = Preferred
 
@@ -75,6 +76,7 @@ class ListedMarks(Answer, frozen=True, kw_only=True):
 class MarksOfList(Question[ListedMarks], frozen=True, kw_only=True):
     """How well does each report of the context (c01, c02, ...) serve the task, beside the others?"""
 
+    words = "marks of several reports side by side"
     prompt = "group_list"
     answer = ListedMarks
 

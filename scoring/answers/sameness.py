@@ -30,6 +30,7 @@ class Sameness(Answer, frozen=True, kw_only=True):
 class SameAs(Question[Sameness], frozen=True, kw_only=True):
     """Which of at most 20 `references` are the same as `candidate`."""
 
+    words = "which reference answers an answer equals"
     answer = Sameness
 
     candidate: str

@@ -63,6 +63,7 @@ class Citings(Answer, frozen=True, kw_only=True):
 class CitedBy(Question[Citings], frozen=True, kw_only=True):
     """What do these sentences of the report state, and which of the numbered sources do they cite for it?"""
 
+    words = "statements and the sources they cite"
     prompt = "fact_extract"
     answer = Citings
 

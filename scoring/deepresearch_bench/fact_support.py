@@ -30,6 +30,7 @@ class Repeated(Answer, frozen=True, kw_only=True):
 class Repeats(Question[Repeated], frozen=True, kw_only=True):
     """Which of `statements` say exactly what an earlier one in the context says? `first` is the place of the first."""
 
+    words = "statements said twice"
     prompt = "fact_repeats"
     answer = Repeated
 
@@ -78,6 +79,7 @@ class Verdicts(Answer, frozen=True, kw_only=True):
 class Backed(Question[Verdicts], frozen=True, kw_only=True):
     """Which of these statements does the page in the context support?"""
 
+    words = "statements a cited page supports"
     prompt = "fact_support"
     answer = Verdicts
 

@@ -70,6 +70,7 @@ class CriteriaWordings(msgspec.Struct, frozen=True):
 class PublishedWeights(PublishedQuestion[dict[str, Any] | None], frozen=True, kw_only=True):
     """How much does each dimension matter for the task? `draw` numbers the draws, which are averaged."""
 
+    words = "weights of the dimensions, published call"
     attempts: ClassVar[int] = 5
 
     draw: int
@@ -87,6 +88,7 @@ class PublishedWeights(PublishedQuestion[dict[str, Any] | None], frozen=True, kw
 class PublishedCriteria(PublishedQuestion[list[Any] | None], frozen=True, kw_only=True):
     """By which criteria should reports on the task be judged in one dimension?"""
 
+    words = "criteria of a dimension, published call"
     attempts: ClassVar[int] = 5
 
     dimension: str

@@ -84,6 +84,8 @@ _scraped = lru_cache(maxsize=8)(Scraped)
 class PublishedExtract(PublishedQuestion[list[Cited]], frozen=True, kw_only=True):
     """What does the report (`report_text`) state, and on which sources?"""
 
+    words = "statements and the sources they cite, published call"
+
     def read(self, text: str) -> list[Cited]:
         """The citations in the reply."""
         return cited_in(text)
@@ -97,6 +99,7 @@ class PublishedExtract(PublishedQuestion[list[Cited]], frozen=True, kw_only=True
 class PublishedRepeats(PublishedQuestion[tuple[int, ...] | None], frozen=True, kw_only=True):
     """Which of `size` statements repeat others?"""
 
+    words = "statements said twice, published call"
     attempts: ClassVar[int] = 3
 
     size: int
@@ -113,6 +116,7 @@ class PublishedRepeats(PublishedQuestion[tuple[int, ...] | None], frozen=True, k
 class PublishedSupport(PublishedQuestion[tuple[str | None, ...]], frozen=True, kw_only=True):
     """Which of `size` statements does the page (`reference`) support?"""
 
+    words = "statements a cited page supports, published call"
     attempts: ClassVar[int] = 3
 
     statements: str

@@ -82,6 +82,7 @@ _wordings = lru_cache(maxsize=8)(RaceWordings.of)
 class PublishedPartClean(PublishedQuestion[str], frozen=True, kw_only=True):
     """What is a part of the report, its `article`, without citations?"""
 
+    words = "a part of a report without citations, published call"
     attempts: ClassVar[int] = 3
 
     def read(self, text: str) -> str:
@@ -98,12 +99,14 @@ class PublishedPartClean(PublishedQuestion[str], frozen=True, kw_only=True):
 class PublishedClean(PublishedPartClean, frozen=True, kw_only=True):
     """What is the report, its `article`, without citations?"""
 
+    words = "a report without citations, published call"
     attempts: ClassVar[int] = 10
 
 
 class PublishedMarks(PublishedQuestion[object], frozen=True, kw_only=True):
     """How do the report (`article_1`) and the reference (`article_2`) do by each criterion?"""
 
+    words = "marks by criterion beside the reference, published call"
     attempts: ClassVar[int] = 10
 
     article_2: str
@@ -121,6 +124,7 @@ class PublishedMarks(PublishedQuestion[object], frozen=True, kw_only=True):
 class PublishedMarksAlone(PublishedQuestion[object], frozen=True, kw_only=True):
     """How does the report (`article`) do by each criterion, with nothing to compare it with?"""
 
+    words = "marks by criterion, published call"
     attempts: ClassVar[int] = 10
 
     criteria_list: str

@@ -45,6 +45,7 @@ class MarkedPair(Answer, frozen=True, kw_only=True):
 class PairMarks(Question[MarkedPair], frozen=True, kw_only=True):
     """How do articles A (in the context) and B do by each criterion?"""
 
+    words = "marks by criterion beside the reference"
     prompt = "race_pair"
     answer = MarkedPair
 
@@ -86,6 +87,7 @@ class MarkedArticle(Answer, frozen=True, kw_only=True):
 class ArticleMarks(Question[MarkedArticle], frozen=True, kw_only=True):
     """How does the article in the context do by each criterion, with nothing to compare it with?"""
 
+    words = "marks by criterion"
     prompt = "race_point"
     answer = MarkedArticle
 
@@ -115,6 +117,7 @@ class Overall(Answer, frozen=True, kw_only=True):
 class OverallMark(Question[Overall], frozen=True, kw_only=True):
     """How good is the article in the context, all in all? No criteria, no reference."""
 
+    words = "one mark for the whole report"
     prompt = "race_vanilla"
     answer = Overall
 

@@ -114,6 +114,7 @@ class WeightDraw(Answer, frozen=True, kw_only=True):
 class DimensionWeights(Question[WeightDraw], frozen=True, kw_only=True):
     """How much does each dimension matter for the task in the context? `draw` numbers the draws, which are averaged."""
 
+    words = "weights of the dimensions"
     prompt = "race_weights"
     answer = WeightDraw
 
@@ -142,6 +143,7 @@ class CriteriaDraft(Answer, frozen=True, kw_only=True):
 class DimensionCriteria(Question[CriteriaDraft], frozen=True, kw_only=True):
     """By which criteria, as many as the task needs, should a report on it be judged in one dimension?"""
 
+    words = "criteria of a dimension"
     prompt = "race_criteria"
     answer = CriteriaDraft
 

@@ -31,6 +31,7 @@ class Checklist(Answer, frozen=True, kw_only=True):
 class ChecklistOf(Question[Checklist], frozen=True, kw_only=True):
     """What does a task require of its report?"""
 
+    words = "requirements of a task"
     prompt = "dr3_checklist"
     answer = Checklist
 
@@ -52,6 +53,7 @@ class Met(Answer, frozen=True, kw_only=True):
 class ChecklistMet(Question[Met], frozen=True, kw_only=True):
     """Which of the requirements does the report meet?"""
 
+    words = "requirements that a report meets"
     prompt = "dr3_met"
     answer = Met
 

@@ -142,6 +142,7 @@ class Depth(Answer, frozen=True, kw_only=True):
 class DepthQuality(Question[Depth], frozen=True, kw_only=True):
     """How deep and how sound is the analysis of the report?"""
 
+    words = "depth of the analysis"
     prompt = "dr3_depth"
     answer = Depth
 

@@ -74,6 +74,7 @@ class Verdicts(Answer, frozen=True, kw_only=True):
 class Grounded(Question[Verdicts], frozen=True, kw_only=True):
     """Does the source back each of the claims that cite it?"""
 
+    words = "claims that their source backs"
     prompt = "dr3_grounded"
     answer = Verdicts
 

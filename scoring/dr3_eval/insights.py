@@ -33,6 +33,7 @@ class Insights(Answer, frozen=True, kw_only=True):
 class InsightsOf(Question[Insights], frozen=True, kw_only=True):
     """What does a source hold that a good report on the task must bring out?"""
 
+    words = "insights of a source"
     prompt = "dr3_insights"
     answer = Insights
 
@@ -60,6 +61,7 @@ class Recalled(Answer, frozen=True, kw_only=True):
 class Recall(Question[Recalled], frozen=True, kw_only=True):
     """How far does the report bring out each of up to ten insights, given the `task`?"""
 
+    words = "insights that a report brings out"
     prompt = "dr3_recall"
     answer = Recalled
 

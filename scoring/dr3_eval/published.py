@@ -107,6 +107,7 @@ def _plain(source: str) -> str:
 class PublishedCompactRecall(PublishedQuestion[tuple[float | None, ...]], frozen=True, kw_only=True):
     """How far does the report (`result_text`) bring out each of `count` insights?"""
 
+    words = "insights that a report brings out, published short call"
     attempts: ClassVar[int] = 3
 
     insights_list: str
@@ -125,6 +126,7 @@ class PublishedCompactRecall(PublishedQuestion[tuple[float | None, ...]], frozen
 class PublishedRecall(PublishedCompactRecall, frozen=True, kw_only=True):
     """How far does the report bring out each of `count` insights that matter for `query`?"""
 
+    words = "insights that a report brings out, published call"
     attempts: ClassVar[int] = 1
 
     query: str
@@ -139,6 +141,7 @@ class PublishedRecall(PublishedCompactRecall, frozen=True, kw_only=True):
 class PublishedRequirements(PublishedQuestion[tuple[bool | None, ...]], frozen=True, kw_only=True):
     """Which of `batch_size` requirements does the report (`result_text`) satisfy?"""
 
+    words = "requirements that a report meets, published call"
     attempts: ClassVar[int] = 3
 
     checklist_list: str
@@ -157,6 +160,7 @@ class PublishedRequirements(PublishedQuestion[tuple[bool | None, ...]], frozen=T
 class PublishedDepth(PublishedQuestion[Depth], frozen=True, kw_only=True):
     """How deep is the analysis of the report (`result_text`)?"""
 
+    words = "depth of the analysis, published call"
     attempts: ClassVar[int] = DEPTH_ATTEMPTS
 
     dr_question: str

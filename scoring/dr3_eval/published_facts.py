@@ -143,6 +143,7 @@ fact_wordings = lru_cache(maxsize=8)(FactWordings.of)
 class PublishedClaims(PublishedQuestion[tuple[Claim, ...] | None], frozen=True, kw_only=True):
     """Which statements of the report (`report_text`) cite what?"""
 
+    words = "statements and the sources they cite, published call"
     attempts: ClassVar[int] = 3
 
     def read(self, text: str) -> tuple[Claim, ...] | None:
@@ -167,6 +168,8 @@ class PublishedClaims(PublishedQuestion[tuple[Claim, ...] | None], frozen=True, 
 
 class PublishedSupport(PublishedQuestion[tuple[bool | None, ...]], frozen=True, kw_only=True):
     """Does the source (`text_content`, called `name`) support each of `count` claims?"""
+
+    words = "statements a cited page supports, published call"
 
     claims_text: str
     count: int

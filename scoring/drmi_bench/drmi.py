@@ -88,6 +88,7 @@ STATED = LabelKind(
 class LabelStatements(Question[Labels], frozen=True, kw_only=True):
     """What a report (context) makes of at most 20 statements."""
 
+    words = "what a report makes of listed statements"
     prompt = "drmi_statements"
     answer = Labels
 
@@ -111,6 +112,7 @@ class LabelStatements(Question[Labels], frozen=True, kw_only=True):
 class SameSubtask(SameAs, frozen=True, kw_only=True):
     """Which of the expert's subtasks (references) a predicted subtask (candidate) does the work of."""
 
+    words = "which of the expert's steps a planned step does"
     prompt = "drmi_subtask"
 
 

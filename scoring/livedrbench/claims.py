@@ -127,6 +127,7 @@ class Matching(msgspec.Struct, frozen=True):
 class SameClaim(SameAs, frozen=True, kw_only=True):
     """Whether a predicted claim (a name, a title, a row's primary keys) is one of the reference entries."""
 
+    words = "which gold claims a claim equals"
     prompt = "livedr_same"
 
     notes: str

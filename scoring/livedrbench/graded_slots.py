@@ -89,6 +89,7 @@ class FieldGrades(Answer, frozen=True, kw_only=True):
 class GradeFields(Question[FieldGrades], frozen=True, kw_only=True):
     """How well `predicted` says what `reference` says, field by field; both hold "key: value" in the same order."""
 
+    words = "grades of an answer's fields"
     prompt = "livedr_grade"
     answer = FieldGrades
 

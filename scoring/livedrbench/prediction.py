@@ -50,6 +50,7 @@ class ReadAnswer(Question[Structured], frozen=True, kw_only=True):
     LiveDRBench's answers are JSON; systems that write prose have theirs read out of it first.
     """
 
+    words = "the answer in a report"
     prompt = "livedr_answer"
     answer = Structured
 

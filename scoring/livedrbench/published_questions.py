@@ -100,6 +100,7 @@ def _json(text: str) -> Any:
 class PublishedGrades(PublishedQuestion[Object], frozen=True, kw_only=True):
     """How well does `dict_pred` say what the gold object says, key by key?"""
 
+    words = "grades of an answer's fields, published call"
     attempts: ClassVar[int] = ATTEMPTS
 
     dict_pred: str
@@ -119,6 +120,7 @@ class PublishedGrades(PublishedQuestion[Object], frozen=True, kw_only=True):
 class PublishedMatch(PublishedQuestion[Object], frozen=True, kw_only=True):
     """Which object of the gold list is `dict_pred` by its primary keys?"""
 
+    words = "the gold entry an answer matches, published call"
     attempts: ClassVar[int] = ATTEMPTS
 
     dict_pred: str
@@ -158,6 +160,7 @@ def match_in(text: str) -> Match:
 class PublishedSearch(PublishedQuestion[Match], frozen=True, kw_only=True):
     """Which text of the gold list is `pred_str`?"""
 
+    words = "the gold text an answer matches, published call"
     attempts: ClassVar[int] = ATTEMPTS
 
     pred_str: str
@@ -174,6 +177,8 @@ class PublishedSearch(PublishedQuestion[Match], frozen=True, kw_only=True):
 class PublishedEqual(PublishedQuestion[bool], frozen=True, kw_only=True):
     """Is `pred` the gold text?"""
 
+    words = "whether an answer is the gold text, published call"
+
     pred: str
 
     def read(self, text: str) -> bool:
@@ -188,6 +193,8 @@ class PublishedEqual(PublishedQuestion[bool], frozen=True, kw_only=True):
 class PublishedAnswer(PublishedQuestion[str], frozen=True, kw_only=True):
     """Where in the prose `pred` is the JSON?"""
 
+    words = "the answer in a report, published call"
+
     def read(self, text: str) -> str:
         """The reply."""
         return text
@@ -199,6 +206,8 @@ class PublishedAnswer(PublishedQuestion[str], frozen=True, kw_only=True):
 
 class PublishedConversion(PublishedQuestion[Any], frozen=True, kw_only=True):
     """What is the JSON `pred` in the form that the question wants?"""
+
+    words = "an answer in the wanted form, published call"
 
     pred: str
 

@@ -41,6 +41,7 @@ class StepLabels(Answer, frozen=True, kw_only=True):
 class LabelSteps(Question[StepLabels], frozen=True, kw_only=True):
     """What each of at most 20 consecutive `steps` of a trace (context) does; `first` is the number of the first."""
 
+    words = "what each step of a trace does"
     prompt = "livedr_trace"
     version = 2
     answer = StepLabels

@@ -36,6 +36,7 @@ class Better(Answer, frozen=True, kw_only=True):
 class BetterReport(Question[Better], frozen=True, kw_only=True):
     """Which of two reports, `first` and `second` of the context, answers the task better?"""
 
+    words = "the better of two reports"
     prompt = "pairwise"
     answer = Better
 

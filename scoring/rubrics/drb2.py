@@ -64,6 +64,7 @@ def _share(verdicts: Verdicts, wanted: float) -> float | None:
 class BlockedItems(ExplainedItems, frozen=True, kw_only=True):
     """Which items does the report meet, and which of them by text that rests on the blocked source?"""
 
+    words = "levels of rubrics, with reasons and blocked sources"
     prompt = "drb2_items"
 
     blocked: str

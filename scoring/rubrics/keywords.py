@@ -64,6 +64,7 @@ class Relevances(Answer, frozen=True, kw_only=True):
 class KeywordRelevance(Question[Relevances], frozen=True, kw_only=True):
     """How relevant is each keyword to the content of the report?"""
 
+    words = "how relevant keywords are to a report"
     prompt = "keyword_relevance"
     answer = Relevances
 

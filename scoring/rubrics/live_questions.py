@@ -56,6 +56,7 @@ class ListedProblems(Question[Problems], frozen=True, kw_only=True):
 class ConsistencyProblems(ListedProblems, frozen=True, kw_only=True):
     """Where does the report contradict itself?"""
 
+    words = "contradictions in a report"
     prompt = "live_consistency"
 
     def lexical(self) -> Problems:
@@ -66,6 +67,7 @@ class ConsistencyProblems(ListedProblems, frozen=True, kw_only=True):
 class CitationProblems(ListedProblems, frozen=True, kw_only=True):
     """Which statements of the report need a citation and have none?"""
 
+    words = "problems with citations in a report"
     prompt = "live_citations"
 
     def lexical(self) -> Problems:
@@ -111,6 +113,7 @@ class Depth(Answer, frozen=True, kw_only=True):
 class DeeperReport(Question[Depth], frozen=True, kw_only=True):
     """How deep is the analysis of two reports, `first` and `second` of the context?"""
 
+    words = "the deeper of two analyses"
     prompt = "live_depth"
     answer = Depth
 

@@ -52,6 +52,7 @@ class PointsGiven(Answer, frozen=True, kw_only=True):
 class RubricPoints(Question[PointsGiven], frozen=True, kw_only=True):
     """How many points does the report get for one criterion?"""
 
+    words = "points for one rubric"
     prompt = "rubric_points"
     answer = PointsGiven
 
@@ -129,6 +130,7 @@ class Items(Question[A], frozen=True, kw_only=True):
 class RubricItems(Items[ItemLevels], frozen=True, kw_only=True):
     """How far does each of several criteria apply to the report, on the same levels?"""
 
+    words = "levels of rubrics"
     prompt = "rubric_items"
     answer = ItemLevels
 
@@ -157,6 +159,7 @@ class ExplainedLevels(Answer, frozen=True, kw_only=True):
 class ExplainedItems(Items[ExplainedLevels], frozen=True, kw_only=True):
     """How far does each of several criteria apply to the report, why, and by which sentence of it?"""
 
+    words = "levels of rubrics, with reasons and sentences"
     prompt = "rubric_explained"
     answer = ExplainedLevels
 

@@ -101,6 +101,7 @@ class CleanText(Answer, frozen=True, kw_only=True):
 class Clean(Question[CleanText], frozen=True, kw_only=True):
     """The report's piece in the context, word for word but without citation marks."""
 
+    words = "a report without its citation marks"
     prompt = "race_clean"
     answer = CleanText
 
