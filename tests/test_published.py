@@ -179,7 +179,7 @@ def test_comparison_and_agreement_markdown_match_json(board, tmp_path, capsys):
     assert code == 0, error
     (table,) = tables(out)
     assert table[2][0] == "rubrics.score" and re.fullmatch(
-        r"-?\d\.\d{3} -?\d\.\d\d to -?\d\.\d\d", table[2][1]
+        r"-?\d\.\d{3} -?\d\.\d{3} to -?\d\.\d{3}", table[2][1]
     )
 
 

@@ -6,12 +6,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from rich.table import Table
-
 from adjudge.engine.cli import console as show
 from adjudge.engine.cli import tables
+from adjudge.engine.cli.comparisons import (
+    agreement_sheet,
+    check_sheet,
+    comparison_sheet,
+    labels_sheet,
+    preferences_sheet,
+)
 from adjudge.engine.cli.options import cluster_section, run_config, select_section
 from adjudge.engine.cli.progress import progress_on
+from adjudge.engine.cli.sentences import agreement_said, comparison_said, labels_said, preferences_said
+from adjudge.engine.cli.sheet import Sheet
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.agreement import with_humans, with_run
 from adjudge.engine.commands.attack import AttackReport, attack, load_attacks
@@ -208,7 +215,8 @@ def on_fetch(options: argparse.Namespace) -> int:
 
 def on_compare(options: argparse.Namespace) -> int:
     """Test two systems against each other."""
-    _print_table(options, compare(options.run_folder, options.a, options.b), tables.comparison_table)
+    found = compare(options.run_folder, options.a, options.b)
+    _print_sheet(options, found, comparison_sheet, comparison_said)
     return DONE
 
 
@@ -226,22 +234,23 @@ def on_check(options: argparse.Namespace) -> int:
     )
     if options.junit is not None:
         write_junit(found, options.junit)
-    _print_table(options, found, tables.check_table)
+    _print_sheet(options, found, check_sheet)
     return {"passed": DONE, "regressed": REGRESSED, "unclear": INCOMPLETE}[found.outcome]
 
 
 def on_agreement(options: argparse.Namespace) -> int:
     """Compare a judge with people, another judge or preferences."""
     if options.preferences is not None:
-        _print_table(
-            options, with_preferences(options.run_folder, options.preferences), tables.preferences_table
-        )
+        preferred = with_preferences(options.run_folder, options.preferences)
+        _print_sheet(options, preferred, preferences_sheet, preferences_said)
     elif options.labels is not None:
-        _print_table(options, with_labels(options.run_folder, options.labels), tables.labels_table)
+        _print_sheet(options, with_labels(options.run_folder, options.labels), labels_sheet, labels_said)
     elif options.human is not None:
-        _print_table(options, with_humans(options.run_folder, options.human), tables.agreement_table)
+        rated = with_humans(options.run_folder, options.human)
+        _print_sheet(options, rated, agreement_sheet, partial(agreement_said, whom="people"))
     else:
-        _print_table(options, with_run(options.run_folder, options.other), tables.agreement_table)
+        judged = with_run(options.run_folder, options.other)
+        _print_sheet(options, judged, agreement_sheet, partial(agreement_said, whom="the other judge"))
     return DONE
 
 
@@ -282,7 +291,7 @@ def on_store(options: argparse.Namespace) -> int:
 def on_attack(options: argparse.Namespace) -> int:
     """Try the injection suite on a judge."""
     found = interruptible(_attacked(options))
-    _print_table(options, found, tables.attack_table)
+    _print_sheet(options, found, tables.attack_sheet)
     return INCOMPLETE if found.overall.unscored else DONE
 
 
@@ -309,8 +318,13 @@ def _print(options: argparse.Namespace, result: object, people: Callable[..., No
         people(result)
 
 
-def _print_table(options: argparse.Namespace, result: T, people: Callable[[T], Table]) -> None:
+def _print_sheet(
+    options: argparse.Namespace,
+    result: T,
+    people: Callable[[T], Sheet],
+    sentence: Callable[[T], str] = lambda _: "",
+) -> None:
     if options.markdown:
-        sys.stdout.write(printable(rich_markdown(people(result))))
+        sys.stdout.write(printable(rich_markdown(people(result).table(), sentence(result))))
     else:
-        _print(options, result, lambda found: show.table(people(found)))
+        _print(options, result, lambda found: show.sheet(people(found), sentence(found)))

@@ -1,14 +1,22 @@
 """Prints results for people, on stdout."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
 
-from adjudge.engine.cli.tables import corrected_table, replay_tables, standings_tables
+from adjudge.engine.cli.sheet import Sheet
+from adjudge.engine.cli.tables import (
+    corrected_sheet,
+    judges_sheet,
+    plan_sheet,
+    replay_sheets,
+    scores_sheet,
+    standings_sheet,
+)
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.commands.doctor import Finding
 from adjudge.engine.commands.evaluate import RunResult
@@ -16,7 +24,7 @@ from adjudge.engine.commands.export_run import ExportResult
 from adjudge.engine.commands.fetch import FetchSummary
 from adjudge.engine.commands.gold import DraftedGold
 from adjudge.engine.commands.import_results import PAGES, ImportResult
-from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan, PlannedJudge
+from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan
 from adjudge.engine.commands.replay import Replay
 from adjudge.engine.commands.show import CardEvidence
 from adjudge.engine.commands.snapshot import SnapshotResult
@@ -27,7 +35,6 @@ from adjudge.engine.rendering.standings import Ranking, by_group, rankings, stan
 from adjudge.engine.store.repair import ASIDE, Repaired
 from adjudge.engine.store.upkeep import Rewritten, TableContent
 from adjudge.engine.telemetry.logs import event, is_json
-from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = [
     "contents",
@@ -44,7 +51,7 @@ __all__ = [
     "replayed",
     "result",
     "rewritten",
-    "table",
+    "sheet",
 ]
 
 _log = logging.getLogger(__name__)
@@ -130,15 +137,14 @@ def leaderboard(board: Leaderboard, page: Path) -> None:
     """Print the tables of every protocol, notes, and the path of the page."""
     console = _out()
     for ranking in rankings(board.metrics):
-        for table in _standings(ranking, board, console.width):
-            console.print(table)
+        console.print(_standings(ranking, board).table(console.width))
         if ranking.others:
             names = ", ".join(metric.metric for metric in ranking.others)
             where = "on the page, or with adjudge leaderboard --metric NAME"
             console.print(f"{ranking.title}: more metrics {where}: {names}", markup=False, soft_wrap=True)
     for metric in board.metrics:
         if metric.corrected_differences:
-            console.print(corrected_table(metric))
+            console.print(corrected_sheet(metric).table(console.width))
         if metric.published_agreement is not None:
             name = f"{metric.protocol}.{metric.metric}"
             console.print(f"{name} and published: {metric.published_agreement.line}", markup=False)
@@ -147,39 +153,37 @@ def leaderboard(board: Leaderboard, page: Path) -> None:
     console.print(f"page: {page}", markup=False, soft_wrap=True)
 
 
-def _standings(ranking: Ranking, board: Leaderboard, width: int) -> Iterator[Table]:
+def _standings(ranking: Ranking, board: Leaderboard) -> Sheet:
     """The standings over all tasks, or by the attribute that was asked for."""
-    title = f"{ranking.title} (judge: {ranking.head.judge}; {ranking.head.basis})"
     for grouping in board.groupings:
         if grouping.attribute == board.by:
             title = f"{ranking.title} by {board.by} (judge: {ranking.head.judge}; {ranking.head.basis})"
-            yield from standings_tables(by_group(ranking, grouping).without("tier"), title, width)
-            return
-    yield from standings_tables(standings(ranking).without("tier"), title, width)
+            return standings_sheet(by_group(ranking, grouping).without("tier"), title)
+    title = f"{ranking.title} (judge: {ranking.head.judge}; {ranking.head.basis})"
+    return standings_sheet(standings(ranking).without("tier"), title)
 
 
-def table(found: Table) -> None:
-    """Print a table."""
-    _out().print(found)
+def sheet(found: Sheet, said: str = "") -> None:
+    """Print a table, and a sentence underneath."""
+    console = _out()
+    console.print(found.table(console.width))
+    if said:
+        console.print(said, markup=False, soft_wrap=True)
 
 
 def plan(found: Plan) -> None:
     """Print what a run would ask, read and cost."""
     console = _out()
     asked = sum(found.questions.values()) - found.stored
-    table = Table(
-        title=f"{found.scorecards} scorecards of {found.cases} cases, judged by {escape(found.judge)}",
-        title_justify="left",
-    )
-    table.add_column("question")
-    table.add_column("number", justify="right")
-    for name, number in found.questions.items():
-        table.add_row(escape(name), f"{number:,}")
-    console.print(table)
+    console.print(plan_sheet(found).table(console.width))
     console.print(f"to ask: {asked:,}; in the store already: {found.stored:,}")
     if found.oversized:
-        kinds = ", ".join(f"{escape(kind)} {count:,}" for kind, count in found.oversized.items())
-        console.print(f"too long for the judge's window of {found.window:,} tokens: about {kinds}")
+        kinds = "; ".join(
+            f"{count:,} of {found.words.get(kind, kind)}" for kind, count in found.oversized.items()
+        )
+        console.print(
+            f"too long for the judge's window of {found.window:,} tokens: about {kinds}", markup=False
+        )
     if found.window_unsaid and asked:
         console.print(
             "the judge's window is not known, so prompts are not checked against it: start the judge, or set judge: "
@@ -202,7 +206,7 @@ def plan(found: Plan) -> None:
         f"(taken as {ASSUMED_PAGE_CHARS:,} characters)"
     )
     if len(found.judges) > 1:
-        console.print(_planned_judges(found.judges))
+        console.print(judges_sheet(found).table(console.width))
     if found.seconds is None or found.cost is None:
         unknown = (one for one in found.judges if one.seconds is None or one.cost is None)
         unpriced = dict.fromkeys(name for one in unknown for name in one.unpriced or (one.name,))
@@ -212,21 +216,6 @@ def plan(found: Plan) -> None:
         )
     else:
         console.print(f"time: about {found.seconds:,.0f} s; cost: about {found.cost:,.2f}")
-
-
-def _planned_judges(judges: Iterable[PlannedJudge]) -> Table:
-    table = Table(title="by judge", title_justify="left")
-    for name in ("judge", "answers"):
-        table.add_column(name, overflow="fold")
-    for name in ("to ask", "prompt tokens", "generated", "cost"):
-        table.add_column(name, justify="right")
-    for one in judges:
-        cost = "unknown" if one.cost is None else f"{one.cost:,.2f}"
-        counts = (one.to_ask, one.prompt_tokens, one.completion_tokens)
-        table.add_row(
-            escape(one.name), escape(", ".join(one.answers)), *(f"{count:,}" for count in counts), cost
-        )
-    return table
 
 
 def evidence(found: Iterable[CardEvidence]) -> None:
@@ -239,9 +228,8 @@ def evidence(found: Iterable[CardEvidence]) -> None:
             style="bold",
             markup=False,
         )
-        for name, value in card.scores.items():
-            shown = f"{value:.4f}" if value is not None else f"unscored: {card.reasons.get(name)}"
-            console.print(f"  {name}: {shown}{_bounds(card, name)}", markup=False)
+        if card.scores:
+            console.print(scores_sheet(item).table(console.width))
         if card.reason is not None:
             console.print(f"  {card.status} ({card.reason})", markup=False)
         for why in dict.fromkeys([*card.reasons.values(), *([card.reason] if card.reason else [])]):
@@ -263,20 +251,12 @@ def evidence(found: Iterable[CardEvidence]) -> None:
             console.print(f"  {question.question} {question.key}{reason}: {answer}", markup=False)
 
 
-def _bounds(card: Scorecard, name: str) -> str:
-    """What the metric `name` could become, of how many parts; nothing where no part is missing."""
-    found = card.bounds.get(name)
-    if found is None or found.low == found.high:
-        return ""
-    low, high = ("unbounded" if end is None else f"{end:.4f}" for end in (found.low, found.high))
-    return f" ({low} to {high}; {found.answered} of {found.parts} parts answered)"
-
-
 def replayed(found: Replay) -> None:
     """Print rewards beside those of a replay: figures, groups, rollouts and a closing sentence."""
-    for shown in replay_tables(found):
-        _out().print(shown)
-    _out().print(found.said, markup=False, soft_wrap=True)
+    console = _out()
+    for sheet in replay_sheets(found):
+        console.print(sheet.table(console.width))
+    console.print(found.said, markup=False, soft_wrap=True)
 
 
 def contents(found: Iterable[TableContent]) -> None:

@@ -8,17 +8,20 @@ import numpy as np
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores
 from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
 
 __all__ = ["Comparison", "PairedMetric", "compare"]
+
+_UNKNOWN = Metric(name="")
 
 
 class PairedMetric(msgspec.Struct, frozen=True, kw_only=True):
     """One metric, `a` minus `b`, over the `n_used` tasks scored for both; None where undefined.
 
     `t_p`, `wilcoxon_p` (zeros dropped, ties share ranks) and `sign_flip_p` are two-sided; `holm_p` is `t_p` corrected
-    for the number of metrics compared here. `low` and `high` bound the difference at 95 % by Student's t; `cohens_d` =
-    t / sqrt(n). `n_only_a` and `n_only_b` count tasks scored for only one of the two.
+    for the number of metrics compared here, which `headline` singles out. `low` and `high` bound the difference at 95
+    % by Student's t; `cohens_d` = t / sqrt(n). `n_only_a` and `n_only_b` count tasks scored for only one of the two.
     """
 
     protocol: str
@@ -38,6 +41,8 @@ class PairedMetric(msgspec.Struct, frozen=True, kw_only=True):
     n_used: int
     n_only_a: int
     n_only_b: int
+    headline: bool = False
+    lower_is_better: bool = False
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +62,9 @@ def compare(run: str | Path, a: str, b: str) -> Comparison:
             raise UsageError(f"system: {system!r} is not in this run; {nearest(system, record.systems)}")
     if a == b:
         raise UsageError(f"system: {a!r} is named twice; name two systems")
-    scales = {
-        (name, metric.name): metric.scale for name, metrics in record.metrics.items() for metric in metrics
-    }
+    known = {(name, metric.name): metric for name, metrics in record.metrics.items() for metric in metrics}
     found = [
-        _paired(matrix, a, b, scales.get((matrix.protocol, matrix.metric), 1.0), record.config.seed)
+        _paired(matrix, a, b, known.get((matrix.protocol, matrix.metric), _UNKNOWN), record.config.seed)
         for matrix in read_matrices(read_scores([Path(run)]))
         if a in matrix.systems and b in matrix.systems
     ]
@@ -77,7 +80,7 @@ def compare(run: str | Path, a: str, b: str) -> Comparison:
     )
 
 
-def _paired(matrix: ScoreMatrix, a: str, b: str, scale: float, seed: int) -> PairedMetric:
+def _paired(matrix: ScoreMatrix, a: str, b: str, metric: Metric, seed: int) -> PairedMetric:
     both = matrix.values[[matrix.systems.index(a), matrix.systems.index(b)]]
     scored = ~np.isnan(both)
     common = both[:, scored.all(axis=0)]
@@ -86,7 +89,7 @@ def _paired(matrix: ScoreMatrix, a: str, b: str, scale: float, seed: int) -> Pai
     return PairedMetric(
         protocol=matrix.protocol,
         metric=matrix.metric,
-        scale=scale,
+        scale=metric.scale,
         mean_a=figure(means[0]),
         mean_b=figure(means[1]),
         difference=figure(t.mean_difference[0]),
@@ -101,4 +104,6 @@ def _paired(matrix: ScoreMatrix, a: str, b: str, scale: float, seed: int) -> Pai
         n_used=int(t.n_used[0]),
         n_only_a=int((scored[0] & ~scored[1]).sum()),
         n_only_b=int((scored[1] & ~scored[0]).sum()),
+        headline=metric.headline,
+        lower_is_better=metric.lower_is_better,
     )

@@ -38,11 +38,15 @@ class ReadPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """A scorecard with the judgments and pages that it names and the store still holds."""
+    """A scorecard with the judgments and pages that it names and the store still holds.
+
+    `scales` are what tables multiply its scores by.
+    """
 
     card: Scorecard
     questions: tuple[AskedQuestion, ...]
     pages: tuple[ReadPage, ...]
+    scales: dict[str, float] = {}
 
 
 def find_evidence(run: str, task: str, system: str) -> list[CardEvidence]:
@@ -93,6 +97,7 @@ async def _with_rows(place: Place, record: RunRecord, cards: list[Scorecard]) ->
                     for page in read
                     if page is not None
                 ),
+                scales={metric.name: metric.scale for metric in record.metrics.get(card.protocol, ())},
             )
         )
     return found

@@ -47,14 +47,15 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str
     )
 
 
-def rich_markdown(table: Table) -> str:
-    """A terminal table in Markdown, with its title and caption; lines within a cell are joined."""
+def rich_markdown(table: Table, said: str = "") -> str:
+    """A terminal table in Markdown, its title, its caption and a sentence around it; lines within a cell are joined."""
     columns = [_plain(column.header) for column in table.columns]
     rows = zip(*(map(_plain, column.cells) for column in table.columns), strict=True)
     parts = [
         None if table.title is None else f"### {_escaped(_plain(table.title))}",
         markdown_table(columns, rows),
         None if table.caption is None else _escaped(_plain(table.caption)),
+        _escaped(said) if said else None,
     ]
     return "\n\n".join(part for part in parts if part is not None) + "\n"
 
