@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.overview import home
+from adjudge.engine.viewer.pages.home import home
 from tests.test_published import tables
 
 ROOT = Path(__file__).parents[1]

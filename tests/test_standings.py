@@ -16,7 +16,7 @@ from adjudge.engine.rendering.standings import Ranking, rankings, standings
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.overview import home
+from adjudge.engine.viewer.pages.home import home
 from tests.test_cli import run as command
 from tests.test_published import tables
 

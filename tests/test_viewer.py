@@ -20,8 +20,10 @@ from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.rendering.cells import number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest, said_at
-from adjudge.engine.viewer.data.query import ReportQuery, address
+from adjudge.engine.viewer.data.query import ListQuery, ReportQuery, address
 from adjudge.engine.viewer.pages import search
+from adjudge.engine.viewer.pages.frame import Frame
+from adjudge.engine.viewer.pages.home import tasks_page
 from tests.mock_openai import MockOpenAI
 from tests.viewing import HUGE, QUICKSTART, Reader, hostile, links, quickstart, viewing
 from tests.worlds import ADJUDGE, lines, world
@@ -61,8 +63,19 @@ def texts(page: HTMLParser, selector: str) -> list[str]:
     return [node.text() for node in page.css(selector)]
 
 
-def rows(page: HTMLParser) -> list[list[str]]:
-    return [[cell.text() for cell in row.css("th, td")] for row in page.css("tbody tr")]
+def rows(page: HTMLParser, table: str = "#rows") -> list[list[str]]:
+    """The cells of the rows of a table that are not filtered out."""
+    return [
+        [cell.text().strip() for cell in row.css("th, td")]
+        for row in page.css(f"{table} tbody tr")
+        if "hidden" not in row.attributes
+    ]
+
+
+def column(page: HTMLParser, title: str) -> list[str]:
+    """The cells below a heading."""
+    place = [text.strip() for text in texts(page, "#rows thead th")].index(title)
+    return [cells[place] for cells in rows(page)]
 
 
 # What is shown.
@@ -184,8 +197,8 @@ async def test_random_cells_lead_to_questions_answers_and_pages(run):
             page = await reader.page(
                 address("system", system=row.system, protocol=metric.protocol, metric=metric.metric)
             )
-            values = [float(cells[3]) for cells in rows(page) if cells[3].replace(".", "").isdecimal()]
             if not metric.metric.endswith(POOLED):
+                values = [float(text) for text in column(page, metric.metric) if text != "-"]
                 assert sum(values) / metric.n_tasks == pytest.approx(row.value * metric.scale, abs=0.01)
             links = [href for href in hrefs(page) if href.startswith("report?")]
             asked = read = 0
@@ -205,32 +218,33 @@ async def test_random_cells_lead_to_questions_answers_and_pages(run):
 # Tables.
 
 
-async def test_tables_are_sorted_filtered_and_paged(run, monkeypatch):
+async def test_tables_are_sorted_filtered_and_paged(run):
     async with viewing(run) as reader:
         up = await reader.page("system?system=borealis&protocol=race&metric=overall&sort=value")
         down = await reader.page("system?system=borealis&protocol=race&metric=overall&sort=-value")
-        values = [cells[3] for cells in rows(up)]
+        values = column(up, "overall")
         assert values[-1] == "-" and values[:-1] == sorted(values[:-1], key=float)
-        assert [cells[3] for cells in rows(down)] == [*reversed(values[:-1]), "-"]
+        assert column(down, "overall") == [*reversed(values[:-1]), "-"]
         assert [node.attributes["aria-sort"] for node in down.css("th[aria-sort]")] == ["descending"]
         kept = await reader.page("system?system=borealis&protocol=race&metric=overall&reason=gold_missing")
         assert [cells[0] for cells in rows(kept)] == ["tree-canopy"]
         tasks = await reader.page("tasks?filter=zh&sort=-id")
         assert [cells[0] for cells in rows(tasks)] == sorted((c[0] for c in rows(tasks)), reverse=True)
         assert len(rows(tasks)) == 2
-        for module in ("frame", "overview"):
-            monkeypatch.setattr(f"adjudge.engine.viewer.pages.{module}.ROWS", 4)
-        pages = [rows(await reader.page(f"tasks?page={page}")) for page in (1, 2, 3)]
-        assert [len(page) for page in pages] == [4, 2, 0]
-        first = await reader.page("tasks")
-        assert "1 to 4 of 6" in first.css_first(".pager").text() and "tasks?page=2" in hrefs(first)
+    opened, frame = OpenRun(str(run)), Frame("run", "judge", rows=4)
+    pages = [HTMLParser(await tasks_page(opened, frame, ListQuery(page=page))) for page in (1, 2, 3)]
+    await opened.close()
+    assert [len(rows(page)) for page in pages] == [4, 2, 0]
+    assert "1 to 4 of 6 tasks" in texts(pages[0], ".count") and "tasks?page=2" in hrefs(pages[0])
 
 
 async def test_task_shows_its_prompt_and_every_system(run):
     async with viewing(run) as reader:
         page = await reader.page("task?task=heat-pumps&protocol=fact")
     assert "How well do air-source heat pumps" in page.body.text()
-    assert [cells[0] for cells in rows(page)] == ["atlas", "borealis", "cinder", "delta"]
+    found = [cells[:2] for cells in rows(page)]
+    assert sorted(system for system, _ in found) == ["atlas", "borealis", "cinder", "delta"]
+    assert found == sorted(found, key=lambda cells: -float(cells[1]))
 
 
 # Two runs.
@@ -239,24 +253,28 @@ async def test_task_shows_its_prompt_and_every_system(run):
 async def test_two_judges_are_compared_report_by_report(run, other):
     async with viewing(run, other) as reader:
         page = await reader.page("differences?metric=fact.c_acc")
-        apart = [abs(float(cells[6])) for cells in rows(page) if cells[6] != "-"]
+        apart = [abs(float(text)) for text in column(page, "difference") if text != "-"]
         assert apart == sorted(apart, reverse=True) and apart[0] > 0
-        for cells in rows(page):
-            if cells[6] != "-":
-                assert float(cells[4]) - float(cells[5]) == pytest.approx(float(cells[6]), abs=0.011)
+        for _, _, here, there, difference in rows(page):
+            if difference != "-":
+                assert float(here) - float(there) == pytest.approx(float(difference), abs=0.011)
+        assert len(page.css("svg.scatter circle")) == len(apart)
         some = await reader.page("differences?metric=fact.c_acc&filter=cinder&sort=-value")
         assert {cells[0] for cells in rows(some)} == {"cinder"}
         one = await reader.page(next(href for href in hrefs(page) if href.startswith("difference?")))
-        differing = rows_of(one, 1)
-        assert differing and all(cells[2] != cells[3] for cells in differing)
-        assert all(cells[2] == cells[3] for cells in rows_of(one, 2))
+        differing = rows_of(one, 0)
+        assert differing and all(cells[1] != cells[2] for cells in differing)
+        assert all(cells[1] == cells[2] for cells in rows_of(one, 1))
         there = await reader.page("other/")
         assert "mock" in there.css_first("header").text()
         assert (await reader.get("other/differences"))[0] == 200
 
 
 def rows_of(page: HTMLParser, number: int) -> list[list[str]]:
-    return [[cell.text() for cell in row.css("th, td")] for row in page.css("table")[number].css("tbody tr")]
+    return [
+        [cell.text() for cell in row.css("th, td")]
+        for row in page.css("main details")[number].css("tbody tr")
+    ]
 
 
 # Search.
@@ -470,9 +488,17 @@ async def test_hostile_text_stays_text_on_every_page(harm):
                 "assets/base.js",
                 "assets/viewer.js",
             ], path
-            assert not page.css(
-                "img, iframe, object, embed, svg, style, base, textarea, [style], [autofocus]"
-            ), path
+            assert not page.css("img, iframe, object, embed, style, base, textarea, [style], [autofocus]"), (
+                path
+            )
+            assert {node.tag for node in page.css("svg *")} <= {
+                "rect",
+                "a",
+                "circle",
+                "title",
+                "text",
+                "line",
+            }
             for node in page.css("*"):
                 assert not [name for name in node.attributes if name.startswith("on")], path
                 for name in ("href", "src", "action", "formaction"):
@@ -484,7 +510,8 @@ async def test_hostile_text_stays_text_on_every_page(harm):
 
 async def test_very_long_text_is_shown_in_parts(harm):
     async with viewing(harm) as reader:
-        listed = await reader.page("task?" + hrefs(await reader.page("tasks"))[-1].partition("?")[2])
+        (to, *_) = (href for href in hrefs(await reader.page("tasks")) if href.startswith("task?"))
+        listed = await reader.page(to)
         link = [href for href in hrefs(listed) if href.startswith("report?")][-1]
         read, path = "", link
         while path:

@@ -80,7 +80,7 @@ async def test_evidence_opens_and_closes_by_keyboard(browser: "Browser", viewer:
         await page.get_by_role("dialog").get_by_role("link", name="Next").press("Enter")
         await page.locator("dialog h1", has_text="Evidence 3").wait_for()
         await page.keyboard.press("Escape")
-        await page.locator("dialog").wait_for(state="hidden")
+        await page.locator("dialog.panel").wait_for(state="hidden")
         assert await page.evaluate("document.activeElement.id") == "s2"
 
 
@@ -94,17 +94,78 @@ async def test_evidence_fits_a_narrow_window(browser: "Browser", viewer: Reader)
 
 async def test_tables_are_sorted_and_filtered_by_keyboard(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, f"{viewer.url}system?system=borealis&protocol=race&metric=overall") as page:
-        await page.get_by_role("link", name="overall").press("Enter")
-        await page.locator("th[aria-sort=ascending]").wait_for()
-        await page.get_by_role("link", name="overall").press("Enter")
+        await page.locator("#rows th a", has_text="overall").press("Enter")
         await page.locator("th[aria-sort=descending]").wait_for()
-        values = [float(text) for text in (await page.locator("td:nth-child(4)").all_inner_texts())[:-1]]
-        assert values == sorted(values, reverse=True) and len(values) == 5
+        values = page.locator("#rows [data-column=value]")
+        shown = [float(text) for text in (await values.all_inner_texts())[:-1]]
+        assert shown == sorted(shown, reverse=True) and len(shown) == 5
+        await page.locator("#rows th a", has_text="overall").press("Enter")
+        await page.locator("th[aria-sort=ascending]").wait_for()
+        assert [float(text) for text in (await values.all_inner_texts())[:-1]] == shown[::-1]
         await page.get_by_role("link", name="Tasks").press("Enter")
         await page.get_by_label("Filter tasks").fill("zh")
+        await page.get_by_text("2 of 6 tasks").wait_for()
+        assert await page.locator("#rows tbody tr:visible").count() == 2
+
+
+async def test_address_brings_a_view_of_a_table_back(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, f"{viewer.url}tasks") as page:
+        await page.locator("#rows th a", has_text="language").press("Enter")
+        await page.get_by_label("Filter tasks").fill("tree-canopy")
+        await page.wait_for_url("**filter=tree-canopy**")
+        await page.reload()
+        assert await page.get_by_label("Filter tasks").input_value() == "tree-canopy"
+        assert await page.locator("#rows tbody tr:visible").count() == 1
+        assert await page.locator("#rows th[aria-sort=ascending]").inner_text() == "language"
+        await page.get_by_label("Filter tasks").fill("nothing like it")
+        await page.get_by_role("link", name="Clear").press("Enter")
+        assert await page.locator("#rows tbody tr:visible").count() == 6
+        assert "filter" not in page.url and "sort=language" in page.url
+
+
+@pytest.mark.parametrize("name", ["systems", "tasks", "system", "task", "questions", "search", "differences"])
+async def test_rows_are_stepped_through_by_keyboard(browser: "Browser", viewer: Reader, name: str) -> None:
+    async with visiting(browser, viewer.url + PAGES[name]) as page:
+        await page.keyboard.press("j")
+        first = await page.evaluate("document.activeElement.href")
+        await page.keyboard.press("j")
+        second = await page.evaluate("document.activeElement.href")
+        await page.keyboard.press("k")
+        assert await page.evaluate("document.activeElement.href") == first != second
         await page.keyboard.press("Enter")
-        await page.locator(".pager", has_text="of 2").wait_for()
-        assert await page.locator("tbody tr").count() == 2
+        await page.wait_for_url(first)
+
+
+async def test_question_mark_lists_the_keys(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, f"{viewer.url}tasks") as page:
+        await page.keyboard.press("?")
+        keys = page.get_by_role("dialog", name="Keys")
+        await keys.wait_for()
+        assert await violations(page) == []
+        await page.keyboard.press("Escape")
+        await keys.wait_for(state="hidden")
+        await page.get_by_role("button", name="Keys").press("Enter")
+        await keys.wait_for()
+
+
+async def test_two_reports_are_read_in_parallel(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, f"{viewer.url}task?task=heat-pumps&protocol=fact") as page:
+        await page.locator("#side-b").select_option("delta")
+        right = page.locator("[data-side=b] .held")
+        await right.locator("mark.v-unreachable").wait_for()
+        assert await page.locator("[data-side=a] .held mark").count() > 0
+        await page.reload()
+        await right.locator("mark.v-unreachable").wait_for()
+        await right.locator("a.chip").first.press("Enter")
+        await page.locator("dialog mark.window").wait_for()
+        assert await violations(page) == []
+
+
+async def test_points_of_two_judges_lead_to_reports(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, f"{viewer.url}differences?metric=fact.c_acc") as page:
+        assert await page.locator(".scatter circle").count() > 10
+        await page.locator(".scatter a").first.click()
+        await page.get_by_role("heading", name="Evidence that differs").wait_for()
 
 
 async def test_search_by_keyboard_leads_to_the_statement(browser: "Browser", viewer: Reader) -> None:
@@ -134,7 +195,7 @@ async def test_leaderboard_value_leads_to_its_reports(browser: "Browser", viewer
         await cell.press("Enter")
         await page.locator("#value").wait_for()
         assert await page.locator("#value").inner_text() == shown
-        await page.locator("tbody a").first.press("Enter")
+        await page.locator("#rows tbody a").first.press("Enter")
         await page.locator(".report").wait_for()
 
 
@@ -149,8 +210,8 @@ async def test_hostile_text_runs_nothing(browser: "Browser", tmp_path: Path) -> 
     async with viewing(run) as reader, visiting(browser, reader.url) as page:
         page.on("dialog", close)
         await page.get_by_role("link", name="Tasks").click()
-        await page.locator("tbody a").first.click()
-        await page.locator("tbody a").last.click()
+        await page.locator("#rows tbody a").first.click()
+        await page.locator("#rows tbody a").last.click()
         await page.locator(".report a.chip").first.click()
         await page.locator("dialog h1").wait_for()
         assert await page.locator("dialog script, dialog img, main img").count() == 0

@@ -19,7 +19,6 @@ from aiohttp import web
 from adjudge.engine.config.access import is_local
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rendering.leaderboard_page import asset, page_policy
-from adjudge.engine.rendering.markup import tag
 from adjudge.engine.telemetry.listener import listen, serve_until_signal
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
@@ -39,10 +38,12 @@ from adjudge.engine.viewer.data.query import (
 )
 from adjudge.engine.viewer.pages.differences import difference_page, differences_page
 from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.overview import home, system_page, task_page, tasks_page
+from adjudge.engine.viewer.pages.home import home, tasks_page
 from adjudge.engine.viewer.pages.questions import page_page, question_page, questions_page
 from adjudge.engine.viewer.pages.report import evidence_page, report_page
 from adjudge.engine.viewer.pages.search import search_page
+from adjudge.engine.viewer.pages.system import system_page
+from adjudge.engine.viewer.pages.task import task_page
 from adjudge.scoring.text.aside import open_workers
 
 __all__ = ["Viewer", "view"]
@@ -204,7 +205,7 @@ def _explained(handler: Handler, frame: Frame) -> Handler:
 
 
 def _failed(frame: Frame, status: int, title: str, why: str) -> web.Response:
-    return _html(status, frame.page(title, tag("p", why[:2_000], class_="note")))
+    return _html(status, frame.show("failed.html.jinja", title, why=why[:2_000]))
 
 
 def _html(status: int, page: str) -> web.Response:

@@ -1,12 +1,26 @@
 "use strict";
-// Keys, and evidence beside the text that it is about. Every link works without this script.
+// Keys, tables that are sorted and filtered in place, reports in parallel, and evidence beside the text that it is about.
+// Every link and form works without this script; it only takes over tables that hold all of their rows.
 (() => {
   let panel = null;
   let asked = 0;
 
+  // Pages shown inside another: their links keep leading where they led.
+  async function load(address) {
+    const reply = await fetch(address, { credentials: "omit" });
+    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    const base = reply.url || new URL(address, location.href).href;
+    for (const link of page.querySelectorAll("a[href]")) {
+      const to = link.getAttribute("href");
+      if (!to.startsWith("#")) link.setAttribute("href", new URL(to, base).href);
+    }
+    return page.getElementById("main");
+  }
+
   function dialog() {
     if (panel) return panel;
     panel = document.createElement("dialog");
+    panel.className = "panel";
     panel.setAttribute("aria-label", "Evidence");
     document.body.append(panel);
     return panel;
@@ -16,9 +30,7 @@
     const turn = ++asked;
     let found;
     try {
-      const reply = await fetch(address, { credentials: "omit" });
-      const page = new DOMParser().parseFromString(await reply.text(), "text/html");
-      found = page.getElementById("main");
+      found = await load(address);
     } catch {
       found = null;
     }
@@ -45,33 +57,182 @@
     shown.querySelector("mark.window")?.scrollIntoView({ block: "center" });
   }
 
+  // The first of these that a page has is what j and k step through.
+  const LISTS = [".report a.chip:not(.held *)", ".finds a", "#rows tbody tr:not([hidden]) th a", "tbody tr:not([hidden]) th a"];
+
   function step(by) {
-    const chips = [...document.querySelectorAll(".report a.chip")];
-    if (!chips.length) return;
-    const at = chips.indexOf(document.activeElement);
-    const next = chips[at < 0 ? (by > 0 ? 0 : chips.length - 1) : (at + by + chips.length) % chips.length];
+    const near = document.activeElement?.closest?.(".held, .apart");
+    const found = near ? [...near.querySelectorAll("a.chip, tbody th a")] : [];
+    const stops = found.length ? found : LISTS.map((list) => [...document.querySelectorAll(list)]).find((list) => list.length);
+    if (!stops) return;
+    const at = stops.indexOf(document.activeElement);
+    const next = stops[at < 0 ? (by > 0 ? 0 : stops.length - 1) : (at + by + stops.length) % stops.length];
     next.focus();
     next.scrollIntoView({ block: "center" });
   }
 
+  function keys() {
+    document.getElementById("keys")?.showModal();
+  }
+
+  // Tables: the address says how each view is sorted and filtered, so that a copied one brings it back.
+  const order = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+
+  function remember(name, value) {
+    const address = new URL(location.href);
+    if (value) address.searchParams.set(name, value);
+    else address.searchParams.delete(name);
+    address.searchParams.delete("page");
+    history.replaceState(history.state, "", address);
+    for (const field of document.querySelectorAll(`main input[type=hidden][name="${name}"]`)) field.value = value;
+  }
+
+  function sort(table, wanted) {
+    const key = wanted.replace(/^-/, "");
+    const heads = [...table.tHead.rows[0].cells];
+    const at = heads.findIndex((head) => head.querySelector("a")?.dataset.key === key);
+    if (at < 0) return;
+    const down = wanted.startsWith("-");
+    const value = (row) => {
+      const cell = row.cells[at];
+      if (!heads[at].classList.contains("n")) return cell.textContent.trim();
+      return cell.dataset.v === undefined ? (/^-?[\d.,]+$/.test(cell.textContent.trim()) ? Number(cell.textContent.replaceAll(",", "")) : null) : Number(cell.dataset.v);
+    };
+    const rows = [...table.tBodies[0].rows].map((row) => [value(row), row]);
+    const present = rows.filter(([found]) => found !== null && found !== "-");
+    present.sort(([a], [b]) => (typeof a === "number" ? a - b : order.compare(a, b)) * (down ? -1 : 1));
+    table.tBodies[0].append(...present.map(([, row]) => row), ...rows.filter(([found]) => found === null || found === "-").map(([, row]) => row));
+    for (const head of heads) head.removeAttribute("aria-sort");
+    heads[at].setAttribute("aria-sort", down ? "descending" : "ascending");
+  }
+
+  function filter(table, words) {
+    const wanted = words.toLocaleLowerCase();
+    const rows = [...table.tBodies[0].rows];
+    for (const row of rows) row.hidden = !searched(row).includes(wanted);
+    const shown = rows.filter((row) => !row.hidden).length;
+    const count = document.querySelector(`[data-count="${table.id}"]`);
+    const noun = `${count.dataset.noun}${rows.length === 1 ? "" : "s"}`;
+    const total = rows.length.toLocaleString("en");
+    count.textContent = shown < rows.length ? `${shown.toLocaleString("en")} of ${total} ${noun}` : `${total} ${noun}`;
+    const nothing = document.querySelector(`[data-nothing="${table.id}"]`);
+    nothing.hidden = shown > 0;
+    const said = nothing.querySelector("[data-words]");
+    if (said) said.textContent = words;
+  }
+
+  function searched(row) {
+    return [...row.cells].filter((cell) => !cell.classList.contains("n")).map((cell) => cell.textContent).join(" ").toLocaleLowerCase();
+  }
+
+  function tables() {
+    const whole = [...document.querySelectorAll("table[data-whole]")];
+    const field = document.getElementById("f-filter");
+    if (whole.length && field && !document.querySelector("main table[id]:not([data-whole])")) {
+      const apply = (words) => {
+        for (const table of whole) filter(table, words);
+        remember("filter", words);
+      };
+      field.addEventListener("input", () => apply(field.value));
+      for (const clear of document.querySelectorAll("[data-clear]")) {
+        clear.addEventListener("click", (event) => {
+          event.preventDefault();
+          field.value = "";
+          apply("");
+          field.focus();
+        });
+      }
+    }
+    const address = new URLSearchParams(location.search);
+    for (const table of whole) {
+      table.tHead.addEventListener("click", (event) => {
+        const link = event.target.closest("a[data-key]");
+        if (!link || !plain(event)) return;
+        event.preventDefault();
+        const now = link.closest("th").getAttribute("aria-sort");
+        const key = link.dataset.key;
+        const wanted = now === "ascending" ? `-${key}` : now === "descending" ? key : link.dataset.first;
+        sort(table, wanted);
+        remember("sort", wanted);
+      });
+      if (address.get("sort")) sort(table, address.get("sort"));
+      if (address.get("filter") && field) {
+        field.value = address.get("filter");
+        filter(table, field.value);
+      }
+    }
+  }
+
+  // Two reports in parallel, picked from those that the page's table leads to.
+  function parallel() {
+    const section = document.getElementById("compare");
+    const reports = new Map([...document.querySelectorAll("a[data-report]")].map((link) => [link.dataset.report, link.href]));
+    if (!section || reports.size < 2) return;
+    section.hidden = false;
+    const names = [...reports.keys()];
+    const address = new URLSearchParams(location.search);
+    [...section.querySelectorAll(".side")].forEach((side, place) => {
+      const pick = side.querySelector("select");
+      pick.replaceChildren(...names.map((name) => new Option(name, name)));
+      const asked = address.get(side.dataset.side);
+      pick.value = reports.has(asked) ? asked : names[place];
+      pick.addEventListener("change", () => {
+        remember(side.dataset.side, pick.value);
+        show(side, pick.value, reports.get(pick.value));
+      });
+      show(side, pick.value, reports.get(pick.value));
+    });
+  }
+
+  async function show(side, name, address) {
+    const held = side.querySelector(".held");
+    side.querySelector(".open").href = address;
+    held.setAttribute("aria-busy", "true");
+    held.setAttribute("aria-label", name);
+    let found = null;
+    try {
+      found = await load(address);
+    } catch {
+      // Said below.
+    }
+    if (side.querySelector("select").value !== name) return;
+    held.removeAttribute("aria-busy");
+    const text = found?.querySelector(".report") ?? found?.querySelector(".note");
+    if (!text) {
+      held.textContent = "This report cannot be shown here; open its page.";
+      return;
+    }
+    for (const node of text.querySelectorAll("[id]")) node.removeAttribute("id");
+    held.replaceChildren(document.importNode(text, true));
+    held.scrollTop = 0;
+  }
+
+  function plain(event) {
+    return event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+  }
+
   document.addEventListener("click", (event) => {
-    const plain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
     const link = event.target.closest?.("a[data-panel]");
-    if (!link || !plain || (!link.closest("dialog") && link.closest(".pager"))) return;
+    if (!link || !plain(event) || (!link.closest("dialog") && link.closest(".pager"))) return;
     event.preventDefault();
     open(link.href);
   });
 
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog")) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, select, textarea, dialog")) return;
     if (event.key === "/") document.getElementById("q").focus();
     else if (event.key === "j") step(1);
     else if (event.key === "k") step(-1);
+    else if (event.key === "?") keys();
     else return;
     event.preventDefault();
   });
 
   document.addEventListener("DOMContentLoaded", () => {
+    document.getElementById("show-keys")?.addEventListener("click", keys);
+    tables();
+    parallel();
     if (!location.hash) document.querySelector("mark.window")?.scrollIntoView({ block: "center" });
   });
 })();

@@ -1,6 +1,6 @@
 """A run's scorecards: an index in memory, the cards themselves on disk."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 import numpy as np
@@ -64,13 +64,33 @@ class CardIndex:
 
     def find(self, system: str, task: str, sample: int, repeat: int) -> list[Scorecard]:
         """The cards of one report, in order of protocol."""
-        wanted = (self._system == self._systems.get(system, -1)) & (self._task == self._tasks.get(task, -1))
-        places = np.flatnonzero(wanted & (self._sample == sample) & (self._repeat == repeat))
+        found = self._at(self._of(system, task) & (self._sample == sample) & (self._repeat == repeat))
+        return sorted(found, key=lambda card: card.protocol)
+
+    def find_all(self, system: str, tasks: Collection[str]) -> list[Scorecard]:
+        """The cards of all of a system's reports for `tasks`."""
+        wanted = [self._tasks[task] for task in tasks if task in self._tasks]
+        own = self._system == self._systems.get(system, -1)
+        return self._at(own & np.isin(self._task, wanted))
+
+    def find_task(self, task: str) -> list[Scorecard]:
+        """The cards of all reports for a task."""
+        return self._at(self._task == self._tasks.get(task, -1))
+
+    def _of(self, system: str, task: str) -> npt.NDArray[np.bool_]:
+        """Where the cards of a system's reports for a task are."""
+        found: npt.NDArray[np.bool_] = (self._system == self._systems.get(system, -1)) & (
+            self._task == self._tasks.get(task, -1)
+        )
+        return found
+
+    def _at(self, wanted: npt.NDArray[np.bool_]) -> list[Scorecard]:
+        """The cards where `wanted` is set, each group of rows read once."""
+        places = np.flatnonzero(wanted)
         groups: dict[tuple[int, int], list[int]] = {}
         for part, row in zip(self._part[places].tolist(), self._row[places].tolist(), strict=True):
             groups.setdefault((part, row // SCORECARDS.row_group), []).append(row % SCORECARDS.row_group)
-        cards = [card for (part, group), rows in groups.items() for card in self._read(part, group, rows)]
-        return sorted(cards, key=lambda card: card.protocol)
+        return [card for (part, group), rows in groups.items() for card in self._read(part, group, rows)]
 
     def scan(self, after: int, holding: str) -> Iterator[tuple[int, Scorecard | None]]:
         """From place `after` on: (place, card) for cards with `holding` in their JSON, and (place, None) in between.

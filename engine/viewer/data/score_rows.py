@@ -45,6 +45,21 @@ class ScoreRows:
         columns = [*_REPORT, "value", "reason"]
         return self.select(columns, protocol=protocol, metric=metric, **equal)
 
+    def by_task(self, protocol: str, metric: str) -> dict[str, dict[str, float]]:
+        """Each task's systems and their means over samples and repeats; those without a value are not there."""
+        found = self.select(["system", "task_id", "value"], protocol=protocol, metric=metric)
+        means = (
+            found.filter(pc.is_valid(found["value"]))
+            .group_by(["task_id", "system"])
+            .aggregate([("value", "mean")])
+        )
+        tasks: dict[str, dict[str, float]] = {}
+        for task, system, value in zip(
+            *(means[name].to_pylist() for name in ("task_id", "system", "value_mean")), strict=True
+        ):
+            tasks.setdefault(task, {})[system] = value
+        return tasks
+
 
 def joined(here: pa.Table, there: pa.Table) -> pa.Table:
     """Rows of one metric in two runs, report by report: value, reason, other, other_reason and their difference."""

@@ -1,37 +1,33 @@
 """Two runs side by side: reports by how much a metric differs, and one report's evidence under both judges."""
 
 import asyncio
-from functools import reduce
+import math
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import msgspec
 
 from adjudge.engine.rendering.cells import number
-from adjudge.engine.rendering.markup import Markup, join, tag
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import DifferencesQuery, NotThere, ReportQuery, address
 from adjudge.engine.viewer.data.score_rows import joined
-from adjudge.engine.viewer.pages.frame import (
-    ROWS,
-    Column,
-    Frame,
-    choice,
-    facts,
-    listing,
-    pager,
-    submit,
-)
+from adjudge.engine.viewer.pages.figures import Ends, Scatter
+from adjudge.engine.viewer.pages.frame import Frame, verdict_of
+from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
 from adjudge.engine.viewer.pages.report import report_crumbs
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
 
 __all__ = ["difference_page", "differences_page"]
 
-_COLUMNS = [
-    Column("system", "system"), Column("task", "task_id"), Column("sample", number=True),
-    Column("repeat", number=True), Column("here", "value", number=True), Column("there", "other", number=True),
-    Column("difference", "difference", number=True),
-]  # fmt: skip
+
+class _Summary(msgspec.Struct, frozen=True):
+    """The reports that are scored in both runs: how many, how many of them alike, and their means."""
+
+    both: int
+    total: int
+    same: int
+    here: str
+    there: str
+    difference: str
 
 
 async def differences_page(run: OpenRun, other: OpenRun, frame: Frame, query: DifferencesQuery) -> str:
@@ -46,27 +42,33 @@ async def differences_page(run: OpenRun, other: OpenRun, frame: Frame, query: Di
     if not shared:
         raise NotThere("the two runs have no metric in common")
     name, protocol, metric = _chosen(shared, query)
-    rows = await asyncio.to_thread(_apart, run, other, protocol, metric, query)
-    start = (query.page - 1) * ROWS
-    shown = [_row(row, protocol, metric.scale) for row in rows.slice(start, ROWS).to_pylist()]
-    return frame.page(
+    rows = await asyncio.to_thread(_apart, run, other, protocol, metric)
+    several = [of for of in ("sample", "repeat") if any(row[of] for row in rows)]
+    columns = [
+        Column("system", "system"),
+        Column("task", "task_id"),
+        *(Column(of, of, number=True, low_first=True) for of in several),
+        Column("here", "value", number=True, low_first=metric.lower_is_better),
+        Column("there", "other", number=True, low_first=metric.lower_is_better),
+        Column("difference", "difference", number=True, tip="The value here minus the value there."),
+    ]
+    listing = Listing.of(
+        columns, rows, "differences", query, at_once=frame.rows, noun="report",
+        words=lambda row: f"{row['system']} {row['task_id']}",
+    )  # fmt: skip
+    return frame.show(
+        "differences.html.jinja",
         "Differences between two runs",
-        facts(
-            [
-                ("Here", _judged(run, protocol)),
-                ("There", _judged(other, protocol)),
-                *_summary(rows, metric.scale),
-            ]
-        ),
-        submit(
-            "differences",
-            choice("Metric", "metric", [(one, one) for one, _, _ in shared], name),
-            tag("label", "Filter systems and tasks", for_="f-filter"),
-            tag("input", id="f-filter", name_="filter", type="search", value=query.filter),
-            keep={"sort": query.sort},
-        ),
-        pager("differences", query, len(rows)),
-        listing("Differences", _COLUMNS, shown, "differences", query),
+        here="differences",
+        judged=[("Here", _judged(run, protocol)), ("There", _judged(other, protocol))],
+        metric=metric,
+        name=name,
+        options=[(one, one) for one, _, _ in shared],
+        query=query,
+        summary=_summary(rows, metric.scale),
+        scatter=Scatter.of(rows, metric),
+        several=several,
+        listing=listing,
     )
 
 
@@ -79,61 +81,56 @@ def _chosen(shared: list[tuple[str, str, Metric]], query: DifferencesQuery) -> t
     raise NotThere(f"the two runs have no metric {query.metric!r} in common")
 
 
-def _apart(run: OpenRun, other: OpenRun, protocol: str, metric: Metric, query: DifferencesQuery) -> pa.Table:
-    """Reports of both runs, sorted."""
-    rows = joined(run.scores.of_metric(protocol, metric.name), other.scores.of_metric(protocol, metric.name))
-    if query.filter:
-        named = (
-            pc.match_substring(rows[name], query.filter, ignore_case=True) for name in ("system", "task_id")
-        )
-        rows = rows.filter(reduce(pc.or_, named))
-    key = query.sort.removeprefix("-")
-    if key in {column.key for column in _COLUMNS if column.key}:
-        order = "descending" if query.sort.startswith("-") else "ascending"
-        return rows.sort_by([(key, order), ("system", "ascending"), ("task_id", "ascending")])
-    rows = rows.append_column("apart", pc.abs(rows["difference"]))
-    return rows.sort_by([("apart", "descending"), ("system", "ascending"), ("task_id", "ascending")])
+def _apart(run: OpenRun, other: OpenRun, protocol: str, metric: Metric) -> list[Row]:
+    """Reports of both runs, the largest difference first; those without one come last."""
+    table = joined(run.scores.of_metric(protocol, metric.name), other.scores.of_metric(protocol, metric.name))
+    rows = table.to_pylist()
+    ends = Ends.of(metric, [row[name] for row in rows for name in ("value", "other")])
+    for row in rows:
+        row["to"] = address("difference", _report(row, protocol))
+        row["value_text"] = _figure(row["value"], row["reason"], metric.scale)
+        row["other_text"] = _figure(row["other"], row["other_reason"], metric.scale)
+        row["difference_text"] = number(row["difference"], metric.scale)
+        row["apart"] = ends.apart(row["difference"])
+    return sorted(rows, key=_largest_first)
 
 
-def _summary(rows: pa.Table, scale: float) -> list[tuple[str, str | None]]:
-    both = rows.filter(pc.is_valid(rows["difference"]))
-    if not len(both):
-        return [("Scored in both", "no report")]
-    equal = pc.sum(pc.equal(both["difference"], 0.0)).as_py()
-    return [
-        ("Scored in both", f"{len(both):,} of {len(rows):,} reports, {equal:,} of them the same"),
-        (
-            "Mean",
-            " and ".join(
-                f"{number(pc.mean(both[column]).as_py(), scale)} {side}"
-                for column, side in (("value", "here"), ("other", "there"))
-            ),
-        ),
-        ("Mean difference", number(pc.mean(both["difference"]).as_py(), scale)),
-    ]
+def _largest_first(row: Row) -> tuple[Any, ...]:
+    apart = math.inf if row["difference"] is None else -abs(row["difference"])
+    return apart, natural(row["system"]), natural(row["task_id"]), row["sample"], row["repeat"]
 
 
-def _row(row: dict[str, Any], protocol: str, scale: float) -> list[str]:
-    query = ReportQuery(
+def _report(row: Row, protocol: str) -> ReportQuery:
+    return ReportQuery(
         system=row["system"],
         task=row["task_id"],
         sample=row["sample"],
         repeat=row["repeat"],
         protocol=protocol,
     )
-    return [
-        tag("a", row["system"], href=address("difference", query)),
-        row["task_id"],
-        str(row["sample"]),
-        str(row["repeat"]),
-        _figure(row["value"], row["reason"], scale),
-        _figure(row["other"], row["other_reason"], scale),
-        number(row["difference"], scale),
-    ]
+
+
+def _summary(rows: list[Row], scale: float) -> _Summary | None:
+    """None if no report is scored in both."""
+    both = [row for row in rows if row["difference"] is not None]
+    if not both:
+        return None
+    means = (math.fsum(row[name] for row in both) / len(both) for name in ("value", "other", "difference"))
+    same = sum(row["difference"] == 0 for row in both)
+    return _Summary(len(both), len(rows), same, *(number(mean, scale) for mean in means))
 
 
 def _figure(value: float | None, reason: str | None, scale: float) -> str:
     return reason or "-" if value is None else number(value, scale)
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A line of evidence under both judges: (outcome, kind of verdict) each."""
+
+    here: tuple[str, str]
+    there: tuple[str, str]
+    what: str
+    url: str
 
 
 async def difference_page(run: OpenRun, other: OpenRun, frame: Frame, query: ReportQuery) -> str:
@@ -146,42 +143,37 @@ async def difference_page(run: OpenRun, other: OpenRun, frame: Frame, query: Rep
     here, there = cards[0][protocol], cards[1][protocol]
     scales = {metric.name: metric.scale for metric in run.record.metrics.get(protocol, ())}
     scores = [
-        [
+        (
             name,
             *(
                 _figure(card.scores.get(name), card.reasons.get(name), scales.get(name, 1.0))
                 for card in (here, there)
             ),
-        ]
+        )
         for name in dict.fromkeys([*here.scores, *there.scores])
     ]
     lines = _aligned(here, there)
-    differ = [line for line in lines if line[0] != line[1]]
-    same = [line for line in lines if line[0] == line[1]]
-    columns = [Column("statement", long=True), Column("source", long=True), Column("here"), Column("there")]
-    judges = [
-        Column("metric"),
-        *(
-            Column(f"{one.record.judging.said_of(protocol)}, {side}", number=True)
-            for one, side in ((run, "here"), (other, "there"))
-        ),
-    ]
-    return frame.page(
+    return frame.show(
+        "difference.html.jinja",
         f"{query.system}: {query.task}, in two runs",
-        tag("p", tag("a", "The report here", href=address("report", query)), " ",
-            tag("a", "and there", href=f"{frame.other}{address('report', query)}")),
-        tag("h2", f"Scores under {protocol}"),
-        listing("Scores", judges, scores),
-        tag("h2", f"Evidence that differs ({len(differ):,})"),
-        listing("Evidence that differs", columns, map(_shown, differ)),
-        tag("details", tag("summary", f"Evidence that is the same ({len(same):,})"),
-            listing("Evidence that is the same", columns, map(_shown, same))),
         crumbs=[("Differences", "differences"), *report_crumbs(query)[1:]],
-    )  # fmt: skip
+        here="differences",
+        links=[
+            ("The report here", address("report", query)),
+            ("The report there", f"{frame.other}{address('report', query)}"),
+        ],
+        protocol=protocol,
+        judges=[one.record.judging.said_of(protocol) for one in (run, other)],
+        scores=scores,
+        tables=[
+            ("Evidence that differs", [line for line in lines if line.here != line.there], True),
+            ("Evidence that is the same", [line for line in lines if line.here == line.there], False),
+        ],
+    )
 
 
-def _aligned(here: Scorecard, there: Scorecard) -> list[tuple[str, str, str, str]]:
-    """(outcome here, outcome there, statement, URL) of all lines, paired in order by equal statement and URL."""
+def _aligned(here: Scorecard, there: Scorecard) -> list[_Line]:
+    """The lines of both, paired in order by equal statement and URL."""
     sides: list[dict[tuple[str, str, int], Evidence]] = []
     for card in (here, there):
         lines: dict[tuple[str, str, int], Evidence] = {}
@@ -191,17 +183,15 @@ def _aligned(here: Scorecard, there: Scorecard) -> list[tuple[str, str, str, str
                 turn += 1
             lines[line.what, line.url, turn] = line
         sides.append(lines)
-    keys = dict.fromkeys([*sides[0], *sides[1]])
-    return [(*(_outcome(side.get(key)) for side in sides), key[0], key[1]) for key in keys]  # type: ignore[misc]
+    first, second = sides
+    keys = dict.fromkeys([*first, *second])
+    return [_Line(_outcome(first.get(key)), _outcome(second.get(key)), key[0][:400], key[1]) for key in keys]
 
 
-def _outcome(line: Evidence | None) -> str:
-    return "missing" if line is None else line.outcome or line.reason or "-"
-
-
-def _shown(line: tuple[str, str, str, str]) -> list[str | Markup]:
-    here, there, what, url = line
-    return [join(what[:400]), url or "-", here, there]
+def _outcome(line: Evidence | None) -> tuple[str, str]:
+    if line is None:
+        return "missing", ""
+    return line.outcome or line.reason or "-", verdict_of(line.outcome, line.reason)[1]
 
 
 def _judged(run: OpenRun, protocol: str) -> str:

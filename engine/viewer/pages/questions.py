@@ -5,7 +5,6 @@ import time
 
 import msgspec
 
-from adjudge.engine.rendering.markup import Markup, join, tag
 from adjudge.engine.store.judgments import JudgmentRow
 from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -18,7 +17,8 @@ from adjudge.engine.viewer.data.query import (
     address,
 )
 from adjudge.engine.viewer.data.replay import AskedQuestion
-from adjudge.engine.viewer.pages.frame import ROWS, Column, Frame, facts, listing, pager
+from adjudge.engine.viewer.pages.frame import Frame
+from adjudge.engine.viewer.pages.listing import Column, Listing, Row
 from adjudge.engine.viewer.pages.report import page_text, report_crumbs
 
 __all__ = ["page_page", "question_page", "questions_page"]
@@ -39,32 +39,38 @@ async def questions_page(run: OpenRun, frame: Frame, query: QuestionsQuery) -> s
         replayed = await run.questions(query.report, protocol)
     except NotThere as error:
         replayed, note = {}, str(error)
-    keys = list(dict.fromkeys([*replayed, *cards[protocol].judgments]))
-    rows = [
-        await _row(run, key, replayed.get(key), query.report)
-        for key in keys[(query.page - 1) * ROWS : query.page * ROWS]
-    ]
+    keys = dict.fromkeys([*replayed, *cards[protocol].judgments])
     columns = [Column("question"), Column("about", long=True), Column("outcome"), Column("answer", long=True)]
-    return frame.page(
+    listing = Listing.of(
+        columns, [{"key": key} for key in keys], "questions", query, at_once=frame.rows, noun="question"
+    )
+    rows = tuple(
+        [await _row(run, row["key"], replayed.get(row["key"]), query.report) for row in listing.rows]
+    )
+    return frame.show(
+        "questions.html.jinja",
         f"Questions about {query.system}: {query.task}",
-        tag("p", f"Prompts cannot be shown: {note}", class_="note") if note else None,
-        pager("questions", query, len(keys)),
-        listing("Questions", columns, rows),
         crumbs=report_crumbs(query.report),
+        note=note,
+        listing=msgspec.structs.replace(listing, rows=rows),
     )
 
 
-async def _row(run: OpenRun, key: str, asked: AskedQuestion | None, query: ReportQuery) -> list[str]:
+async def _row(run: OpenRun, key: str, asked: AskedQuestion | None, query: ReportQuery) -> Row:
     row = await _stored(run, key)
     kind = type(asked.question).__name__ if asked else row.question if row else "question"
     to = QuestionQuery(
         key=key, system=query.system, task=query.task, sample=query.sample, repeat=query.repeat,
         protocol=query.protocol,
     )  # fmt: skip
-    about = "; ".join(asked.question.fields().values()) if asked else "-"
-    outcome = "not in the store" if row is None else row.reason or row.status
-    answer = "-" if row is None else row.answer or row.text
-    return [tag("a", kind, href=address("question", to)), _clipped(about), outcome, _clipped(answer)]
+    return {
+        "hidden": False,
+        "kind": kind,
+        "to": address("question", to),
+        "about": _clipped("; ".join(asked.question.fields().values())) if asked else "-",
+        "outcome": "not in the store" if row is None else row.reason or row.status,
+        "answer": "-" if row is None else _clipped(row.answer or row.text),
+    }
 
 
 def _clipped(text: str) -> str:
@@ -82,20 +88,19 @@ async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str
     report = query.report or await asyncio.to_thread(_owner, await run.cards(), query.key)
     if row is None and report is None:
         raise NotThere(f"the store holds no judgment {query.key}, and no scorecard of this run names it")
-    prompt = await _prompt(run, query.key, report)
-    about = tag("a", f"{report.system}: {report.task}", href=address("report", report)) if report else None
-    title = row.question if row else "Question"
-    return frame.page(
-        title,
-        facts([("Asked about", about), *(_facts(row) if row else [])]),
-        tag("p", "The store does not hold this judgment.", class_="note") if row is None else None,
-        tag("h2", "Raw answer"),
-        _long(row.text) if row and row.text else tag("p", _no_raw(row), class_="quiet"),
-        tag("h2", "Answer as it was understood"),
-        _long(_pretty(row.answer)) if row and row.answer else tag("p", "None.", class_="quiet"),
-        tag("h2", "Prompt"),
-        prompt,
+    messages, note = await _prompt(run, query.key, report)
+    return frame.show(
+        "question.html.jinja",
+        row.question if row else "Question",
         crumbs=report_crumbs(report) if report else (),
+        about=(f"{report.system}: {report.task}", address("report", report)) if report else None,
+        row=row,
+        facts=_facts(row) if row else [],
+        raw=_long(row.text if row else ""),
+        no_raw=_no_raw(row),
+        understood=_long(_pretty(row.answer) if row and row.answer else ""),
+        messages=messages,
+        note=note,
     )
 
 
@@ -118,29 +123,25 @@ def _owner(cards: CardIndex, key: str) -> ReportQuery | None:
     return None
 
 
-async def _prompt(run: OpenRun, key: str, report: ReportQuery | None) -> Markup:
+async def _prompt(
+    run: OpenRun, key: str, report: ReportQuery | None
+) -> tuple[list[tuple[str, tuple[str, int]]], str]:
+    """The messages by role, and what must be said about them."""
     if report is None:
-        return tag(
-            "p", "Another run with this store asked it; open that run to see its prompt.", class_="note"
-        )
+        return [], "Another run with this store asked it; open that run to see its prompt."
     try:
         asked = (await run.questions(report, report.protocol)).get(key)
     except NotThere as error:
-        return tag("p", f"The prompt cannot be shown: {error}.", class_="note")
+        return [], f"The prompt cannot be shown: {error}."
     if asked is None:
-        return tag(
-            "p",
+        return [], (
             "The prompt cannot be shown: the same report leads to other questions now. Its prompts, input or adjudge "
-            "changed since the run, or the judge is a panel and this is one member's answer.",
-            class_="note",
+            "changed since the run, or the judge is a panel and this is one member's answer."
         )
     replayer = await run.replayer()
-    sent = [
-        join(tag("h3", message["role"]), _long(message["content"])) for message in replayer.rendered(asked)
-    ]
+    sent = [(message["role"], _long(message["content"])) for message in replayer.rendered(asked)]
     judge = asked.judge.name
-    note = f"As sent to a chat model; the judge {judge} reads no prompt." if judge == "lexical" else None
-    return join(tag("p", note, class_="quiet") if note else None, *sent)
+    return sent, f"As sent to a chat model; the judge {judge} reads no prompt." if judge == "lexical" else ""
 
 
 def _facts(row: JudgmentRow) -> list[tuple[str, str | None]]:
@@ -155,8 +156,8 @@ def _facts(row: JudgmentRow) -> list[tuple[str, str | None]]:
             "Written",
             f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(row.written_at / 1e6))} UTC by {row.engine}",
         ),
-        ("Key", tag("code", row.key.hex())),
-        ("Context", tag("code", row.group.hex())),
+        ("Key", row.key.hex()),
+        ("Context", row.group.hex()),
     ]
 
 
@@ -167,14 +168,9 @@ def _pretty(answer: str) -> str:
         return answer
 
 
-def _long(text: str) -> Markup:
-    cut = text[:MAX_SHOWN]
-    return join(
-        tag("pre", cut, dir="auto", tabindex="0"),
-        tag("p", f"{len(text) - len(cut):,} more characters are not shown.", class_="note")
-        if cut != text
-        else None,
-    )
+def _long(text: str) -> tuple[str, int]:
+    """What is shown of a text, and how many characters are not."""
+    return text[:MAX_SHOWN], max(0, len(text) - MAX_SHOWN)
 
 
 async def page_page(run: OpenRun, frame: Frame, query: PageQuery) -> str:

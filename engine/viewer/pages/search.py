@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.formats import Dataset
-from adjudge.engine.rendering.markup import tag
 from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.kinds import TableKind
@@ -20,7 +19,7 @@ from adjudge.engine.store.place import Place
 from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import QuestionQuery, ReportQuery, SearchQuery, address
-from adjudge.engine.viewer.pages.frame import Frame, choice, submit
+from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["search_page"]
@@ -42,32 +41,18 @@ _WHERE = [
 
 async def search_page(run: OpenRun, frame: Frame, query: SearchQuery) -> str:
     """The places where the words were found, and a link that continues the search."""
-    form = submit(
-        "search",
-        choice("Look in", "where", _WHERE, query.where),
-        label="Look there",
-        keep={"q": query.q},
-    )
-    if not query.q.strip():
-        return frame.page("Search", form, tag("p", "Type words to search for."))
-    found = await asyncio.to_thread(found_of, await _steps(run, query))
-    lines = [
-        tag(
-            "li",
-            tag("a", find.title, href=find.link),
-            tag("p", find.before, tag("mark", find.words), find.after, dir="auto"),
-        )
-        for find in found.finds
-    ]
-    so_far = "" if found.after is None else " so far"
-    more = address("search", query, after=found.after)
-    return frame.page(
-        f"Search: {query.q}",
-        form,
-        tag("p", f"{len(lines)} found on this page{so_far}.", role="status"),
-        tag("ol", *lines, class_="finds") if lines else None,
-        tag("p", tag("a", "Search on", href=more, rel="next")) if found.after is not None else None,
+    found = None
+    if query.q.strip():
+        found = await asyncio.to_thread(found_of, await _steps(run, query))
+    return frame.show(
+        "search.html.jinja",
+        f"Search: {query.q}" if found else "Search",
         words=query.q,
+        here="search",
+        query=query,
+        where=_WHERE,
+        found=found,
+        more=address("search", query, after=found.after) if found else "",
     )
 
 

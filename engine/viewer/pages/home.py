@@ -1,0 +1,146 @@
+"""The first pages: the run with its systems by protocol, and its tasks."""
+
+import asyncio
+
+import msgspec
+
+from adjudge.engine.leaderboard.board import MetricBoard, Standing
+from adjudge.engine.records.provenance import Provenance
+from adjudge.engine.rendering.cells import Cell
+from adjudge.engine.rendering.standings import Kind, Ranking, rankings, standings
+from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.query import ListQuery, NotThere, SystemQuery, address
+from adjudge.engine.viewer.pages.figures import Bar, Ends
+from adjudge.engine.viewer.pages.frame import Frame
+from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
+from adjudge.scoring.contract.scorecard import Metric
+
+__all__ = ["home", "tasks_page"]
+
+_NOT_SHOWN: tuple[Kind, ...] = ("rank interval", "interval", "tier")
+_PROMPT = 600
+
+
+async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
+    """The run, and its systems by protocol."""
+    try:
+        board = await asyncio.to_thread(run.leaderboard)
+        found, notes, why = rankings(board.metrics), board.notes, ""
+    except NotThere as error:
+        found, notes, why = [], (), str(error)
+    names = sorted(run.record.systems, key=natural)
+    return frame.show(
+        "home.html.jinja",
+        _title(run),
+        here="./",
+        source=Provenance.of(run.record),
+        notes=notes,
+        why=why,
+        filter=query.filter,
+        systems=[(name, address("system", system=name)) for name in names],
+        tables=[
+            (ranking, _standings(run, ranking, number, query, frame.rows))
+            for number, ranking in enumerate(found)
+        ],
+    )
+
+
+def _title(run: OpenRun) -> str:
+    """What was evaluated."""
+    protocols = list(run.record.metrics)
+    of = " and ".join(filter(None, (", ".join(protocols[:-1]), *protocols[-1:])))
+    return f"{of} on {len(run.record.tasks):,} task{'' if len(run.record.tasks) == 1 else 's'}"
+
+
+def _standings(run: OpenRun, ranking: Ranking, number: int, query: ListQuery, at_once: int) -> Listing:
+    """The standings of one table, as the leaderboard has them; every column can be sorted."""
+    laid = standings(ranking).without(*_NOT_SHOWN)
+    # The first column heads the rows.
+    order = sorted(range(len(laid.columns)), key=lambda place: laid.columns[place].kind != "system")
+    columns = [laid.columns[place] for place in order]
+    own = {row.system: row for row in ranking.head.standings}
+    metric = _metric(run, ranking.head)
+    ends = Ends.of(metric, [row.high for row in own.values()])
+    known = frozenset(run.record.systems)
+    rows = []
+    for cells in ([row[place] for place in order] for row in laid.rows):
+        system = cells[0].text
+        row: Row = {
+            f"{number}.{column.name}": cell.text if column.kind == "system" else cell.sort
+            for column, cell in zip(columns, cells, strict=True)
+        }
+        row["system"] = system
+        row["cells"] = [
+            (column, cell, _leads_to(column.kind, cell, ranking.head, system, known))
+            for column, cell in zip(columns, cells, strict=True)
+        ]
+        row["bar"] = _interval(own.get(system), ends)
+        rows.append(row)
+    heads = [
+        Column(
+            column.name,
+            "" if column.kind in ("scored", "unscored") else f"{number}.{column.name}",
+            number=column.numeric,
+            low_first=column.kind == "rank" or (column.kind == "value" and ranking.head.lower_is_better),
+        )
+        for column in columns
+    ]
+    return Listing.of(heads, rows, "./", query, at_once=at_once, noun="system", words=_system)
+
+
+def _system(row: Row) -> str:
+    return str(row["system"])
+
+
+def _metric(run: OpenRun, head: MetricBoard) -> Metric:
+    found = (one for one in run.record.metrics.get(head.protocol, ()) if one.name == head.metric)
+    return next(found, Metric(name=head.metric, best=None, scale=head.scale))
+
+
+def _interval(row: Standing | None, ends: Ends) -> Bar | None:
+    """The bar of a value, and its interval."""
+    if row is None or row.value is None:
+        return None
+    drawn = ends.bar(row.value)
+    if drawn is None or row.low is None or row.high is None:
+        return drawn
+    low, high = ends.at(row.low), ends.at(row.high)
+    return msgspec.structs.replace(drawn, range=(low, round(max(high - low, 0.5), 2)))
+
+
+def _leads_to(kind: Kind, cell: Cell, head: MetricBoard, system: str, known: frozenset[str]) -> str:
+    """Names, values and reasons lead to the reports of a system that this run holds."""
+    leads = kind == "system" or cell.metric or (kind == "unscored" and cell.text != "-")
+    if system not in known or not leads:
+        return ""
+    query = SystemQuery(
+        system=system,
+        protocol=head.protocol,
+        metric=cell.metric or head.metric,
+        reason="any" if kind == "unscored" else "",
+    )
+    return address("system", query)
+
+
+async def tasks_page(run: OpenRun, frame: Frame, query: ListQuery) -> str:
+    """The run's tasks."""
+    prompts = await run.prompts()
+    rows: list[Row] = [
+        {
+            "id": name,
+            "language": task.language,
+            "domain": task.domain,
+            "prompt": prompts.get(name, ""),
+            "to": address("task", task=name),
+        }
+        for name, task in sorted(run.record.tasks.items(), key=lambda one: natural(one[0]))
+    ]
+    columns = [Column("task", "id"), Column("prompt", long=True), Column("language", "language")]
+    if any(row["domain"] for row in rows):
+        columns.append(Column("domain", "domain"))
+    listing = Listing.of(
+        columns, rows, "tasks", query, at_once=frame.rows, noun="task", words=lambda row: " ".join(
+            row[name] for name in ("id", "language", "domain", "prompt")
+        ),
+    )  # fmt: skip
+    return frame.show("tasks.html.jinja", "Tasks", here="tasks", listing=listing, sort=query.sort)

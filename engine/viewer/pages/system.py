@@ -1,0 +1,197 @@
+"""One system's reports by one metric: its mean, where it differs most from the others, and every task."""
+
+import asyncio
+
+import msgspec
+import pyarrow.compute as pc
+
+from adjudge.engine.leaderboard.comparisons import FROM_COMPARISONS
+from adjudge.engine.leaderboard.missing import explained
+from adjudge.engine.rendering.cells import bounds, number
+from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.query import NotThere, ReportQuery, SystemQuery, address
+from adjudge.engine.viewer.pages.figures import VERDICTS, Ends, Verdicts
+from adjudge.engine.viewer.pages.frame import Frame
+from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
+from adjudge.scoring.contract.scorecard import Metric
+
+__all__ = ["system_page"]
+
+_MOST = 10
+
+
+class _Value(msgspec.Struct, frozen=True):
+    """What the leaderboard says of a system: its value and what it is, or why it has none, and what is missing."""
+
+    text: str
+    said: str
+    lacking: tuple[str, ...] = ()
+
+
+async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
+    """One system's reports by one metric, with their mean as in the leaderboard."""
+    if query.system not in run.record.systems:
+        raise NotThere(f"this run has no system {query.system!r}")
+    protocol, metric = _metric(run, query)
+    rows, reasons = await asyncio.to_thread(_scored, run, query, protocol, metric)
+    prompts = await run.prompts()
+    for row in rows:
+        row["prompt"] = prompts.get(row["task_id"], "")
+    columns = _columns(metric, rows)
+    listing = Listing.of(
+        columns, rows, "system", query, at_once=frame.rows, noun="report",
+        words=lambda row: f"{row['task_id']} {row['prompt']}",
+    )  # fmt: skip
+    shown = await _with_verdicts(run, query.system, protocol, listing)
+    return frame.show(
+        "system.html.jinja",
+        query.system,
+        crumbs=[("Systems", "./")],
+        here="./",
+        query=query,
+        protocol=protocol,
+        metric=metric,
+        value=await asyncio.to_thread(_value, run, query.system, protocol, metric),
+        options=[(f"{name}.{one.name}",) * 2 for name, every in run.record.metrics.items() for one in every],
+        reasons=[("", "all"), ("any", "those with a reason"), *((one, one) for one in reasons)],
+        most=_most_apart(rows),
+        listing=shown,
+        kinds=_kinds(shown.rows),
+        others=len(run.record.systems) > 1,
+    )
+
+
+def _columns(metric: Metric, rows: list[Row]) -> list[Column]:
+    """The columns that hold something."""
+    value, below = metric.ratio or (metric.name, "")
+    several = [name for name in ("sample", "repeat") if any(row[name] for row in rows)]
+    return [
+        Column("task", "task_id"),
+        Column("prompt", long=True),
+        *(Column(name, name, number=True, low_first=True) for name in several),
+        Column(value, "value", number=True, low_first=metric.lower_is_better),
+        *([Column(below, "below", number=True)] if below else []),
+        *(
+            [
+                Column(
+                    "others", "others", number=True, tip="The mean of the other systems on the same task."
+                ),
+                Column(
+                    "difference", "difference", number=True, tip="The value minus the mean of the others."
+                ),
+            ]
+            if any(row["others"] is not None for row in rows)
+            else []
+        ),
+        Column("verdicts", tip="How many statements or criteria have which verdict."),
+        *([Column("reason", "reason")] if any(row["reason"] for row in rows) else []),
+    ]
+
+
+def _scored(run: OpenRun, query: SystemQuery, protocol: str, metric: Metric) -> tuple[list[Row], list[str]]:
+    """A row per report, tasks in natural order, beside the mean of the others on its task; and the reasons."""
+    name = metric.ratio[0] if metric.ratio else metric.name
+    table = run.scores.of_metric(protocol, name, system=query.system)
+    reasons = sorted(reason for reason in pc.unique(table["reason"]).to_pylist() if reason is not None)
+    if metric.ratio:
+        keys = ["system", "task_id", "sample", "repeat"]
+        below = run.scores.of_metric(protocol, metric.ratio[1], system=query.system)
+        other = below.drop_columns("reason").rename_columns([*keys, "below"])
+        table = table.join(other, keys, join_type="left outer")
+    tasks = {} if metric.ratio else run.scores.by_task(protocol, name)
+    rows = table.to_pylist()
+    every = [value for systems in tasks.values() for value in systems.values()]
+    ends = Ends.of(metric, [*every, *(row["value"] for row in rows)])
+    kept = []
+    for row in rows:
+        if query.reason not in ("", row["reason"]) and not (query.reason == "any" and row["reason"]):
+            continue
+        rest = [value for system, value in tasks.get(row["task_id"], {}).items() if system != query.system]
+        others = sum(rest) / len(rest) if rest else None
+        apart = None if others is None or row["value"] is None else row["value"] - others
+        scale = 1.0 if metric.ratio else metric.scale
+        report = ReportQuery(
+            system=query.system, task=row["task_id"], sample=row["sample"], repeat=row["repeat"], protocol=protocol
+        )  # fmt: skip
+        kept.append(
+            {
+                **row,
+                "others": others,
+                "difference": apart,
+                "bar": None if metric.ratio else ends.bar(row["value"], others),
+                "apart": ends.apart(apart),
+                "value_text": number(row["value"], scale),
+                "below_text": number(row.get("below")),
+                "others_text": number(others, scale),
+                "difference_text": number(apart, scale),
+                "to": address("report", report),
+                "task_to": address("task", task=row["task_id"], protocol=protocol),
+            }
+        )
+    return sorted(kept, key=lambda row: (natural(row["task_id"]), row["sample"], row["repeat"])), reasons
+
+
+def _most_apart(rows: list[Row]) -> list[Row]:
+    """The reports whose value differs most from the mean of the others on their task, the largest difference first."""
+    apart = [row for row in rows if row["difference"]]
+    return sorted(apart, key=lambda row: -abs(row["difference"]))[:_MOST]
+
+
+async def _with_verdicts(run: OpenRun, system: str, protocol: str, listing: Listing) -> Listing:
+    """`listing` with the verdicts of each row's scorecard."""
+    index = await run.cards()
+    cards = await asyncio.to_thread(index.find_all, system, {row["task_id"] for row in listing.rows})
+    found = {
+        (card.task_id, card.sample, card.repeat): Verdicts.of(card.evidence)
+        for card in cards
+        if card.protocol == protocol
+    }
+    rows = tuple(
+        {**row, "verdicts": found.get((row["task_id"], row["sample"], row["repeat"]))} for row in listing.rows
+    )
+    if any(row["verdicts"] and row["verdicts"].total for row in rows):
+        return msgspec.structs.replace(listing, rows=rows)
+    heads = tuple(head for head in listing.heads if head.column.title != "verdicts")
+    return msgspec.structs.replace(listing, rows=rows, heads=heads)
+
+
+def _kinds(rows: tuple[Row, ...]) -> list[str]:
+    """The verdicts that occur."""
+    counts = [row["verdicts"].counts for row in rows if row["verdicts"]]
+    return [kind for place, kind in enumerate(VERDICTS) if any(count[place] for count in counts)]
+
+
+def _value(run: OpenRun, system: str, protocol: str, metric: Metric) -> _Value:
+    try:
+        boards = run.leaderboard().metrics
+    except NotThere as error:
+        return _Value("", str(error))
+    head = next((one for one in boards if (one.protocol, one.metric) == (protocol, metric.name)), None)
+    row = None if head is None else next((one for one in head.standings if one.system == system), None)
+    if head is None or row is None:
+        return _Value("", "not in the leaderboard.")
+    held = f", held between {metric.clip[0]:g} and {metric.clip[1]:g}," if metric.clip else ""
+    how = f"the sum of {metric.ratio[0]} over the sum of {metric.ratio[1]}" if metric.ratio else f"mean{held}"
+    open_ = f" ({bounds(row, head).text})" if row.open else ""
+    rank = "without a rank" if row.rank is None else f"rank {row.rank:g}"
+    return _Value(
+        number(row.value, metric.scale),
+        f"{open_}, {how} over all {head.n_tasks:,} tasks, {rank}, as in the leaderboard.",
+        tuple(f"{count:,} unscored: {explained(reason)}." for reason, count in row.unscored.items()),
+    )
+
+
+def _metric(run: OpenRun, query: SystemQuery) -> tuple[str, Metric]:
+    """The metric that the query names, alone or as PROTOCOL.METRIC; by default the first headline.
+
+    Figures that are made of comparisons lead to these.
+    """
+    for protocol, metrics in run.record.metrics.items():
+        if query.protocol not in ("", protocol):
+            continue
+        if not query.metric or (query.protocol and query.metric in FROM_COMPARISONS):
+            return protocol, next((metric for metric in metrics if metric.headline), metrics[0])
+        for metric in metrics:
+            if query.metric in (f"{protocol}.{metric.name}", metric.name if query.protocol else ""):
+                return protocol, metric
+    raise NotThere(f"this run has no metric {query.metric!r}")
