@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test shuffled soak coverage check test-vllm test-trainers bench bench-vllm peers debian check-lowest lock licences audit scan dist format clean
+.PHONY: demo test shuffled soak coverage check test-vllm test-trainers bench bench-vllm peers debian check-lowest lock licences audit scan workflows docs dist format clean
 .DELETE_ON_ERROR:
 
 .venv/bin/uv:
@@ -14,7 +14,7 @@ BIN := .venv/bin
 	touch $@
 
 .venv/dev.stamp: pyproject.toml .venv/bin/uv
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[dev,cluster]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --group docs -e '.[dev,cluster]'
 	mkdir -p .venv/typed/adjudge
 	for f in engine judges fetchers scoring prompts; do ln -sfn $(CURDIR)/$$f .venv/typed/adjudge/$$f; done
 	ln -sfn $(CURDIR)/engine/package/__init__.py .venv/typed/adjudge/__init__.py
@@ -56,7 +56,7 @@ check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy -p adjudge
-	$(MAKE) scan
+	$(MAKE) scan workflows docs
 	$(MAKE) test
 
 # vLLM lives in an environment of its own, outside the checkout, kept for the next run.
@@ -130,6 +130,17 @@ MADE_UP := HexHighEntropyString Base64HighEntropyString KeywordDetector BasicAut
 scan: .venv/dev.stamp
 	git ls-files -z ':!tests' | $(SCAN)
 	git ls-files -z tests | $(SCAN) $(foreach plugin,$(MADE_UP),--disable-plugin $(plugin))
+
+# What GitHub runs: valid by its schema, and safe as far as can be read from it.
+workflows: .venv/dev.stamp
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions .github/actions/*/action.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/zizmor --offline --quiet .
+
+# The site, in build/site. A broken link, a page in no menu, a key, option or public name without words is an error.
+docs: .venv/dev.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 dist: .venv/dev.stamp
 	deploy/dist.sh dist

@@ -22,6 +22,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     max_bytes: int = 10 << 20
     """Of a body, both as it travels and after its encoding is undone."""
     redirects: int = 10
+    """Most redirects of one page."""
     retries: int = 2
     """After the first attempt, and only for failures that may pass."""
     retry_after: float = 30.0

@@ -161,8 +161,8 @@ def _snapshot(commands: Commands) -> None:
 def _show(commands: Commands) -> None:
     command = _add(commands, "show", actions.on_show, "show the evidence behind a system's scores for a task")
     _add_run(command)
-    command.add_argument("--task", required=True, metavar="ID")
-    command.add_argument("--system", required=True, metavar="NAME")
+    command.add_argument("--task", required=True, metavar="ID", help="the task's id")
+    command.add_argument("--system", required=True, metavar="NAME", help="the system that wrote the report")
 
 
 def _view(commands: Commands) -> None:
@@ -186,7 +186,9 @@ def _fetch(commands: Commands) -> None:
         metavar="HOST:PORT",
         help="an address to read although the guard blocks it; without a port, 80 and 443",
     )
-    command.add_argument("--extractor", choices=["trafilatura", "fast"], default="trafilatura")
+    command.add_argument(
+        "--extractor", choices=["trafilatura", "fast"], default="trafilatura", help="what makes text of HTML"
+    )
     command.add_argument("--timeout", type=positive, metavar="SECONDS", help="for a whole page")
     command.add_argument("--max-bytes", type=int, metavar="N", help="of a page")
 
@@ -272,7 +274,7 @@ def _serve(commands: Commands) -> None:
 def _rewards(commands: Commands) -> None:
     summary = "score the rollouts of a training run's log again, and compare the rewards"
     command = _add(commands, "rewards", actions.on_rewards, summary)
-    command.add_argument("action", choices=["replay"])
+    command.add_argument("action", choices=["replay"], help="what to do with them")
     command.add_argument("log", metavar="RUN_LOG", help="the file of reward.log")
     command.add_argument("config", metavar="CONFIG", help="configuration file (YAML) with the other reward")
     command.add_argument("--judge", metavar="SPEC", help=f"another judge: {JUDGES}")
@@ -282,7 +284,7 @@ def _rewards(commands: Commands) -> None:
 def _store(commands: Commands) -> None:
     summary = "list what a store holds, merge its small parts, remove old rows, or move damaged parts aside"
     command = _add(commands, "store", actions.on_store, summary)
-    command.add_argument("action", choices=["ls", "compact", "prune", "repair"])
+    command.add_argument("action", choices=["ls", "compact", "prune", "repair"], help="what to do with it")
     command.add_argument("uri", metavar="URI", help="the store")
     command.add_argument(
         "--days", type=positive, metavar="N", help="prune: rows written more than N days ago"
