@@ -6,8 +6,9 @@ Simulated tournaments of 8 systems on 100 tasks. A system is better or worse at 
 orders, prefers what is shown first, and ties one time in five where systems are equal. The true strengths are those
 that endless tasks would give. Coverage: the share of 95% intervals, of a strength or of the difference of two, that
 hold the truth. Resolved: pairs whose difference has an interval without 0, of all comparisons and of as many as the
-budget allows, chosen in rounds by `most_telling`, or drawn at random. 500 tournaments a row, 1,000 resamples each
-(--quick: 200).
+budget allows, chosen in rounds by `most_telling`, or drawn at random, or with hindsight: from the strengths of all
+comparisons and the pairs that these resolve, which no rule knows beforehand. 500 tournaments a row, 1,000 resamples
+each (--quick: 200).
 """
 
 from collections.abc import Callable, Iterator
@@ -81,12 +82,49 @@ def chosen(won: Floats, budget: int, generator: np.random.Generator) -> Floats:
     return made
 
 
+def hindsight(won: Floats, all_found: Bootstrap, budget: int, generator: np.random.Generator) -> Floats:
+    """Which comparisons are left when those are dropped, a twentieth of a pair's at a time, that the pairs resolved by
+    all comparisons need least: each such pair keeps its distance from 0 in standard deviations above 1.96 if it can.
+    """
+    strength = all_found.estimate
+    gap = np.abs(strength[PAIRS[0]] - strength[PAIRS[1]])
+    goal = ahead(all_found) != 0
+    apart = np.zeros((len(gap), SYSTEMS))
+    apart[np.arange(len(gap)), PAIRS[0]], apart[np.arange(len(gap)), PAIRS[1]] = 1.0, -1.0
+    weight = 1.0 / (2.0 + np.exp(gap) + np.exp(-gap))
+    spread = 0.5 * np.abs(all_found.difference_interval[PAIRS] @ (-1.0, 1.0)) / 1.96
+    share = np.ones(len(gap))
+    # What tasks add to the spread of the full tournament is taken for a factor of each pair's variance.
+    excess = spread**2 / variances(apart, weight * TASKS * share)
+    while share.sum() * TASKS > budget + 1e-9:
+        costs = np.full(len(gap), np.inf)
+        for pair in np.flatnonzero(share > 0.05 - 1e-9):
+            share[pair] -= 0.05
+            slack = gap / np.sqrt(excess * variances(apart, weight * TASKS * share)) - 1.96
+            costs[pair] = np.exp(-4.0 * slack[goal]).sum()
+            share[pair] += 0.05
+        share[np.argmin(costs)] -= 0.05
+    order = np.argsort(np.argsort(generator.random(won.shape), axis=0), axis=0)
+    return np.asarray(order < np.round(share * TASKS))
+
+
+def variances(apart: Floats, told: Floats) -> Floats:
+    """The variance of every pair's difference when comparisons tell `told` [pairs] of each."""
+    information = apart.T @ (told[:, None] * apart) + 1e-3 * np.eye(SYSTEMS)
+    return np.asarray(((apart @ np.linalg.inv(information)) * apart).sum(axis=1))
+
+
+def ahead(found: Bootstrap) -> Floats:
+    """For every pair: 1 or -1 where its interval says who is ahead, 0 where it holds 0."""
+    interval = found.difference_interval[PAIRS]
+    return np.where(interval[:, 0] > 0.0, 1.0, np.where(interval[:, 1] < 0.0, -1.0, 0.0))
+
+
 def resolved(found: Bootstrap, true: Floats) -> tuple[int, int]:
     """Pairs told apart, and those of them in the wrong order."""
-    interval = found.difference_interval[PAIRS]
-    ahead = np.where(interval[:, 0] > 0.0, 1, np.where(interval[:, 1] < 0.0, -1, 0))
+    said = ahead(found)
     right = np.sign(true[PAIRS[0]] - true[PAIRS[1]])
-    return int((ahead != 0).sum()), int(((ahead != 0) & (ahead != right)).sum())
+    return int((said != 0).sum()), int(((said != 0) & (said != right)).sum())
 
 
 def held(found: Bootstrap, true: Floats) -> tuple[float, float]:
@@ -105,11 +143,13 @@ def simulated(tournaments: int) -> dict[str, Floats]:
         skill = generator.normal(0.0, SPREAD, SYSTEMS)
         true, won = truth(skill), played(skill, generator)
         ways = {"all": everything}
+        full = tournament(matrices(won, everything), resamples=1_000, seed=number).strength
         for share in SHARES:
             budget = round(share * everything.size)
             ways[f"{share:.0%} chosen"] = chosen(won, budget, generator)
             drawn = generator.permutation(everything.size) < budget
             ways[f"{share:.0%} at random"] = drawn.reshape(everything.shape)
+            ways[f"{share:.0%} with hindsight"] = hindsight(won, full, budget, np.random.default_rng(number))
         for name, made in ways.items():
             found = tournament(matrices(won, made), resamples=1_000, seed=number).strength
             figures.setdefault(name, []).append((*resolved(found, true), *held(found, true)))
