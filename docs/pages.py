@@ -92,7 +92,7 @@ def _address(path: str, uri: str, config: MkDocsConfig, files: Files) -> str:
         return posixpath.relpath(target, posixpath.dirname(uri) or ".")
     if not (ROOT / path).exists():
         raise PluginError(f"{uri}: leads to {path}, which does not exist")
-    return f"{config.repo_url}/blob/main/{path}"
+    return f"{config.extra['repository']}/blob/main/{path}"
 
 
 # Configuration: keys and types from the structs, words from the text under each key.
@@ -100,7 +100,7 @@ def _address(path: str, uri: str, config: MkDocsConfig, files: Files) -> str:
 
 def configuration_page() -> str:
     """The page of every key."""
-    sections = "\n\n".join(_section(kind) for kind in _structs(RunConfig, []))
+    sections = "\n\n".join(_section(kind, path) for kind, path in _structs(RunConfig, "", {}).items())
     protocols = "\n\n".join(_protocol(name) for name in sorted(protocol_loaders()))
     return f"""# Configuration
 
@@ -118,13 +118,13 @@ In `protocols:`, an entry is a name or a mapping of `name` and options. Every en
 """
 
 
-def _structs(kind: type, found: list[type]) -> list[type]:
-    """`kind` and the structs that its keys hold, each once, in the order of the keys."""
-    found.append(kind)
+def _structs(kind: type, path: str, found: dict[type, str]) -> dict[type, str]:
+    """`kind` and the structs that its keys hold, each with the first key that holds it."""
+    found[kind] = path
     for field in msgspec.structs.fields(kind):
         for one in _held(field.type):
             if one not in found:
-                _structs(one, found)
+                _structs(one, f"{path}.{field.encode_name}".removeprefix("."), found)
     return found
 
 
@@ -135,8 +135,8 @@ def _held(kind: Any) -> Iterator[type]:
         yield from _held(argument)
 
 
-def _section(kind: type) -> str:
-    title = "Top level" if kind is RunConfig else f"`{kind.__name__}`"
+def _section(kind: type, path: str) -> str:
+    title = f"`{path}:`" if path else "Top level"
     said = inspect.getdoc(kind) or ""
     return f"## {title} {{#{kind.__name__}}}\n\n{said}\n\n{_keys(kind)}"
 
@@ -148,7 +148,7 @@ def _protocol(name: str) -> str:
 
 
 def _keys(kind: type, without: Iterable[str] = ()) -> str:
-    _schema, parts = msgspec.json.schema_components([kind], ref_template="{name}")
+    _, parts = msgspec.json.schema_components([kind], ref_template="{name}")
     properties = parts[kind.__name__]["properties"]
     words = words_of(kind)
     rows = []
@@ -157,15 +157,9 @@ def _keys(kind: type, without: Iterable[str] = ()) -> str:
             if not words.get(field.name):
                 raise PluginError(f"{kind.__module__}.{kind.__name__}.{field.name}: has no words under it")
             about = properties[field.encode_name]
-            cells = (
-                f"`{field.encode_name}`",
-                _type(about),
-                _default(about),
-                " ".join(words[field.name].split()),
-            )
-            rows.append(f"| {' | '.join(cells)} |")
-    head = "| key | type | default | meaning |\n|---|---|---|---|"
-    return "\n".join([head, *rows]) if rows else ""
+            said = f"{' '.join(words[field.name].split())}<br>*{_type(about)}{_default(about)}*"
+            rows.append(f"| `{field.encode_name}` | {said} |")
+    return "\n".join(["| key | meaning |", "|---|---|", *rows]) if rows else ""
 
 
 def words_of(kind: type) -> dict[str, str]:
@@ -188,9 +182,9 @@ def _type(about: dict[str, Any]) -> str:
     if "anyOf" in about:
         return " or ".join(_type(one) for one in about["anyOf"] if one.get("type") != "null")
     if "$ref" in about:
-        return f"[{about['$ref']}](#{about['$ref']})"
+        return f"[mapping](#{about['$ref']})"
     if "enum" in about:
-        return ", ".join(f"`{one}`" for one in about["enum"])
+        return " or ".join(f"`{one}`" for one in about["enum"])
     match about.get("type"):
         case "array" if "prefixItems" in about:
             return f"list of {len(about['prefixItems'])}"
@@ -225,8 +219,8 @@ def _default(about: dict[str, Any]) -> str:
         return ""
     value = about["default"]
     if value in (None, "", [], {}) or isinstance(value, dict):
-        return "-"
-    return f"`{msgspec.json.encode(value).decode()}`".replace("|", "\\|")
+        return ""
+    return f"; default `{msgspec.json.encode(value).decode()}`".replace("|", "\\|")
 
 
 # Commands, from the parser.

@@ -10,6 +10,7 @@ from types import ModuleType
 import msgspec
 import pytest
 
+import adjudge
 from tests.public_names import RELEASED, public_names
 from tests.test_readme import judge
 from tests.worlds import ADJUDGE
@@ -71,6 +72,12 @@ def test_reference_has_every_key_and_option(pages: ModuleType) -> None:
             or f"`{option}`" in commands
             or word in ("adjudge", "-h", "--help", "--version")
         )
+
+
+def test_reference_has_every_python_name() -> None:
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^::: (\S+)$", page, re.MULTILINE))
+    assert named == {f"adjudge.{name}" for name in adjudge.__all__} | {"adjudge.scoring"}
 
 
 def test_key_without_words_is_an_error(pages: ModuleType) -> None:
