@@ -36,7 +36,7 @@ FLOORS = {
         ("rewards",),
         ("leaderboard", "serving"),
         ("rendering", "adapters"),
-        ("viewer.data",),
+        ("viewer.data", "exports"),
         ("viewer.pages", "commands"),
         ("viewer", "library"),
         ("cli", "package"),
@@ -66,8 +66,11 @@ OPTIONAL = (
     "trl",
     "docx",
     "huggingface_hub",
+    "mlflow",
     "openpyxl",
     "pptx",
+    "sqlalchemy",
+    "wandb",
     "warcio",
 )
 

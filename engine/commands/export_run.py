@@ -12,18 +12,27 @@ import pyarrow.parquet as pq
 from adjudge.engine.commands.import_results import ROWS, RecordedRow
 from adjudge.engine.commands.snapshot import pages_read
 from adjudge.engine.errors import UsageError
+from adjudge.engine.exports.eval_results import write_eval_results
+from adjudge.engine.exports.every_eval_ever import write_every_eval_ever
+from adjudge.engine.exports.harbor import write_rewards
+from adjudge.engine.exports.mlflow import write_mlflow
+from adjudge.engine.exports.space import write_space
+from adjudge.engine.exports.wandb import write_wandb
 from adjudge.engine.formats import load_tasks
+from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.matrices import read_scores
 from adjudge.engine.records.record import RunRecord
-from adjudge.engine.rendering.every_eval_ever import write_every_eval_ever
 from adjudge.engine.results import dr3, fact, livedrbench, race, rigorous
 from adjudge.engine.results.recorded import Identity, RunToWrite
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import SCORE_TYPES, run_cards
 
 __all__ = ["FORMS", "ExportResult", "export_run"]
+
+Form = Callable[[Path, RunRecord, Path], Iterator[Path]]
+"""Writes the run in a folder, with its record, into another folder; the files written."""
 
 
 class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +43,7 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
-    """Write the run folder `run` into `out` in the form `form`: a benchmark's, `scores` or `every-eval-ever`.
+    """Write the run folder `run` into `out` in the form `form`: a benchmark's, or another tool's.
 
     Of repeated judgments, a benchmark's files hold the first. Raises UsageError, StoreError.
     """
@@ -95,17 +104,29 @@ def _scores(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
     yield from (out / f"scores.{ending}" for ending in ("parquet", "csv", "jsonl"))
 
 
-def _every_eval_ever(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    yield from write_every_eval_ever(build_leaderboard([folder]), record, out)
+def _board(write: Callable[[Leaderboard, RunRecord, Path], Iterator[Path]]) -> Form:
+    """A form that is made of the run's leaderboard."""
+    return lambda folder, record, out: write(build_leaderboard([folder]), record, out)
 
 
-FORMS: dict[str, Callable[[Path, RunRecord, Path], Iterator[Path]]] = {
+def _harbor(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
+    record = record.found_from_here(folder)
+    cards = run_cards(Place.of(record.config.store), record.run)
+    yield from write_rewards(cards, record.config, out)
+
+
+FORMS: dict[str, Form] = {
     "deepresearch-bench": _deepresearch_bench,
     "livedrbench": _livedrbench,
     "dr3-eval": _dr3,
     "rigorous": _rigorous,
     "scores": _scores,
-    "every-eval-ever": _every_eval_ever,
+    "every-eval-ever": _board(write_every_eval_ever),
+    "eval-results": _board(write_eval_results),
+    "space": _board(write_space),
+    "wandb": _board(write_wandb),
+    "mlflow": _board(write_mlflow),
+    "harbor": _harbor,
 }
 
 

@@ -73,6 +73,11 @@ def from_hub(address: str) -> HubData:
     return HubData(place, tuple(folder / file for file in wanted), listing.commit)
 
 
+def dataset_name(address: str) -> str | None:
+    """OWNER/NAME of the data set at `address`; None for what is not on the Hub. Raises HubError for a bad address."""
+    return _parsed(address)[0] if address.startswith(SCHEME) else None
+
+
 def _parsed(address: str) -> tuple[str, str, str]:
     """OWNER/NAME, the revision ("main" if none is given) and the path ("" if none is)."""
     match = _ADDRESS.fullmatch(address)

@@ -5,8 +5,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+from adjudge.engine.exports.places import place
 from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard, Standing
 from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.contract.scorecard import Metric
@@ -34,17 +34,13 @@ def write_every_eval_ever(board: Leaderboard, record: RunRecord, out: Path) -> I
             ]
             if results:
                 developer, _, model = system.rpartition("/")
-                folder = out / protocol / _place(developer or "unknown") / _place(model or "unknown")
+                folder = out / protocol / place(developer or "unknown") / place(model or "unknown")
                 name = uuid.uuid5(uuid.NAMESPACE_URL, f"adjudge:{record.run}:{protocol}:{system}")
                 folder.mkdir(parents=True, exist_ok=True)
                 file = folder / f"{name}.json"
                 whole = _whole(protocol, system, record, results)
                 file.write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
                 yield file
-
-
-def _place(name: str) -> str:
-    return quote(name, safe=" ()[]{},;:=+@!'&~") if "/" in name or name.startswith(".") else name
 
 
 def _whole(protocol: str, system: str, record: RunRecord, results: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Runs as the files of other tools, one module per tool."""

@@ -1,0 +1,255 @@
+"""Runs as the files of other tools, read back by those tools."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import msgspec
+import pytest
+import yaml
+from huggingface_hub import SpaceCardData, parse_eval_result_entries
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.export_run import FORMS, export_run
+from adjudge.engine.errors import UsageError
+from adjudge.engine.exports.harbor import write_rewards
+from adjudge.engine.exports.places import place
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.records.record import RunRecord
+from adjudge.engine.store import Place
+from adjudge.engine.store.scorecards import run_cards
+from tests.made_runs import made_run
+from tests.worlds import world
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs" / "export.md"
+COMMANDS = re.findall(r"^adjudge export .*", DOCS.read_text(), re.M)
+
+
+def changed(folder: Path, **fields: object) -> Path:
+    """The run with other fields in its record."""
+    file = folder / "run.json"
+    record = json.loads(file.read_text())
+    for name, value in fields.items():
+        record[name] = record[name] | value if isinstance(value, dict) else value
+    file.write_text(json.dumps(record))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two systems whose names could lead elsewhere, on tasks of the Hub."""
+    folder = made_run(tmp_path_factory.mktemp("made"), ["lab/one", "../two"], 30, missing=0.0)
+    config = {"tasks": "hf:lab/tasks"}
+    record = json.loads((folder / "run.json").read_text())
+    return changed(folder, config=record["config"] | config, revisions={"hf:lab/tasks": "a" * 40})
+
+
+def values(folder: Path) -> dict[tuple[str, str], float]:
+    """Every figure of the leaderboard as it is shown."""
+    board = build_leaderboard([folder])
+    return {
+        (row.system, f"{metric.protocol}.{metric.metric}"): row.value * metric.scale
+        for metric in board.metrics
+        for row in metric.standings
+        if row.value is not None
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_documented_command_writes_files_into_its_folder(command: str, run: Path, tmp_path: Path) -> None:
+    program, *words = shlex.split(command)
+    if "harbor" in words:
+        run = tmp_path / "run"
+        evaluate(RunConfig.load(world(tmp_path, systems=2, tasks=2)))
+    words = [str(run) if word == "runs/mine" else word for word in words]
+    done = subprocess.run(
+        [Path(sys.executable).with_name(program), *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": str(Path(sys.executable).parent), "HOME": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"\d+ files in \w+\n", done.stdout)
+    assert list((tmp_path / words[-1]).rglob("*"))
+
+
+def test_every_format_has_a_documented_command() -> None:
+    named = {shlex.split(command)[4] for command in COMMANDS}
+    benchmarks = {"deepresearch-bench", "livedrbench", "dr3-eval", "rigorous"}
+    assert named == set(FORMS) - benchmarks
+
+
+def test_eval_results_are_read_by_the_hub_library(run: Path, tmp_path: Path) -> None:
+    files = export_run(run, "eval-results", tmp_path).files
+    assert {Path(file).relative_to(tmp_path).parts[:2] for file in files} == {
+        (place("lab/one"), ".eval_results"),
+        (place("../two"), ".eval_results"),
+    }
+    first = next(file for file in files if "one" in file and file.endswith("race.yaml"))
+    entries = parse_eval_result_entries(yaml.safe_load(Path(first).read_text()))
+    shown = values(run)
+    assert {(entry.dataset_id, entry.dataset_revision) for entry in entries} == {("lab/tasks", "a" * 40)}
+    for entry in entries:
+        assert entry.value == pytest.approx(shown["lab/one", entry.task_id], abs=1e-6)
+        assert entry.date == "2026-01-01T00:10:00Z" and "judge " in str(entry.notes)
+
+
+def test_eval_results_need_tasks_of_the_hub(tmp_path: Path) -> None:
+    folder = made_run(tmp_path / "run", ["one"], 3)
+    with pytest.raises(UsageError, match="evaluate with tasks: hf:OWNER/NAME"):
+        export_run(folder, "eval-results", tmp_path / "out")
+
+
+def test_space_is_a_static_page_with_its_metadata(run: Path, tmp_path: Path) -> None:
+    export_run(run, "space", tmp_path)
+    names = sorted(file.name for file in tmp_path.iterdir())
+    assert names == ["README.md", "index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.parquet"]
+    _, header, body = (tmp_path / "README.md").read_text().split("---\n", 2)
+    card = SpaceCardData(**yaml.safe_load(header))
+    assert (card.sdk, card.app_file) == ("static", "index.html")
+    assert "# Leaderboard" in body and "lab/one" in (tmp_path / "index.html").read_text()
+    count = duckdb.sql(f"select count(*) from '{tmp_path}/leaderboard.parquet'").fetchall()
+    assert count[0][0] > 0
+
+
+def test_wandb_runs_hold_the_figures(run: Path, tmp_path: Path) -> None:
+    """Read in a process of their own: the library warns, and not about us."""
+    export = [
+        Path(sys.executable).with_name("adjudge"),
+        "export",
+        run,
+        "--format",
+        "wandb",
+        "--out",
+        tmp_path,
+    ]
+    subprocess.run(list(map(str, export)), check=True, capture_output=True)
+    read = """
+import json, struct, sys
+from pathlib import Path
+from wandb.proto.wandb_internal_pb2 import Record
+
+def blocks(data):  # 7 bytes of header, then LevelDB's log: blocks of 32 KB with pieces of records
+    at, whole = 7, b""
+    while at + 7 <= len(data):
+        if 32768 - at % 32768 < 7:
+            at += 32768 - at % 32768
+            continue
+        _, length, kind = struct.unpack_from("<IHB", data, at)
+        whole += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):
+            yield whole
+            whole = b""
+
+found = {}
+for file in Path(sys.argv[1]).rglob("*.wandb"):
+    name, own = None, {}
+    for data in blocks(file.read_bytes()):
+        record = Record()
+        record.ParseFromString(data)
+        if record.HasField("run"):
+            name = record.run.display_name
+        for item in record.summary.update:
+            own[item.key or "/".join(item.nested_key)] = json.loads(item.value_json)
+    found[name] = own
+print(json.dumps(found))
+"""
+    done = subprocess.run([sys.executable, "-c", read, tmp_path], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    shown = values(run)
+    assert set(found) == {"lab/one", "../two"}
+    for (system, name), value in shown.items():
+        assert found[system][name.replace(".", "/")] == pytest.approx(value)
+    assert not list(tmp_path.rglob("wandb-metadata.json"))
+
+
+def test_mlflow_runs_hold_the_figures(run: Path, tmp_path: Path) -> None:
+    export = [
+        Path(sys.executable).with_name("adjudge"),
+        "export",
+        run,
+        "--format",
+        "mlflow",
+        "--out",
+        tmp_path,
+    ]
+    subprocess.run(list(map(str, export)), check=True, capture_output=True)
+    read = """
+import json, sys
+from mlflow import MlflowClient
+client = MlflowClient(tracking_uri=f"sqlite:///{sys.argv[1]}/mlflow.db")
+experiment = client.get_experiment_by_name("adjudge")
+runs = client.search_runs([experiment.experiment_id])
+print(json.dumps({run.info.run_name: [run.data.metrics, run.data.params, run.info.status] for run in runs}))
+"""
+    done = subprocess.run([sys.executable, "-c", read, tmp_path], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    shown = values(run)
+    assert set(found) == {"lab/one", "../two"}
+    for (system, name), value in shown.items():
+        metrics, params, status = found[system]
+        assert metrics[name.replace(".", "/")] == pytest.approx(value)
+        assert status == "FINISHED" and params["judge.race"]
+    again = subprocess.run(list(map(str, export)), check=False, capture_output=True, text=True)
+    assert again.returncode == 2 and "mlflow.db exists; choose another folder" in again.stderr
+
+
+@pytest.mark.parametrize("name", ["wandb", "mlflow"])
+def test_missing_tracker_says_what_to_install(
+    name: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UsageError, match=rf"{name} is not installed; run pip install 'adjudge\[{name}\]'"):
+        export_run(run, name, tmp_path)
+
+
+def test_reward_of_a_single_report_is_one_file(tmp_path: Path) -> None:
+    config = RunConfig.load(world(tmp_path, systems=1, tasks=1))
+    evaluate(config)
+    (file,) = export_run(tmp_path / "run", "harbor", tmp_path / "verifier").files
+    assert file == str(tmp_path / "verifier/reward.json")
+    reward = json.loads(Path(file).read_text())
+    assert all(isinstance(value, float | int) for value in reward.values())
+    record = RunRecord.read(tmp_path / "run")
+    (headline,) = [one.name for own in record.metrics.values() for one in own if one.headline]
+    assert reward["reward"] == reward[headline]
+
+
+def test_report_without_a_reward_has_no_file(tmp_path: Path) -> None:
+    config = RunConfig.load(world(tmp_path, systems=2, tasks=2))
+    result = evaluate(config)
+    first, *others = run_cards(Place.of(config.store), RunRecord.read(Path(result.out)).run)
+    failed = msgspec.structs.replace(
+        first,
+        scores=dict.fromkeys(first.scores),
+        reasons=dict.fromkeys(first.scores, "judge_timeout"),
+        status="unscored",
+        reason="judge_timeout",
+    )
+    written = list(write_rewards([failed, *others], config, tmp_path / "rewards"))
+    names = {file.relative_to(tmp_path / "rewards").as_posix() for file in written}
+    assert names == {f"{card.system}/{card.task_id}/reward.json" for card in others}
+
+
+@pytest.mark.parametrize(
+    "name", ["..", ".", "", "a/b", "a\\b", "/etc/passwd", "a\nb", "x" * 500, "国" * 200, "\0"]
+)
+def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
+    found = place(name)
+    (tmp_path / found).mkdir()
+    assert (tmp_path / found).resolve().parent == tmp_path.resolve()
+
+
+@given(st.text(), st.text())
+def test_two_names_have_two_places(one: str, other: str) -> None:
+    assert (place(one) == place(other)) == (one == other)
