@@ -18,7 +18,7 @@ from aiohttp import web
 
 from adjudge.engine.config.access import is_local
 from adjudge.engine.errors import UsageError
-from adjudge.engine.rendering.leaderboard_page import asset, page_policy
+from adjudge.engine.rendering.leaderboard_page import asset, leaderboard_page, page_policy
 from adjudge.engine.telemetry.listener import listen, serve_until_signal
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
@@ -213,13 +213,11 @@ def _html(status: int, page: str) -> web.Response:
 
 
 async def _leaderboard(run: OpenRun) -> web.StreamResponse:
-    """The run's leaderboard page, whose scripts its own policy allows by their hashes."""
-    try:
-        page = await asyncio.to_thread((run.folder / "leaderboard.html").read_bytes)
-    except OSError as error:
-        raise NotThere("this run has no leaderboard.html; write it with adjudge leaderboard") from error
+    """The run's leaderboard as this version draws it; the page's own policy allows its scripts by their hashes."""
+    board = await asyncio.to_thread(run.leaderboard)
+    page = await asyncio.to_thread(leaderboard_page, board)
     policy = {"Content-Security-Policy": f"{page_policy()}; frame-ancestors 'none'"}
-    return web.Response(body=page, content_type="text/html", charset="utf-8", headers=policy)
+    return web.Response(text=page, content_type="text/html", charset="utf-8", headers=policy)
 
 
 async def _asset(request: web.Request) -> web.StreamResponse:

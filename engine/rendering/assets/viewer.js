@@ -95,8 +95,9 @@
     const down = wanted.startsWith("-");
     const value = (row) => {
       const cell = row.cells[at];
-      if (!heads[at].classList.contains("n")) return cell.textContent.trim();
-      return cell.dataset.v === undefined ? (/^-?[\d.,]+$/.test(cell.textContent.trim()) ? Number(cell.textContent.replaceAll(",", "")) : null) : Number(cell.dataset.v);
+      const text = cell.dataset.v ?? cell.textContent.trim();
+      if (!heads[at].classList.contains("n")) return text;
+      return /^[-+]?[\d.,]+(e[-+]?\d+)?$/i.test(text) ? Number(text.replaceAll(",", "")) : null;
     };
     const rows = [...table.tBodies[0].rows].map((row) => [value(row), row]);
     const present = rows.filter(([found]) => found !== null && found !== "-");

@@ -10,7 +10,7 @@ from adjudge.engine.rendering.cells import number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import DifferencesQuery, NotThere, ReportQuery, address
 from adjudge.engine.viewer.data.score_rows import joined
-from adjudge.engine.viewer.pages.figures import Ends, Scatter
+from adjudge.engine.viewer.pages.figures import Scatter, differences, writer
 from adjudge.engine.viewer.pages.frame import Frame, verdict_of
 from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
 from adjudge.engine.viewer.pages.report import report_crumbs
@@ -85,13 +85,13 @@ def _apart(run: OpenRun, other: OpenRun, protocol: str, metric: Metric) -> list[
     """Reports of both runs, the largest difference first; those without one come last."""
     table = joined(run.scores.of_metric(protocol, metric.name), other.scores.of_metric(protocol, metric.name))
     rows = table.to_pylist()
-    ends = Ends.of(metric, [row[name] for row in rows for name in ("value", "other")])
-    for row in rows:
+    written = writer(metric, [row[of] for row in rows for of in ("value", "other")])
+    for row, bar in zip(rows, differences([row["difference"] for row in rows]), strict=True):
         row["to"] = address("difference", _report(row, protocol))
-        row["value_text"] = _figure(row["value"], row["reason"], metric.scale)
-        row["other_text"] = _figure(row["other"], row["other_reason"], metric.scale)
+        row["value_text"] = written(row["value"]) if row["value"] is not None else row["reason"] or "-"
+        row["other_text"] = written(row["other"]) if row["other"] is not None else row["other_reason"] or "-"
         row["difference_text"] = number(row["difference"], metric.scale)
-        row["apart"] = ends.apart(row["difference"])
+        row["apart"] = bar
     return sorted(rows, key=_largest_first)
 
 

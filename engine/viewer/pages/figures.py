@@ -1,15 +1,18 @@
 """What is drawn: values as bars, differences from a middle, verdicts as a stack, two runs as points; all in percent."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
+from adjudge.engine.rendering.cells import number
 from adjudge.engine.viewer.pages.frame import verdict_of
 from adjudge.engine.viewer.pages.listing import Row
 from adjudge.scoring.contract.scorecard import Evidence, Metric
 
-__all__ = ["VERDICTS", "Bar", "Ends", "Scatter", "Verdicts"]
+__all__ = ["VERDICTS", "Bar", "Ends", "Scatter", "Verdicts", "differences", "writer"]
 
 VERDICTS = ("supported", "unsupported", "unknown", "unreachable", "none")
 
@@ -25,6 +28,18 @@ class Bar(msgspec.Struct, frozen=True):
     others: float | None = None
     range: tuple[float, float] | None = None
     end: float = 0.0
+
+
+def writer(metric: Metric, values: Iterable[float | None]) -> Callable[[float | None], str]:
+    """What writes `values` of `metric`: counts as whole numbers, all others with two decimals."""
+    counts = metric.best is None or metric.ratio is not None
+    if counts and all(value is None or float(value).is_integer() for value in values):
+        return _count
+    return partial(number, scale=1.0 if metric.ratio else metric.scale)
+
+
+def _count(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
 
 
 class Ends(msgspec.Struct, frozen=True):
@@ -54,12 +69,26 @@ class Ends(msgspec.Struct, frozen=True):
         line = None if others is None else self.at(others)
         return Bar(min(origin, end), round(abs(end - origin), 2), line, end=end)
 
-    def apart(self, difference: float | None) -> Bar | None:
-        """The bar of a difference: from the middle, to the right where it is positive."""
-        if difference is None or self.high <= self.low:
-            return None
-        length = round(50 * min(abs(difference) / (self.high - self.low), 1.0), 2)
-        return Bar(50.0 if difference >= 0 else 50.0 - length, length)
+    @classmethod
+    def around(cls, values: Sequence[float]) -> "tuple[Ends, list[float]]":
+        """Round ends around `values`, and at most seven round values from one end to the other."""
+        low, high = min(values), max(values)
+        step = 10.0 ** math.floor(math.log10(high - low)) if high > low else max(abs(high), 1.0)
+        while math.ceil(high / step) - math.floor(low / step) > 6:
+            step *= 2
+        first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
+        return cls(first * step, last * step), [place * step for place in range(first, last + 1)]
+
+
+def differences(values: Sequence[float | None]) -> list[Bar | None]:
+    """The bars of differences: from the middle, to the right where positive, the largest half the width."""
+    most = max((abs(value) for value in values if value is not None), default=0.0)
+    return [None if value is None else _difference(value / most if most else 0.0) for value in values]
+
+
+def _difference(share: float) -> Bar:
+    length = round(50 * abs(share), 2)
+    return Bar(50.0 if share >= 0 else 50.0 - length, length)
 
 
 class Verdicts(msgspec.Struct, frozen=True):
@@ -79,17 +108,20 @@ class Verdicts(msgspec.Struct, frozen=True):
         return sum(self.counts)
 
     @property
-    def supported(self) -> int:
-        """How many are supported."""
-        return self.counts[0]
-
-    @property
     def said(self) -> str:
         """In words."""
         kinds = zip(VERDICTS, self.counts, strict=True)
         return ", ".join(
             f"{count:,} {'without a verdict' if kind == 'none' else kind}" for kind, count in kinds if count
         )
+
+    @staticmethod
+    def kinds(found: Iterable["Verdicts | None"]) -> list[str]:
+        """Those of VERDICTS that occur; nothing where there is no more than lines without a verdict."""
+        counts = [sum(of) for of in zip(*(one.counts for one in found if one is not None), strict=True)]
+        if not any(counts[:-1]):
+            return []
+        return [kind for kind, count in zip(VERDICTS, counts, strict=True) if count]
 
     @property
     def parts(self) -> list[tuple[str, float, float]]:
@@ -119,7 +151,8 @@ class Scatter(msgspec.Struct, frozen=True):
     def of(cls, rows: Sequence[Row], metric: Metric) -> "Scatter":
         """The values of `rows` here against there, those that come first drawn if there are too many."""
         both = [row for row in rows if row["difference"] is not None]
-        ends = Ends.of(metric, [row[name] for row in both for name in ("value", "other")])
+        values = [row[name] for row in both for name in ("value", "other")]
+        ends, round_ones = Ends.around(values or [0.0, 1.0])
         points = tuple(
             (
                 ends.at(row["value"]),
@@ -129,9 +162,5 @@ class Scatter(msgspec.Struct, frozen=True):
             )
             for row in both[:_POINTS]
         )
-        span = ends.high - ends.low
-        ticks = tuple(
-            (100 * share, f"{(ends.low + share * span) * metric.scale:.4g}")
-            for share in (0.0, 0.25, 0.5, 0.75, 1.0)
-        )
+        ticks = tuple((ends.at(value), f"{value * metric.scale:.4g}") for value in round_ones)
         return cls(points, ticks, max(0, len(both) - _POINTS))

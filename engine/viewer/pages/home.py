@@ -135,7 +135,7 @@ async def tasks_page(run: OpenRun, frame: Frame, query: ListQuery) -> str:
         }
         for name, task in sorted(run.record.tasks.items(), key=lambda one: natural(one[0]))
     ]
-    columns = [Column("task", "id"), Column("prompt", long=True), Column("language", "language")]
+    columns = [Column("task", "id"), Column("language", "language")]
     if any(row["domain"] for row in rows):
         columns.append(Column("domain", "domain"))
     listing = Listing.of(

@@ -10,7 +10,7 @@ from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.rendering.cells import bounds, number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, SystemQuery, address
-from adjudge.engine.viewer.pages.figures import VERDICTS, Ends, Verdicts
+from adjudge.engine.viewer.pages.figures import Ends, Verdicts, differences, writer
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
 from adjudge.scoring.contract.scorecard import Metric
@@ -56,7 +56,7 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
         reasons=[("", "all"), ("any", "those with a reason"), *((one, one) for one in reasons)],
         most=_most_apart(rows),
         listing=shown,
-        kinds=_kinds(shown.rows),
+        kinds=Verdicts.kinds(row["verdicts"] for row in shown.rows),
         others=len(run.record.systems) > 1,
     )
 
@@ -67,7 +67,6 @@ def _columns(metric: Metric, rows: list[Row]) -> list[Column]:
     several = [name for name in ("sample", "repeat") if any(row[name] for row in rows)]
     return [
         Column("task", "task_id"),
-        Column("prompt", long=True),
         *(Column(name, name, number=True, low_first=True) for name in several),
         Column(value, "value", number=True, low_first=metric.lower_is_better),
         *([Column(below, "below", number=True)] if below else []),
@@ -83,7 +82,7 @@ def _columns(metric: Metric, rows: list[Row]) -> list[Column]:
             if any(row["others"] is not None for row in rows)
             else []
         ),
-        Column("verdicts", tip="How many statements or criteria have which verdict."),
+        Column("supported"),
         *([Column("reason", "reason")] if any(row["reason"] for row in rows) else []),
     ]
 
@@ -102,6 +101,7 @@ def _scored(run: OpenRun, query: SystemQuery, protocol: str, metric: Metric) -> 
     rows = table.to_pylist()
     every = [value for systems in tasks.values() for value in systems.values()]
     ends = Ends.of(metric, [*every, *(row["value"] for row in rows)])
+    written = writer(metric, [row[of] for row in rows for of in ("value", "below") if of in row])
     kept = []
     for row in rows:
         if query.reason not in ("", row["reason"]) and not (query.reason == "any" and row["reason"]):
@@ -109,7 +109,6 @@ def _scored(run: OpenRun, query: SystemQuery, protocol: str, metric: Metric) -> 
         rest = [value for system, value in tasks.get(row["task_id"], {}).items() if system != query.system]
         others = sum(rest) / len(rest) if rest else None
         apart = None if others is None or row["value"] is None else row["value"] - others
-        scale = 1.0 if metric.ratio else metric.scale
         report = ReportQuery(
             system=query.system, task=row["task_id"], sample=row["sample"], repeat=row["repeat"], protocol=protocol
         )  # fmt: skip
@@ -119,11 +118,10 @@ def _scored(run: OpenRun, query: SystemQuery, protocol: str, metric: Metric) -> 
                 "others": others,
                 "difference": apart,
                 "bar": None if metric.ratio else ends.bar(row["value"], others),
-                "apart": ends.apart(apart),
-                "value_text": number(row["value"], scale),
-                "below_text": number(row.get("below")),
-                "others_text": number(others, scale),
-                "difference_text": number(apart, scale),
+                "value_text": written(row["value"]),
+                "below_text": written(row.get("below")),
+                "others_text": number(others, metric.scale),
+                "difference_text": number(apart, metric.scale),
                 "to": address("report", report),
                 "task_to": address("task", task=row["task_id"], protocol=protocol),
             }
@@ -133,8 +131,11 @@ def _scored(run: OpenRun, query: SystemQuery, protocol: str, metric: Metric) -> 
 
 def _most_apart(rows: list[Row]) -> list[Row]:
     """The reports whose value differs most from the mean of the others on their task, the largest difference first."""
-    apart = [row for row in rows if row["difference"]]
-    return sorted(apart, key=lambda row: -abs(row["difference"]))[:_MOST]
+    apart = sorted((row for row in rows if row["difference"]), key=lambda row: -abs(row["difference"]))[
+        :_MOST
+    ]
+    bars = differences([row["difference"] for row in apart])
+    return [{**row, "apart": bar} for row, bar in zip(apart, bars, strict=True)]
 
 
 async def _with_verdicts(run: OpenRun, system: str, protocol: str, listing: Listing) -> Listing:
@@ -149,16 +150,10 @@ async def _with_verdicts(run: OpenRun, system: str, protocol: str, listing: List
     rows = tuple(
         {**row, "verdicts": found.get((row["task_id"], row["sample"], row["repeat"]))} for row in listing.rows
     )
-    if any(row["verdicts"] and row["verdicts"].total for row in rows):
+    if Verdicts.kinds(row["verdicts"] for row in rows):
         return msgspec.structs.replace(listing, rows=rows)
-    heads = tuple(head for head in listing.heads if head.column.title != "verdicts")
+    heads = tuple(head for head in listing.heads if head.column.title != "supported")
     return msgspec.structs.replace(listing, rows=rows, heads=heads)
-
-
-def _kinds(rows: tuple[Row, ...]) -> list[str]:
-    """The verdicts that occur."""
-    counts = [row["verdicts"].counts for row in rows if row["verdicts"]]
-    return [kind for place, kind in enumerate(VERDICTS) if any(count[place] for count in counts)]
 
 
 def _value(run: OpenRun, system: str, protocol: str, metric: Metric) -> _Value:

@@ -3,10 +3,9 @@
 import asyncio
 import math
 
-from adjudge.engine.rendering.cells import number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, TaskQuery, address
-from adjudge.engine.viewer.pages.figures import VERDICTS, Ends, Verdicts
+from adjudge.engine.viewer.pages.figures import Ends, Verdicts, writer
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
 from adjudge.scoring.contract.scorecard import Metric
@@ -27,12 +26,12 @@ async def task_page(run: OpenRun, frame: Frame, query: TaskQuery) -> str:
     await _add_verdicts(run, query.task, protocol, found)
     prompt = (await run.prompts()).get(query.task, "The run's tasks file is not where it was.")
     several = [name for name in ("sample", "repeat") if any(row[name] for row in found)]
-    kinds, reasons = _kinds(found), any(row["reason"] for row in found)
+    kinds, reasons = Verdicts.kinds(row["verdicts"] for row in found), any(row["reason"] for row in found)
     columns = [
         Column("system", "system"),
         *(Column(name, name, number=True, low_first=True) for name in several),
         *(Column(one.name, f"m.{one.name}", number=True, low_first=one.lower_is_better) for one in metrics),
-        *([Column("verdicts")] if kinds else []),
+        *([Column("supported")] if kinds else []),
         *([Column("reason")] if reasons else []),
     ]
     listing = Listing.of(
@@ -67,27 +66,21 @@ def _reports_for(run: OpenRun, task: str, protocol: str, metrics: list[Metric]) 
         report[f"m.{row['metric']}"] = row["value"]
         if row["value"] is None:
             report["reason"] = row["reason"]
-    ends = {
-        metric.name: Ends.of(metric, [row.get(f"m.{metric.name}") for row in found.values()])
-        for metric in metrics
-    }
+    values = {one.name: [row.get(f"m.{one.name}") for row in found.values()] for one in metrics}
+    ends = {one.name: Ends.of(one, values[one.name]) for one in metrics}
+    written = {one.name: writer(one, values[one.name]) for one in metrics}
     for (system, sample, repeat), row in found.items():
         query = ReportQuery(system=system, task=task, sample=sample, repeat=repeat, protocol=protocol)
         row.update(
             system=system, sample=sample, repeat=repeat, to=address("report", query), name=_name(query),
-            cells=[_cell(row.setdefault(f"m.{one.name}"), one, ends[one.name]) for one in metrics],
+            cells=[
+                (value, written[one.name](value), ends[one.name].bar(value) if one.headline else None)
+                for one in metrics
+                for value in [row.setdefault(f"m.{one.name}")]
+            ],
         )  # fmt: skip
     head = next((metric for metric in metrics if metric.headline), None)
     return sorted(found.values(), key=lambda row: (_rank(row, head), natural(row["system"]), row["sample"]))
-
-
-def _cell(value: float | None, metric: Metric, ends: Ends) -> Row:
-    return {
-        "name": metric.name,
-        "value": value,
-        "text": number(value, metric.scale),
-        "bar": ends.bar(value) if metric.headline else None,
-    }
 
 
 def _rank(row: Row, head: Metric | None) -> float:
@@ -116,9 +109,3 @@ async def _add_verdicts(run: OpenRun, task: str, protocol: str, rows: list[Row])
     for row in rows:
         verdicts = found.get((row["system"], row["sample"], row["repeat"]))
         row["verdicts"] = verdicts if verdicts is not None and verdicts.total else None
-
-
-def _kinds(rows: list[Row]) -> list[str]:
-    """The verdicts that occur."""
-    counts = [row["verdicts"].counts for row in rows if row["verdicts"]]
-    return [kind for place, kind in enumerate(VERDICTS) if any(count[place] for count in counts)]
