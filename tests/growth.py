@@ -11,7 +11,7 @@ from typing import get_type_hints
 
 from adjudge.engine.config.reward import Length, ReportRules
 from adjudge.engine.rewards import flags, injection, report
-from adjudge.engine.viewer.data import passages
+from adjudge.engine.viewer.data import marked_text, passages
 from adjudge.fetchers import charset, extract, urls
 from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_of, split_url, worker_of
 from adjudge.judges import Context, lexical, reply, schema
@@ -189,6 +189,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.report.last_turn": lambda text: report.last_turn(text, ReportRules()),
     "engine.rewards.report.unclosed": report.unclosed,
     "engine.rewards.injection.injections": injection.injections,
+    "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(
+        text, [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)], 1
+    ),
     "engine.viewer.data.passages.nearest": lambda text: passages.nearest(text, text[:1_000]),
     "engine.viewer.data.passages.said_at": lambda text: passages.said_at(text, [text[:1_000], text[-1_000:]]),
 }
@@ -217,6 +220,7 @@ MODULES: tuple[ModuleType, ...] = (
         flags,
         injection,
         passages,
+        marked_text,
         report,
     ),
 )

@@ -1,0 +1,295 @@
+"""A report's Markdown as HTML with passages marked, sanitised: nothing in it runs, and nothing is fetched."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import nh3
+from markdown_it.token import Token
+
+from adjudge.engine.viewer.data.placed_markdown import MAX_NESTING, Block, PlacedLines, blocks, markdown
+
+__all__ = ["MAX_RENDERED", "PART_CHARS", "Mark", "MarkedText", "marked_text"]
+
+PART_CHARS = 100_000
+MAX_RENDERED = 500_000
+"""Characters of a text that is rendered."""
+_MAX_BLOCK = 2 * PART_CHARS
+_MAX_HTML = 2_000_000
+
+KINDS = frozenset({"supported", "unsupported", "unknown", "unreachable", "none", "mixed", "quoted"})
+_CLASSES = {f"v-{kind}" for kind in KINDS}
+_CLOSERS = re.compile(r"[*_~`]{0,3}[.,:;!?)\]}\"'”’»›。，、：；！？）】」』］》…]{1,4}[*_~`]{0,3}")
+_OWN_DIRECTION = frozenset(
+    {"paragraph_open", "heading_open", "bullet_list_open", "ordered_list_open", "blockquote_open", "th_open",
+     "td_open"}
+)  # fmt: skip
+_CLEANER = nh3.Cleaner(
+    tags={"p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "s", "br", "hr",
+          "table", "thead", "tbody", "tr", "th", "td", "a", "mark", "div", "span"},
+    attributes={"*": {"dir"}, "a": {"href", "id", "data-panel", "aria-label", "target"}, "ol": {"start"},
+                "mark": {"data-n"}, "div": {"role", "tabindex", "aria-label"}},
+    allowed_classes={"a": {"chip", "out", *_CLASSES}, "mark": _CLASSES, "div": {"wide"}, "span": {"picture"},
+                     "th": {"centre", "end"}, "td": {"centre", "end"}},
+    url_schemes={"http", "https"},
+    link_rel="noreferrer noopener nofollow",
+)  # fmt: skip
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A passage to be marked, as a `kind` of verdict, and the HTML of the `chips` that stand behind it.
+
+    `lines` are the numbers of the lines of evidence about it, separated by spaces.
+    """
+
+    start: int
+    end: int
+    kind: str
+    lines: str
+    chips: str
+
+
+class MarkedText(msgspec.Struct, frozen=True):
+    """A part of a text as HTML, with the passages that begin between `start` and `end` of the source."""
+
+    html: str
+    part: int
+    parts: int
+    start: int
+    end: int
+
+
+def marked_text(text: str, marks: list[Mark], part: int) -> MarkedText | None:
+    """Part number `part` of `text` (see `source_of`) as HTML, the last part if there are fewer.
+
+    `marks` come in the order of the text and do not overlap. A part is whole blocks of about 100,000 characters.
+    None for a text or a block that is too long to be rendered, is nested so deeply that Markdown leaves text out, or
+    would make too long a page.
+    """
+    if len(text) > MAX_RENDERED:
+        return None
+    lines = PlacedLines(text)
+    parts = _parts(list(blocks(text, lines)))
+    part = min(part, len(parts))
+    shown = parts[part - 1]
+    if any(token.level >= MAX_NESTING - 1 for block in shown for token in block.tokens):
+        return None
+    start = 0 if part == 1 or not shown else shown[0].start
+    end = len(text) if part == len(parts) or not shown else shown[-1].end
+    if any(block.end - block.start > _MAX_BLOCK for block in shown):
+        return None
+    writer = _Writer(lines, [mark for mark in marks if start <= mark.start < end], text)
+    tokens = list(writer.written([token for block in shown for token in block.tokens]))
+    md = markdown()
+    html = _CLEANER.clean(md.renderer.render(tokens, md.options, {}))
+    return MarkedText(html, part, len(parts), start, end) if len(html) <= _MAX_HTML else None
+
+
+def _parts(every: Sequence[Block]) -> list[list[Block]]:
+    """The blocks of each part; one part without any for a text without blocks."""
+    parts: list[list[Block]] = [[]]
+    for block in every:
+        if parts[-1] and block.end - parts[-1][0].start > PART_CHARS:
+            parts.append([])
+        parts[-1].append(block)
+    return parts
+
+
+class _Writer:
+    """Rewrites tokens for showing, with marks and chips.
+
+    Headings stand below those of the page, a table can be scrolled, pictures are links, and links lead only to http and
+    https. A mark holds text and no element, so it never crosses one. Chips wait until no link is open, and for the full
+    stop or bracket that ends a sentence.
+    """
+
+    def __init__(self, lines: PlacedLines, marks: Sequence[Mark], text: str) -> None:
+        self._lines = lines
+        self._marks = marks
+        limits = [*(mark.start for mark in marks[1:]), len(text)]
+        self._ends = [min(_end(text, mark), limit) for mark, limit in zip(marks, limits, strict=False)]
+        self._next = 0
+        self._due: list[str] = []
+        self._links: list[bool] = []
+
+    def written(self, tokens: Sequence[Token]) -> Iterator[Token]:
+        """`tokens` of blocks as they are shown."""
+        cell = False
+        for token in tokens:
+            if token.type in _OWN_DIRECTION:
+                token.attrSet("dir", "auto")
+            if token.type == "inline":
+                yield _inline(_joined(self._inside(token, cell)))
+            elif token.type in ("fence", "code_block"):
+                yield from self._code(token)
+            elif token.type == "table_open":
+                yield _opened(
+                    "div", **{"class": "wide", "role": "group", "tabindex": "0", "aria-label": "Table"}
+                )
+                yield token
+            elif token.type == "table_close":
+                yield token
+                yield _closed("div")
+            else:
+                if token.type in ("heading_open", "heading_close"):
+                    token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+                cell = token.type in ("th_open", "td_open")
+                if cell:
+                    _align(token)
+                yield token
+        self._pass(1 << 62)
+        if self._due:
+            yield _inline([_opened("p"), *self._chips(), _closed("p")])
+
+    def _inside(self, token: Token, cell: bool) -> Iterator[Token]:
+        """What is inside a block."""
+        for child, place in zip(token.children or [], self._lines.of_inline(token, cell), strict=True):
+            if child.type in ("text", "text_special"):
+                yield from self._text(child.content, place)
+            elif child.type == "softbreak":
+                yield from self._text("\n", place)
+            elif child.type == "link_open":
+                yield from self._chips()
+                yield from self._link(child)
+            elif child.type == "link_close":
+                if self._links.pop():
+                    yield child
+            elif child.nesting < 0:
+                yield child
+            else:
+                yield from self._chips()
+                yield from self._other(child, place)
+        yield from self._chips()
+
+    def _other(self, child: Token, place: int | None) -> Iterator[Token]:
+        if child.type == "code_inline":
+            yield _opened("code")
+            yield from self._text(child.content, place, code=True)
+            yield _closed("code")
+        elif child.type == "image":
+            url = str(child.attrs.get("src", ""))
+            leads = _leads(url) and not any(self._links)
+            yield (
+                _opened("a", **{"class": "out", "href": url, "target": "_blank"})
+                if leads
+                else _opened("span", **{"class": "picture"})
+            )
+            yield _text(f"[picture: {child.content or 'without a description'}]")
+            yield _closed("a" if leads else "span")
+        else:
+            yield child
+
+    def _link(self, child: Token) -> Iterator[Token]:
+        url = str(child.attrs.get("href", ""))
+        self._links.append(_leads(url))
+        if self._links[-1]:
+            child.attrs = {"href": url, "class": "out", "target": "_blank"}
+            yield child
+
+    def _code(self, token: Token) -> Iterator[Token]:
+        lines = self._lines.of_code(token)
+        inside = _joined(one for line, place in lines for one in self._text(line, place, code=True))
+        yield _inline([_opened("pre", dir="auto"), _opened("code"), *inside, _closed("code"), _closed("pre")])
+        if self._due:
+            yield _inline([_opened("p"), *self._chips(), _closed("p")])
+
+    def _text(self, said: str, place: int | None, code: bool = False) -> Iterator[Token]:
+        """`said`, marked where the passages are."""
+        start, at = 0, place
+        if at is not None:
+            self._pass(at)
+        if self._due and not code:
+            closing = _CLOSERS.match(said)
+            if closing:
+                yield _text(closing[0])
+                start = closing.end()
+            yield from self._chips()
+        while at is not None and self._next < len(self._marks):
+            mark, end = self._marks[self._next], self._ends[self._next] - at
+            low, high = max(mark.start - at, start), min(end, len(said))
+            if mark.start - at >= len(said):
+                break
+            if low < high:
+                yield _text(said[start:low])
+                yield from _marked(mark, said[low:high])
+                start = high
+            if end > len(said):
+                break
+            self._done()
+            if not code:
+                yield from self._chips()
+        yield _text(said[start:])
+
+    def _pass(self, place: int) -> None:
+        """Leave the passages that end before `place`."""
+        while self._next < len(self._marks) and self._ends[self._next] <= place:
+            self._done()
+
+    def _done(self) -> None:
+        self._due.append(self._marks[self._next].chips)
+        self._next += 1
+
+    def _chips(self) -> Iterator[Token]:
+        """The chips that are due, unless a link is open, in which they would be links in a link."""
+        if self._due and not any(self._links):
+            yield Token("html_inline", "", 0, content="".join(self._due))
+            self._due.clear()
+
+
+def _joined(tokens: Iterable[Token]) -> list[Token]:
+    """`tokens` without empty texts, and with one mark for pieces of one passage that follow each other."""
+    made: list[Token] = []
+    for token in tokens:
+        if token.type == "text" and not token.content:
+            continue
+        if (
+            token.type == "mark_open"
+            and made
+            and made[-1].type == "mark_close"
+            and made[-1].meta == token.meta
+        ):
+            made.pop()
+        else:
+            made.append(token)
+    return made
+
+
+def _end(text: str, mark: Mark) -> int:
+    """Where a mark ends, with the full stop or brackets that end its sentence."""
+    closing = _CLOSERS.match(text, mark.end)
+    return closing.end() if closing else mark.end
+
+
+def _leads(url: str) -> bool:
+    return url.lower().startswith(("http://", "https://"))
+
+
+def _align(token: Token) -> None:
+    """A class in place of the style that a column of numbers has."""
+    style = str(token.attrs.pop("style", ""))
+    where = {"text-align:center": "centre", "text-align:right": "end"}.get(style)
+    if where:
+        token.attrSet("class", where)
+
+
+def _text(said: str) -> Token:
+    return Token("text", "", 0, content=said)
+
+
+def _marked(mark: Mark, said: str) -> list[Token]:
+    """`said` as a piece of a passage; `meta` of the mark's tokens tells which."""
+    opened, closed = _opened("mark", **{"class": f"v-{mark.kind}", "data-n": mark.lines}), _closed("mark")
+    opened.meta = closed.meta = {"start": mark.start}
+    return [opened, _text(said), closed]
+
+
+def _opened(tag: str, **attributes: str) -> Token:
+    return Token(f"{tag}_open", tag, 1, attrs=dict(attributes))
+
+
+def _closed(tag: str) -> Token:
+    return Token(f"{tag}_close", tag, -1)
+
+
+def _inline(children: list[Token]) -> Token:
+    return Token("inline", "", 0, children=children)
