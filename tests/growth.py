@@ -190,7 +190,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.report.unclosed": report.unclosed,
     "engine.rewards.injection.injections": injection.injections,
     "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(
-        text, [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)], 1
+        text, [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)], 1, True
     ),
     "engine.viewer.data.passages.nearest": lambda text: passages.nearest(text, text[:1_000]),
     "engine.viewer.data.passages.said_at": lambda text: passages.said_at(text, [text[:1_000], text[-1_000:]]),

@@ -22,7 +22,8 @@ ROOT = Path(__file__).parents[1]
 # Who reads a whole report, page or reference, and by which functions.
 BESIDE_THE_LOOP = {
     "engine/rewards/rollout.py": {"flags_of"},
-    "engine/viewer/pages/report.py": {"said_at", "nearest"},
+    "engine/viewer/pages/marked_report.py": {"said_at", "marked_text"},
+    "engine/viewer/pages/report.py": {"nearest"},
     "scoring/deepresearch_bench/fact.py": {"parse"},
     "scoring/deepresearch_bench/fact_extraction.py": {"parse", "without_lists"},
     "scoring/deepresearch_bench/race.py": {"clean_report"},

@@ -45,9 +45,17 @@ def marked(draw: st.DrawFn) -> tuple[str, list[Mark]]:
 
 
 def shown(text: str, marks: list[Mark], part: int = 1) -> MarkedText:
-    found = marked_text(text, marks, part)
-    assert found is not None
+    found = marked_text(text, marks, part, True)
+    assert found.html is not None
     return found
+
+
+def text_of_parts(text: str) -> str:
+    """What the parts of `text` show, as it was written."""
+    first = marked_text(text, [], 1, False)
+    found = [marked_text(text, [], part, False) for part in range(1, first.parts + 1)]
+    assert all(one.html is None and 0 < one.end - one.start <= 2 * module.PART_CHARS for one in found)
+    return "".join(text[one.start : one.end] for one in found)
 
 
 def unmarked(html: str) -> str:
@@ -94,7 +102,7 @@ def test_marked_html_is_clean_and_crosses_no_element(case: tuple[str, list[Mark]
         assert ("data-panel" in link.attributes) != (link.attributes.get("target") == "_blank")
 
 
-def test_letters_of_a_statement_are_marked_wherever_they_are_shown() -> None:
+def test_every_letter_of_a_statement_is_marked() -> None:
     text = "# A\n\nThe **tower** is 42\nmetres `high` [1](https://a.example/x).\n\n"
     text += "1. 1\n2. Two *is* it\n\n|a|b|\n|-|-|\n|1|1|\n"
     every = "".join(token for token in HTMLParser(shown(text, []).html).text())
@@ -151,8 +159,9 @@ def test_parts_together_hold_the_whole_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["endless " * 40_000, "a\n\n" * 200_000, "a|b\n-|-\n" * 30_000])
-def test_text_that_would_make_too_long_a_page_is_not_rendered(text: str) -> None:
-    assert marked_text(text, [], 1) is None
+def test_text_that_is_too_long_is_shown_as_written_in_parts(text: str) -> None:
+    assert marked_text(text, [], 1, True).html is None
+    assert text_of_parts(text) == text
 
 
 @pytest.mark.parametrize("sign", ["[", "![", "*a **b ", "(" * 9 + "[a]", "~~a ", "<a:"])
@@ -167,7 +176,7 @@ def test_deep_nesting_inside_a_block_is_bounded(sign: str) -> None:
 
 @pytest.mark.parametrize("sign", [">", "> ", "- ", "1. "])
 def test_text_nested_too_deeply_to_be_shown_is_not_rendered(sign: str) -> None:
-    assert marked_text(sign * 2_000 + "end", [], 1) is None
+    assert marked_text(sign * 2_000 + "end", [], 1, True).html is None
     assert "end" in shown(sign * 5 + "end", []).html
 
 

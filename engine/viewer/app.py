@@ -57,6 +57,8 @@ _TYPES = {
     "base.js": "text/javascript",
     "viewer.css": "text/css",
     "viewer.js": "text/javascript",
+    "report.css": "text/css",
+    "report.js": "text/javascript",
 }
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "

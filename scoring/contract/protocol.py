@@ -18,6 +18,8 @@ __all__ = [
     "CaseMetrics",
     "Comparing",
     "Drafting",
+    "ExplainedCriterion",
+    "Explaining",
     "PublishedCalls",
     "ScoringProtocol",
     "ShowsMedia",
@@ -126,6 +128,27 @@ class Drafting(ScoringProtocol, Protocol):
 
     async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
         """The gold of the case's task, whole, with what it lacked; the report is not looked at. Raises GoldError."""
+        ...
+
+
+class ExplainedCriterion(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands behind the line of evidence about `what`, for those who read it.
+
+    `weight` is the share of the headline metric that it decides, negative for a penalty; None if it has none.
+    """
+
+    what: str
+    explanation: str = ""
+    weight: float | None = None
+    tags: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Explaining(ScoringProtocol, Protocol):
+    """A protocol that judges by criteria and can explain them."""
+
+    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
+        """The criteria of the case's task. Raises GoldError; empty where the judge's answers for them are missing."""
         ...
 
 

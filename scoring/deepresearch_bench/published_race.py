@@ -24,7 +24,7 @@ from adjudge.judges.checkout import Checkout
 from adjudge.judges.published import PublishedQuestion, UnreadableReply, Wording
 from adjudge.scoring.answers.attempts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case, GoldError
-from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
 from adjudge.scoring.deepresearch_bench.published_marks import MarkedItem, RaceShares, marks_in, shares
@@ -204,6 +204,12 @@ class PublishedRace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         wordings = _wordings(self.checkout, self.variant).criteria[_language(case)]
         measure = await published_yardstick(case, RaceGold.of(case), wordings, tools)
         return measure if isinstance(measure, Missing) else frozen(case, measure)
+
+    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
+        """The criteria with their explanations and what they weigh in `overall`. Raises GoldError."""
+        wordings = _wordings(self.checkout, self.variant).criteria[_language(case)]
+        measure = await published_yardstick(case, self._gold(case), wordings, tools)
+        return [] if isinstance(measure, Missing) else measure.explained()
 
     def _gold(self, case: Case) -> RaceGold:
         gold = RaceGold.of(case)

@@ -34,7 +34,7 @@ import msgspec
 from adjudge.judges import Answer, Context, Judgment, numbered
 from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.contract.case import Case, GoldError
-from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.race_marks import (
@@ -219,14 +219,20 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return self._unscored(case, article)
         if self.variant == "vanilla":
             return await self._vanilla(case, article, tools)
-        measure = await yardstick(case, gold, tools, static=self.variant == "static_criteria")
+        measure = await self._measure(case, gold, tools)
         if isinstance(measure, Missing):
             return self._unscored(case, measure)
-        measure = self._weighed(measure)
         reference = await aside(clean_report, storable(gold.reference))
         marks = await self._marks(case, article, reference, measure, tools)
         items = [_Item(*item, marks) for item, marks in zip(measure.items, marks, strict=True)]
         return self._scorecard(case, items, measure)
+
+    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
+        """The criteria with their explanations and what they weigh in `overall`. Raises GoldError."""
+        if self.variant == "vanilla":
+            return []
+        measure = await self._measure(case, self._gold(case), tools)
+        return [] if isinstance(measure, Missing) else measure.explained()
 
     async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
         """The task's gold with weights and criteria, made by the judge where it has none. Raises GoldError."""
@@ -252,7 +258,10 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return await judge_clean(case.report.text, case.task.language, tools)
         return await aside(clean_report, storable(case.report.text))
 
-    def _weighed(self, measure: Yardstick) -> Yardstick:
+    async def _measure(self, case: Case, gold: RaceGold, tools: Tools) -> Yardstick | Missing:
+        measure = await yardstick(case, gold, tools, static=self.variant == "static_criteria")
+        if isinstance(measure, Missing):
+            return measure
         if self.variant in ("no_criteria_weights", "no_weights"):
             measure = measure.without_criteria_weights()
         if self.variant in ("no_dimension_weights", "no_weights"):
@@ -383,7 +392,7 @@ def _evidence(item: _Item, alone: bool) -> Evidence:
     marks = item.marks
     shown = f"{marks.target:g} of 10" if alone else f"{marks.target:g} of 10, reference {marks.reference:g}"
     return Evidence(
-        what=f"{item.dimension}: {item.criterion.criterion}",
+        what=item.criterion.named(item.dimension),
         outcome="" if marks.reason else shown,
         judgment=marks.judgment,
         reason=marks.reason or "",

@@ -12,7 +12,7 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Question
 from adjudge.scoring.contract.case import NULL, Case, GoldError
-from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
 
@@ -47,6 +47,10 @@ class Criterion(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """What a judge is shown; never the weight."""
         return f"{self.criterion}: {self.explanation}" if self.explanation else self.criterion
+
+    def named(self, dimension: str) -> str:
+        """What evidence calls it."""
+        return f"{dimension}: {self.criterion}"
 
 
 class RaceGold(msgspec.Struct, frozen=True):
@@ -87,6 +91,19 @@ class Yardstick(msgspec.Struct, frozen=True):
     def items(self) -> tuple[tuple[str, Criterion], ...]:
         """(dimension, criterion) of all criteria, dimension by dimension."""
         return tuple((name, criterion) for name in DIMENSIONS for criterion in self.criteria[name])
+
+    def explained(self) -> list[ExplainedCriterion]:
+        """The criteria with what each weighs in the overall mark."""
+        every = sum(self.weights[name] for name in DIMENSIONS)
+        sums = {name: sum(one.weight for one in self.criteria[name]) for name in DIMENSIONS}
+        return [
+            ExplainedCriterion(
+                what=one.named(name),
+                explanation=one.explanation,
+                weight=self.weights[name] / every * one.weight / sums[name],
+            )
+            for name, one in self.items
+        ]
 
     def without_criteria_weights(self) -> "Yardstick":
         """The same with equal weights within each dimension."""

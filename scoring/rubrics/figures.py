@@ -10,7 +10,7 @@ from adjudge.scoring.answers.label_kinds import labelled_points
 from adjudge.scoring.answers.parts import EVERY, Measure, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.labels import Labelled
-from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
 from adjudge.scoring.rubrics.asking import give_points
 from adjudge.scoring.rubrics.criteria import Criterion, tags_of
@@ -77,6 +77,15 @@ class ByCriteria(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             for figure in self._figures(criteria)
         }
         return Scorecard.of(self.name, case, scores, evidence)
+
+    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
+        """The criteria with their tags and their share of the positive points. Raises GoldError."""
+        criteria = self.criteria(case)
+        full = sum(one.full for one in criteria)
+        return [
+            ExplainedCriterion(what=one.criterion, weight=one.weight / full, tags=one.tags)
+            for one in criteria
+        ]  # fmt: skip
 
     @property
     def needed(self) -> float:

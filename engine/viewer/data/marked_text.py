@@ -17,7 +17,20 @@ MAX_RENDERED = 500_000
 _MAX_BLOCK = 2 * PART_CHARS
 _MAX_HTML = 2_000_000
 
-KINDS = frozenset({"supported", "unsupported", "unknown", "unreachable", "none", "mixed", "quoted"})
+KINDS = frozenset(
+    {
+        "supported",
+        "unsupported",
+        "unknown",
+        "unreachable",
+        "none",
+        "met",
+        "partly",
+        "unmet",
+        "mixed",
+        "quoted",
+    }
+)
 _CLASSES = {f"v-{kind}" for kind in KINDS}
 _CLOSERS = re.compile(r"[*_~`]{0,3}[.,:;!?)\]}\"'”’»›。，、：；！？）】」』］》…]{1,4}[*_~`]{0,3}")
 _OWN_DIRECTION = frozenset(
@@ -50,49 +63,73 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class MarkedText(msgspec.Struct, frozen=True):
-    """A part of a text as HTML, with the passages that begin between `start` and `end` of the source."""
+    """A part of a text, from `start` to `end` of the source, as HTML; None where it can only be shown as written."""
 
-    html: str
+    html: str | None
     part: int
     parts: int
     start: int
     end: int
 
 
-def marked_text(text: str, marks: list[Mark], part: int) -> MarkedText | None:
-    """Part number `part` of `text` (see `source_of`) as HTML, the last part if there are fewer.
+class _Part(msgspec.Struct, frozen=True):
+    start: int
+    end: int
+    blocks: list[Block] | None
+    """None for a piece of a block that is too long."""
 
-    `marks` come in the order of the text and do not overlap. A part is whole blocks of about 100,000 characters.
-    None for a text or a block that is too long to be rendered, is nested so deeply that Markdown leaves text out, or
-    would make too long a page.
+
+def marked_text(text: str, marks: list[Mark], part: int, rendered: bool) -> MarkedText:
+    """Part number `part` of `text` (see `source_of`), the last part if there are fewer, as HTML if it is `rendered`.
+
+    `marks` come in the order of the text and do not overlap. A part is whole blocks of about 100,000 characters, or a
+    piece of one that is longer. HTML is not made of a text or a block that is too long, is nested so deeply that
+    Markdown leaves text out, or would make too long a page.
     """
-    if len(text) > MAX_RENDERED:
-        return None
     lines = PlacedLines(text)
-    parts = _parts(list(blocks(text, lines)))
+    parts = list(_cut(0, len(text))) if len(text) > MAX_RENDERED else _parts(blocks(text, lines), len(text))
     part = min(part, len(parts))
     shown = parts[part - 1]
-    if any(token.level >= MAX_NESTING - 1 for block in shown for token in block.tokens):
-        return None
-    start = 0 if part == 1 or not shown else shown[0].start
-    end = len(text) if part == len(parts) or not shown else shown[-1].end
-    if any(block.end - block.start > _MAX_BLOCK for block in shown):
-        return None
-    writer = _Writer(lines, [mark for mark in marks if start <= mark.start < end], text)
-    tokens = list(writer.written([token for block in shown for token in block.tokens]))
+    html = None
+    if rendered and shown.blocks is not None and not any(map(_too_deep, shown.blocks)):
+        inside = [mark for mark in marks if shown.start <= mark.start < shown.end]
+        html = _html([token for block in shown.blocks for token in block.tokens], lines, inside, text)
+    return MarkedText(html, part, len(parts), shown.start, shown.end)
+
+
+def _html(tokens: list[Token], lines: PlacedLines, marks: list[Mark], text: str) -> str | None:
     md = markdown()
-    html = _CLEANER.clean(md.renderer.render(tokens, md.options, {}))
-    return MarkedText(html, part, len(parts), start, end) if len(html) <= _MAX_HTML else None
+    made = md.renderer.render(list(_Writer(lines, marks, text).written(tokens)), md.options, {})
+    return _CLEANER.clean(made) if len(made) <= _MAX_HTML else None
 
 
-def _parts(every: Sequence[Block]) -> list[list[Block]]:
-    """The blocks of each part; one part without any for a text without blocks."""
-    parts: list[list[Block]] = [[]]
+def _too_deep(block: Block) -> bool:
+    return any(token.level >= MAX_NESTING - 1 for token in block.tokens)
+
+
+def _parts(every: Iterable[Block], length: int) -> list[_Part]:
+    """The parts of a text of `length` characters; at least one."""
+    parts: list[_Part] = []
+    held: list[Block] = []
+    start = 0
     for block in every:
-        if parts[-1] and block.end - parts[-1][0].start > PART_CHARS:
-            parts.append([])
-        parts[-1].append(block)
+        if held and block.end - start > PART_CHARS:
+            parts.append(_Part(start, block.start, held))
+            held, start = [], block.start
+        if block.end - block.start > _MAX_BLOCK:
+            parts += _cut(start, block.end)
+            start = block.end
+        else:
+            held.append(block)
+    if held or not parts:
+        parts.append(_Part(start, length, held))
     return parts
+
+
+def _cut(start: int, end: int) -> Iterator[_Part]:
+    """Pieces of as many characters as a part has."""
+    for at in range(start, end, PART_CHARS):
+        yield _Part(at, min(at + PART_CHARS, end), None)
 
 
 class _Writer:

@@ -21,6 +21,7 @@ from adjudge.engine.viewer.data.query import NotThere, ReportQuery
 from adjudge.engine.viewer.data.replay import AskedQuestion, Replayer
 from adjudge.engine.viewer.data.score_rows import ScoreRows
 from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 
 __all__ = ["OpenRun"]
@@ -134,6 +135,13 @@ class OpenRun:
             case = await self.case(wanted)
             self._replayed = kept, await (await self.replayer()).questions(case, protocol)
         return self._replayed[1]
+
+    async def explained(self, wanted: ReportQuery, protocol: str) -> list[ExplainedCriterion]:
+        """What stands behind the criteria of a report's task; empty where the run's input or prompts are missing."""
+        try:
+            return await (await self.replayer()).explained(await self.case(wanted), protocol)
+        except (NotThere, UsageError):
+            return []
 
     async def replayer(self) -> Replayer:
         """What replays a report's questions. Raises NotThere where prompts are missing, StoreError."""

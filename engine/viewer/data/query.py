@@ -66,7 +66,7 @@ class TaskQuery(ListQuery, frozen=True, kw_only=True):
 
 
 class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A report under one protocol (empty: the first), and the `part` of a long text."""
+    """A report under one protocol (empty: the first), the `part` of a long text, and its `text` as it was written."""
 
     system: Name
     task: Name
@@ -74,6 +74,7 @@ class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
     repeat: Count = 0
     protocol: Name = ""
     part: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 1
+    text: Literal["", "raw"] = ""
 
 
 class EvidenceQuery(ReportQuery, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ hold is missing with the reason deadline, which is never stored.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,8 +20,8 @@ from adjudge.engine.store import JudgmentStore, PageStore
 from adjudge.judges import Answer, Asked, JudgeIdentity, Judgment, Question, Reply
 from adjudge.judges.render import Message, messages, secret_from_environment
 from adjudge.judges.schema import schema_of
-from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Explaining, ScoringProtocol, score_case
 
 __all__ = ["AskedQuestion", "Replayer"]
 
@@ -49,10 +50,22 @@ class Replayer:
     async def questions(self, case: Case, protocol: str) -> dict[str, AskedQuestion]:
         """The questions that `protocol` asks about `case`, by the hex of their keys, in order."""
         tools = _Watched(self._asker(protocol), self._reader, case.repeat)
-        for candidate in self._config.scoring_protocols():
-            if candidate.name == protocol:
-                await score_case(candidate, case, tools)
+        for candidate in self._named(protocol):
+            await score_case(candidate, case, tools)
         return tools.seen
+
+    async def explained(self, case: Case, protocol: str) -> list[ExplainedCriterion]:
+        """The criteria by which `protocol` judges `case`, as far as it explains them and the store has them."""
+        found: list[ExplainedCriterion] = []
+        for candidate in self._named(protocol):
+            if isinstance(candidate, Explaining):
+                with suppress(GoldError):
+                    tools = CaseTools(self._asker(protocol), self._reader, case.repeat)
+                    found += await candidate.explained(case, tools)
+        return found
+
+    def _named(self, protocol: str) -> list[ScoringProtocol]:
+        return [one for one in self._config.scoring_protocols() if one.name == protocol]
 
     def _asker(self, protocol: str) -> ProtocolAsker:
         media = self._judging.protocol_media(protocol)

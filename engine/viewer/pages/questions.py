@@ -179,4 +179,5 @@ async def page_page(run: OpenRun, frame: Frame, query: PageQuery) -> str:
     page = await pages.get(query.url)
     if page is None:
         raise NotThere(f"this run's store holds no page {query.url!r}")
-    return frame.page(page.title or page.url, page_text(page, query.part, "page", query))
+    body = page_text(page, query.part, "page", query)
+    return frame.show("plain.html.jinja", page.title or page.url, body=body)

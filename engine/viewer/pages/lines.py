@@ -1,0 +1,180 @@
+"""Lines of evidence as pages show them: statements with a verdict, criteria with points, in words and with a sign."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from adjudge.engine.rendering.cells import number
+from adjudge.scoring.contract.protocol import ExplainedCriterion
+from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+
+__all__ = ["KINDS", "Kind", "Line", "Points", "lines_of"]
+
+MAX_WHAT = 400
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A kind of outcome: its sign, and the words for it in a legend."""
+
+    sign: str
+    words: str
+
+
+KINDS: Mapping[str, Kind] = {
+    "supported": Kind("✓", "supported"),
+    "met": Kind("✓", "full points"),
+    "partly": Kind("◐", "some points"),
+    "unsupported": Kind("✗", "unsupported"),
+    "unmet": Kind("✗", "no points"),
+    "unknown": Kind("?", "unknown"),
+    "unreachable": Kind("⊘", "page unreachable"),
+    "none": Kind("–", "missing"),
+}
+"""The kinds of outcome in the order in which they are counted; other outcomes have none."""
+
+_STATED = frozenset({"supported", "unsupported", "unknown", "unreachable"})
+_WORDS = {"met": "met", "not met": "unmet", "cited": "met", "not cited": "unmet"}
+_POINTS = re.compile(
+    r"(-?\d{1,9}(?:\.\d{1,9})?) of (\d{1,9}(?:\.\d{1,9})?)(?:, reference (\d{1,9}(?:\.\d{1,9})?))?"
+)
+_GROUP = re.compile(r"([a-z][a-z_ ]{2,39}): ")
+
+
+class Points(msgspec.Struct, frozen=True):
+    """Points of so many, and those of the report that it is compared with, if there is one."""
+
+    given: float
+    most: float
+    reference: float | None
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """Line `n` of a scorecard's evidence, counted from 1.
+
+    `kind` is one of KINDS or empty, `group` what several criteria belong to (a dimension, a tag), `weight` the share of
+    the whole in percent, `host` the source's. `looked_for` is what to find in the report, empty if nothing is.
+    """
+
+    n: int
+    what: str
+    said: str
+    kind: str
+    sign: str
+    group: str = ""
+    reason: str = ""
+    note: str = ""
+    quote: str = ""
+    url: str = ""
+    host: str = ""
+    judgment: str = ""
+    points: Points | None = None
+    explanation: str = ""
+    weight: str = ""
+    looked_for: str = ""
+
+    @property
+    def clipped(self) -> str:
+        """What was judged, its beginning only where it is long."""
+        return self.what if len(self.what) <= MAX_WHAT else f"{self.what[:MAX_WHAT]}…"
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it is a statement of the report, not a criterion."""
+        return bool(self.looked_for) and not self.quote
+
+    @property
+    def label(self) -> str:
+        """What a screen reader says of its sign and number."""
+        return f"{self.n}: {self.said or 'no outcome'}"
+
+
+def lines_of(
+    card: Scorecard, explained: Iterable[ExplainedCriterion] = (), reasons: Mapping[int, str] | None = None
+) -> list[Line]:
+    """The lines of `card`, with what is known of its criteria; `reasons` are the judge's by the line's number."""
+    known = {one.what: one for one in explained}
+    stated = any(_kind(line) in _STATED for line in card.evidence)
+    groups = _groups(card.evidence)
+    return [
+        _line(n, line, known.get(line.what), groups, stated, (reasons or {}).get(n, ""))
+        for n, line in enumerate(card.evidence, 1)
+    ]
+
+
+def _line(
+    n: int, line: Evidence, known: ExplainedCriterion | None, groups: set[str], stated: bool, reason: str
+) -> Line:
+    kind = _kind(line)
+    begun = _GROUP.match(line.what)
+    group = begun[1] if begun and begun[1] in groups else ""
+    what = line.what[len(group) + 2 :] if group else line.what
+    statement = kind in _STATED or (kind == "none" and bool(stated or line.url))
+    extra: dict[str, Any] = {}
+    if known is not None:
+        weight = "" if known.weight is None else f"{number(known.weight, 100)} %"
+        extra = {"explanation": known.explanation, "weight": weight}
+        group = group or ", ".join(known.tags)
+    return Line(
+        n=n,
+        what=what,
+        said=_said(line),
+        kind=kind,
+        sign=KINDS[kind].sign if kind else "",
+        group=group.replace("_", " "),
+        reason=line.reason,
+        note=line.note or reason,
+        quote=line.quote,
+        url=line.url,
+        host=_host(line.url),
+        judgment=line.judgment,
+        points=_points(line.outcome),
+        looked_for=line.quote or (what if statement else ""),
+        **extra,
+    )
+
+
+def _kind(line: Evidence) -> str:
+    word = line.outcome.partition(" ")[0].rstrip(":")
+    if word in _STATED:
+        return word
+    if line.outcome in _WORDS:
+        return _WORDS[line.outcome]
+    points = _points(line.outcome)
+    if points is not None and points.reference is None and line.value is not None:
+        if points.given >= points.most:
+            return "met"
+        return "partly" if points.given > 0 else "unmet"
+    return "none" if line.reason else ""
+
+
+def _points(outcome: str) -> Points | None:
+    found = _POINTS.fullmatch(outcome)
+    if found is None:
+        return None
+    given, most, reference = (None if one is None else float(one) for one in found.groups())
+    return Points(given or 0.0, most or 0.0, reference)
+
+
+def _said(line: Evidence) -> str:
+    """The outcome in words; of what can only cost points, whether it did."""
+    points = _points(line.outcome)
+    if points is not None and not points.most:
+        return f"{-points.given:g} points taken away" if points.given else "no points taken away"
+    return line.outcome or line.reason
+
+
+def _groups(lines: Sequence[Evidence]) -> set[str]:
+    """The words before a colon with which several lines begin."""
+    begun = Counter(found[1] for line in lines if (found := _GROUP.match(line.what)))
+    return {name for name, count in begun.items() if count > 1}
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").removeprefix("www.") or url[:100]
+    except ValueError:
+        return url[:100]
