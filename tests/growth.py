@@ -26,6 +26,8 @@ from adjudge.scoring.dr3_eval import (
     published_replies,
     published_sources,
 )
+from adjudge.scoring.gold import passages as gold_passages
+from adjudge.scoring.gold import wording
 from adjudge.scoring.livedrbench import published_questions
 from adjudge.scoring.rubrics import annotations, blocked, keywords, trusted_links
 from adjudge.scoring.rubrics.blocked import Blocked
@@ -155,6 +157,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.deepresearch_bench.published_criteria.listed_in": partial(_read, published_criteria.listed_in),
     "scoring.deepresearch_bench.published_marks.json_in": partial(_read, published_marks.json_in),
     "scoring.deepresearch_bench.published_marks.marks_in": partial(_read, published_marks.marks_in),
+    "scoring.gold.passages.holds": lambda text: gold_passages.holds(text, text[-1_000:]),
+    "scoring.gold.wording.flaw": wording.flaw,
+    "scoring.gold.wording.predicate": wording.predicate,
+    "scoring.gold.wording.is_common": wording.is_common,
     "scoring.rubrics.keywords.keyword_frequency": lambda text: keywords.keyword_frequency("a", text),
     "scoring.rubrics.annotations.annotated": lambda text: annotations.annotated(text, _HANDED),
     "scoring.rubrics.blocked.traces": lambda text: blocked.traces(text, (), _BLOCKED),
@@ -209,6 +215,8 @@ MODULES: tuple[ModuleType, ...] = (
         code_titles,
         published_passages,
         published_sources,
+        gold_passages,
+        wording,
         keywords,
         trusted_links,
         lexical,

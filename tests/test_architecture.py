@@ -48,7 +48,7 @@ FLOORS = {
         ("kernels",),
         ("contract",),
         ("answers", "text"),
-        ("deepresearch_bench", "livedrbench", "dr3_eval", "drmi_bench", "pairwise", "rubrics"),
+        ("deepresearch_bench", "livedrbench", "dr3_eval", "drmi_bench", "gold", "pairwise", "rubrics"),
     ),
 }
 MODULES = [path.relative_to(ROOT) for folder in BELOW for path in sorted((ROOT / folder).rglob("*.py"))]

@@ -4,20 +4,34 @@ import json
 from pathlib import Path
 from typing import Any
 
+import docx
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adjudge.engine.formats import load_dataset
-from adjudge.judges import Question, ScriptedJudge
-from adjudge.scoring.contract.case import Case
+from adjudge.judges import Judge, Question, ScriptedJudge
+from adjudge.judges.render import prompt_digests
+from adjudge.judges.schema import schema_of
+from adjudge.prompts import PromptBook
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.gold import GoldSource
 from adjudge.scoring.contract.scorecard import Missing
+from adjudge.scoring.deepresearch_bench.race import Race
 from adjudge.scoring.dr3_eval.checklist import Checklist, ChecklistOf
 from adjudge.scoring.dr3_eval.dr3 import DR3
 from adjudge.scoring.dr3_eval.insights import Insights, InsightsOf
+from adjudge.scoring.drmi_bench.drmi import DrMi
+from adjudge.scoring.rubrics.drafting import with_total
+from adjudge.scoring.rubrics.rigorous import Rigorous
+from adjudge.scoring.rubrics.rubrics import Rubrics
+from tests.random_judge import random_judge
 from tests.test_cli import run
 from tests.tools import DirectTools
 from tests.wheel import ROOT
 
+FAULTS = ROOT / "tests" / "gold_faults"
 EXAMPLE = ROOT / "examples" / "dr3"
 
 PROMPTS = ("Compare trams and buses.", "比较电车和公交车。", "Which trains run at night?")
@@ -69,6 +83,9 @@ def test_gold_drafts_what_is_missing_and_keeps_the_rest(config: Path, capsys: An
     before, after = lines(config.parent / "tasks.jsonl"), lines(out)
     assert [task["prompt"] for task in after] == list(PROMPTS)
     for old, new in zip(before, after, strict=True):
+        assert all(
+            one["source"] == "task" and one["quote"] in old["prompt"] for one in new["rests_on"]["race"]
+        )
         race = new["gold"]["race"]
         assert {"reference", "note"} & race.keys() == {"reference", "note"} & old["gold"].get(
             "race", {}
@@ -129,7 +146,7 @@ def test_task_that_cannot_be_drafted_keeps_its_gold(config: Path, capsys: Any) -
     code, printed, _ = run(capsys, "gold", config, "--protocol", "race", "--out", out, "--json")
     found = json.loads(printed)
     assert (code, found["unscored"], found["drafted"]) == (3, {"gold_invalid": 1}, 2)
-    assert lines(out)[0] == msgspec.to_builtins(tasks[0]) | {"domain": "", "attributes": {}}
+    assert lines(out)[0] == msgspec.to_builtins(tasks[0]) | {"domain": "", "attributes": {}, "rests_on": {}}
 
 
 def opinion(question: Question[Any]) -> Any:
@@ -166,3 +183,131 @@ async def test_dr3_drafts_insights_and_checklist() -> None:
 def with_gold(case: Case, gold: bytes) -> Case:
     task = msgspec.structs.replace(case.task, gold={"dr3": msgspec.Raw(gold)})
     return msgspec.structs.replace(case, task=task)
+
+
+DOCUMENT = (
+    "Cargo bikes in the port district\n\nIn 2023 the port district tried 14 cargo bikes for ten months. They carried "
+    "5,200 parcels a month. A van needed 9.4 minutes per parcel, a bike 7.1 minutes.\n\nTwo bikes were stolen in May. "
+    "Riders complained about Harbour Street, where tram tracks are close to the kerb. The city of Larnby paid 3,100 "
+    "euros for each bike."
+)
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """A Word document, and a task without gold."""
+    write(
+        tmp_path / "tasks.jsonl",
+        [{"id": "bikes", "prompt": "Do cargo bikes carry parcels well? Say what they cost."}],
+    )
+    write(
+        tmp_path / "reports.jsonl",
+        [{"task_id": "bikes", "system": "A", "text": "They carried 5,200 parcels."}],
+    )
+    (tmp_path / "adjudge.yaml").write_text(
+        "tasks: tasks.jsonl\nreports: [reports.jsonl]\njudge: lexical\nstore: store\nout: run\n"
+    )
+    words = docx.Document()
+    for paragraph in DOCUMENT.split("\n\n"):
+        words.add_paragraph(paragraph)
+    words.save(str(tmp_path / "bikes.docx"))
+    return tmp_path / "bikes.docx"
+
+
+@pytest.mark.parametrize("protocol", ["rubrics", "rigorous", "livedr", "drmi"])
+def test_gold_is_drafted_from_a_document(protocol: str, document: Path, capsys: Any) -> None:
+    """With the passages that it rests on; it can be scored by."""
+    folder = document.parent
+    out, config = folder / "gold.jsonl", folder / "adjudge.yaml"
+    code, printed, said = run(
+        capsys, "gold", config, "--protocol", protocol, "--from", document, "--out", out, "--json"
+    )
+    found = json.loads(printed)
+    assert (code, found["drafted"], said) == (0, 1, "")
+    (task,) = lines(out)
+    passages = task["rests_on"][protocol]
+    assert found["items"] >= found["founded"] == len(passages) > 0
+    texts = {"bikes.docx": "\n".join(DOCUMENT.split("\n\n")), "task": task["prompt"]}
+    assert all(one["quote"] in texts[one["source"]] for one in passages)
+    assert "bikes.docx" in {one["source"] for one in passages}
+    config.write_text(config.read_text().replace("tasks.jsonl", "gold.jsonl") + f"protocols: [{protocol}]\n")
+    code, printed, _ = run(capsys, "evaluate", config, "--json")
+    assert not {"gold_missing", "gold_invalid"} & set(printed.split('"'))
+
+
+def test_gold_of_a_document_needs_one(document: Path, capsys: Any) -> None:
+    config, out = document.parent / "adjudge.yaml", document.parent / "gold.jsonl"
+    code, _, said = run(capsys, "gold", config, "--protocol", "drmi", "--out", out)
+    assert code == 2 and "--from: drmi drafts gold from a document" in said
+    for wrong in ("missing.pdf", "adjudge.yaml"):
+        code, _, said = run(
+            capsys, "gold", config, "--protocol", "drmi", "--out", out, "--from", document.parent / wrong
+        )
+        assert code == 2 and said.startswith("adjudge: --from: ") and wrong in said
+    (document.parent / "empty.md").write_text(" \n")
+    code, _, said = run(
+        capsys, "gold", config, "--protocol", "drmi", "--out", out, "--from", document.parent / "empty.md"
+    )
+    assert code == 2 and "has no text" in said and not out.exists()
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=15))
+def test_points_are_scaled_to_a_total(points: list[int]) -> None:
+    scaled = with_total(points, 30)
+    assert sum(scaled) == 30 and min(scaled) >= 1
+    assert all(
+        one <= other
+        for first, one in zip(points, scaled, strict=True)
+        for second, other in zip(points, scaled, strict=True)
+        if first < second
+    )
+
+
+def asked(question: Question[Any]) -> bytes:
+    """All that a key is made of, without the judge: type, version and fields, context, prompts, schema."""
+    prompts, schema = prompt_digests(question, PromptBook()), schema_of(question, analysis=True)
+    return msgspec.msgpack.encode((question.identity(), question.context.digest, prompts, schema))
+
+
+async def questions(protocol: Any, case: Case, judge: Judge) -> set[bytes]:
+    tools = DirectTools(judge)
+    await protocol.score(case, tools)
+    return {asked(question) for question in tools.questions}
+
+
+@pytest.mark.parametrize("protocol", [Race(), DR3(), Rubrics(), Rigorous(), DrMi()], ids=lambda one: one.name)
+async def test_frozen_gold_asks_the_same_under_two_judges(protocol: Any) -> None:
+    """The same contexts, fields, prompts and schemas; drafted gold is another with another judge.
+
+    LiveDRBench is not here: which claims are left to compare depends on the matches before, by its rule.
+    """
+    tasks = msgspec.json.Decoder(Task).decode_lines((FAULTS / "tasks.jsonl").read_bytes())
+    reports = msgspec.json.Decoder(Report).decode_lines((FAULTS / "reports.jsonl").read_bytes())
+    task = next(one for one in tasks if protocol.name in one.gold)
+    case = Case(task=task, report=next(one for one in reports if one.task_id == task.id))
+    first, second = random_judge(1), random_judge(2)
+    second.identity = msgspec.structs.replace(first.identity, fingerprint="scripted:another")
+    kept = await questions(protocol, case, first)
+    assert kept and kept == await questions(protocol, case, second)
+    bare = msgspec.structs.replace(task, gold=lacking(task, protocol.name))
+    sources = [GoldSource("review.txt", "A review of 12 studies. It covers kelp, trams and naps.")]
+    drafts = []
+    for judge in (first, second):
+        gold = await protocol.draft(msgspec.structs.replace(case, task=bare), DirectTools(judge), sources)
+        drafts.append(msgspec.structs.replace(task, gold={protocol.name: gold}))
+    own = [await questions(protocol, msgspec.structs.replace(case, task=one), first) for one in drafts]
+    assert own[0] != own[1]
+    frozen = [
+        await questions(protocol, msgspec.structs.replace(case, task=drafts[0]), judge)
+        for judge in (first, second)
+    ]
+    assert frozen[0] == frozen[1] == own[0]
+
+
+def lacking(task: Task, protocol: str) -> dict[str, msgspec.Raw]:
+    """Gold with what no judge drafts: a reference report, sources, references."""
+    gold = msgspec.json.decode(task.gold[protocol])
+    if not isinstance(gold, dict):
+        return {}
+    kept = {name: gold[name] for name in ("reference", "user_files", "tsl") if name in gold}
+    return {protocol: msgspec.Raw(msgspec.json.encode(kept))}

@@ -247,6 +247,6 @@ async def test_gold_is_drafted_in_the_published_calls(tmp_path: Path) -> None:
     criteria = json.dumps([{"criterion": "made", "explanation": "So.", "weight": 1}])
     async with MockOpenAI(fault=replying_to(weights=weights, criteria=criteria)) as mock:
         made = await asyncio.to_thread(draft_gold, config(tmp_path, mock.url), str(tmp_path / "gold.jsonl"))
-    assert made.drafted == 2 and mock.calls == 2 * (5 + 4)
+    assert made.drafted == 2 and mock.calls == 2 * (5 + 4 + 1)  # and the passages
     gold = json.loads((tmp_path / "gold.jsonl").read_text().splitlines()[0])["gold"]["race"]
     assert gold["criterions"]["insight"] == [{"criterion": "made", "explanation": "So.", "weight": 1.0}]

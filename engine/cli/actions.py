@@ -15,7 +15,7 @@ from adjudge.engine.cli.comparisons import (
     labels_sheet,
     preferences_sheet,
 )
-from adjudge.engine.cli.options import cluster_section, run_config, select_section
+from adjudge.engine.cli.options import cluster_section, gold_config, run_config, select_section
 from adjudge.engine.cli.progress import progress_on
 from adjudge.engine.cli.sentences import agreement_said, comparison_said, labels_said, preferences_said
 from adjudge.engine.cli.sheet import Sheet
@@ -29,6 +29,7 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.export_run import export_run
 from adjudge.engine.commands.fetch import FetchRow, fetch_command, fetch_config
 from adjudge.engine.commands.gold import draft_gold
+from adjudge.engine.commands.gold_check import check_gold
 from adjudge.engine.commands.import_results import import_results
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.commands.junit import write_junit
@@ -111,17 +112,17 @@ def on_plan(options: argparse.Namespace) -> int:
 
 
 def on_gold(options: argparse.Namespace) -> int:
-    """Have the judge draft gold, and write it for review."""
-    config = RunConfig.load(
-        options.config,
-        store=options.store,
-        judge=options.judge,
-        prompts=options.prompts,
-        format=options.format,
-        select=select_section(options),
-        protocols=[options.protocol],
-    )
-    found = draft_gold(config, options.out)
+    """Have the judge draft gold and write it for review, or check gold."""
+    config = gold_config(options)
+    if options.check is not None:
+        checked = check_gold(config, options.documents, options.of_run)
+        _print(options, checked, show.gold_check)
+        return DONE if checked.is_clean else INCOMPLETE
+    if options.of_run is not None:
+        raise UsageError("--run: is for checking; add --check, or leave it out")
+    if options.out is None:
+        raise UsageError("--out: is missing; name a new file for the drafts, or pass --check to check gold")
+    found = draft_gold(config, options.out, options.documents)
     _print(options, found, show.gold)
     return INCOMPLETE if found.unscored else DONE
 

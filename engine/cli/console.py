@@ -11,6 +11,8 @@ from rich.table import Table
 from adjudge.engine.cli.sheet import Sheet
 from adjudge.engine.cli.tables import (
     corrected_sheet,
+    gold_problems_sheet,
+    gold_separation_sheet,
     judges_sheet,
     plan_sheet,
     replay_sheets,
@@ -23,6 +25,7 @@ from adjudge.engine.commands.evaluate import RunResult
 from adjudge.engine.commands.export_run import ExportResult
 from adjudge.engine.commands.fetch import FetchSummary
 from adjudge.engine.commands.gold import DraftedGold
+from adjudge.engine.commands.gold_check import GoldCheck
 from adjudge.engine.commands.import_results import PAGES, ImportResult
 from adjudge.engine.commands.plan import ASSUMED_PAGE_CHARS, Plan
 from adjudge.engine.commands.replay import Replay
@@ -43,6 +46,8 @@ __all__ = [
     "fetched",
     "findings",
     "frozen",
+    "gold",
+    "gold_check",
     "imported",
     "leaderboard",
     "plan",
@@ -127,8 +132,38 @@ def gold(found: DraftedGold) -> None:
         f"{found.tasks:,} tasks in {found.out}: gold for {found.protocol} drafted by {found.judge} for "
         f"{found.drafted:,}, complete before for {found.complete:,}"
     ]
+    if found.items:
+        said.append(f"  passages found for {found.founded:,} of {found.items:,} drafted items")
+    said += [
+        f"  {count:,} tasks without passages: {explained(reason)}"
+        for reason, count in found.unfounded.items()
+    ]
     said += [f"  {count:,} without: {explained(reason)}" for reason, count in found.unscored.items()]
-    said.append(f"Review and edit it, then measure by it: tasks: {found.out}, format: adjudge")
+    said.append(f"Review and edit it, and check it: adjudge gold --check {found.out}")
+    said.append(f"Then measure by it: tasks: {found.out}, format: adjudge")
+    for line in said:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def gold_check(found: GoldCheck) -> None:
+    """Print the problems of gold, how items separate systems, and what was left open."""
+    console = _out()
+    if found.problems:
+        console.print(gold_problems_sheet(found).table(console.width))
+    if found.separation:
+        console.print(gold_separation_sheet(found).table(console.width))
+    said = [
+        f"{found.items:,} items of {found.tasks:,} tasks checked with {found.judge}: {len(found.problems):,} problems"
+    ]
+    said += [
+        f"  {count:,} questions without an answer: {explained(reason)}"
+        for reason, count in found.unanswered.items()
+    ]
+    said += [f"  not checked: {why}" for why in found.unreadable]
+    if found.unknown_sources:
+        said.append(
+            f"  passages not checked, because these are missing; pass --from: {', '.join(found.unknown_sources)}"
+        )
     for line in said:
         console.print(line, markup=False, soft_wrap=True)
 

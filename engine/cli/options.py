@@ -7,9 +7,20 @@ import math
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
+from adjudge.engine.commands.gold_check import check_config
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
 
-__all__ = ["add_select", "cluster_section", "count", "port", "positive", "run_config", "select_section"]
+__all__ = [
+    "add_select",
+    "cluster_section",
+    "count",
+    "gold_config",
+    "port",
+    "positive",
+    "run_config",
+    "select_section",
+]
 
 
 def port(text: str) -> int:
@@ -56,6 +67,27 @@ def run_config(options: Namespace) -> RunConfig:
         until_resolved=getattr(options, "until_resolved", None),
     )
     return config if options.budget is None else config.with_budget(options.budget)
+
+
+def gold_config(options: Namespace) -> RunConfig:
+    """The configuration for `gold`: the file's under one protocol, or a file of tasks alone. Raises UsageError."""
+    changed: dict[str, Any] = {
+        "store": options.store,
+        "judge": options.judge,
+        "prompts": options.prompts,
+        "format": options.format,
+        "select": select_section(options),
+        "protocols": None if options.protocol is None else [options.protocol],
+    }
+    if options.config is None:
+        if not options.check:
+            raise UsageError("gold: no configuration; name a CONFIG, or a file of tasks with --check FILE")
+        return check_config(options.check, **changed)
+    if options.protocol is None:
+        raise UsageError("--protocol: is missing; name the protocol whose gold it is, such as race")
+    if options.check:
+        changed["tasks"], changed["format"] = options.check, "adjudge"
+    return RunConfig.load(options.config, **changed)
 
 
 def add_select(command: ArgumentParser) -> None:

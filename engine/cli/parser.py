@@ -84,12 +84,28 @@ def _plan(commands: Commands) -> None:
 
 
 def _gold(commands: Commands) -> None:
-    summary = "have the judge draft what tasks lack, for review, as a file of tasks"
+    summary = "have the judge draft what tasks lack, for review, as a file of tasks; or check gold"
     command = _add(commands, "gold", actions.on_gold, summary)
-    command.add_argument("config", metavar="CONFIG", help="configuration file (YAML)")
-    command.add_argument("--protocol", required=True, metavar="NAME", help="whose gold, such as race")
+    command.add_argument("config", nargs="?", metavar="CONFIG", help="configuration file (YAML)")
+    command.add_argument("--protocol", metavar="NAME", help="whose gold, such as race")
+    command.add_argument("--out", metavar="FILE", help="a new file; name it in tasks: to use it")
     command.add_argument(
-        "--out", required=True, metavar="FILE", help="a new file; name it in tasks: to use it"
+        "--from",
+        dest="documents",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="documents to draft from, or to check against: text, Markdown, HTML, PDF or Word",
+    )
+    command.add_argument(
+        "--check",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="check gold instead: that of CONFIG's tasks, or of a file of tasks (exit code 3 if there are problems)",
+    )
+    command.add_argument(
+        "--run", dest="of_run", metavar="RUN", help="with --check, also how items separate a run's systems"
     )
     command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
     command.add_argument("--judge", metavar="SPEC", help=JUDGES)

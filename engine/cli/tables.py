@@ -3,6 +3,7 @@
 from adjudge.engine.cli.figures import bracketed, coefficient
 from adjudge.engine.cli.sheet import Column, Sheet
 from adjudge.engine.commands.attack import AttackReport
+from adjudge.engine.commands.gold_check import GoldCheck
 from adjudge.engine.commands.plan import Plan
 from adjudge.engine.commands.replay import Replay
 from adjudge.engine.commands.show import CardEvidence
@@ -13,6 +14,8 @@ from adjudge.engine.rendering.standings import Standings
 __all__ = [
     "attack_sheet",
     "corrected_sheet",
+    "gold_problems_sheet",
+    "gold_separation_sheet",
     "judges_sheet",
     "plan_sheet",
     "replay_sheets",
@@ -234,4 +237,50 @@ def attack_sheet(found: AttackReport) -> Sheet:
         ),
         blocks=(tuple(rows),),
         said=tuple(f"{name}: {what}" for name, what in said.items() if what),
+    )
+
+
+def gold_problems_sheet(found: GoldCheck) -> Sheet:
+    """The problems of gold, one line per item: what is wrong with it, and what to do."""
+    rows = [
+        (one.task_id, one.part, one.item or "(all)", f"{one.problem}: {one.why}", one.fix)
+        for one in found.problems
+    ]
+    return Sheet(
+        title="Problems",
+        columns=(
+            Column("task", words=True),
+            Column("part", words=True, spare=1),
+            Column("item", words=True),
+            Column("problem", words=True),
+            Column("what to do", words=True, spare=2),
+        ),
+        blocks=(tuple(rows),),
+    )
+
+
+def gold_separation_sheet(found: GoldCheck) -> Sheet:
+    """How items separate the systems of a run: the share that meets each, and its correlation with the others."""
+    rows = [
+        (
+            one.task_id,
+            one.part,
+            one.item,
+            f"{one.systems:,}",
+            f"{one.share_met:.0%}",
+            "-" if one.correlation is None else f"{one.correlation:.2f}",
+        )
+        for one in found.separation
+    ]
+    return Sheet(
+        title="How items separate the systems",
+        columns=(
+            Column("task", words=True),
+            Column("part", words=True, spare=1),
+            Column("item", words=True),
+            Column("systems", spare=2),
+            Column("met by"),
+            Column("correlation"),
+        ),
+        blocks=(tuple(rows),),
     )

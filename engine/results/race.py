@@ -22,8 +22,8 @@ from adjudge.engine.results.recorded import (
 )
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.contract.scorecard import Scorecard
-from adjudge.scoring.deepresearch_bench.race import MOST, dimension_score, pointwise, total
-from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, RaceGold
+from adjudge.scoring.deepresearch_bench.race import dimension_score, pointwise, total
+from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, MOST, RaceGold
 
 __all__ = ["PROTOCOL", "Judged", "Row", "read", "read_judged", "write"]
 

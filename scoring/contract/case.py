@@ -15,6 +15,7 @@ __all__ = [
     "Citation",
     "Count",
     "GoldError",
+    "Passage",
     "Report",
     "ReportUsage",
     "Sample",
@@ -48,10 +49,20 @@ class Unread(RuntimeError):
         self.reason: Literal["deadline", "worker_died"] = reason
 
 
+class Passage(msgspec.Struct, frozen=True, kw_only=True):
+    """The words that an item of gold rests on: a `quote` from a document, by its name, or from the task's prompt."""
+
+    part: str
+    item: str
+    quote: str
+    source: str = "task"
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A task. `gold` maps a protocol's name to raw JSON that only that protocol decodes.
 
-    `attributes` are what else tasks are told apart by in tables: a benchmark's kind of paper, say.
+    `attributes` are what else tasks are told apart by in tables: a benchmark's kind of paper, say. `rests_on` says by
+    protocol what items of its gold rest on, for people and for `adjudge gold --check`; nothing is scored by it.
     """
 
     id: str
@@ -60,6 +71,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     domain: str = ""
     attributes: dict[str, str] = {}
     gold: dict[str, msgspec.Raw] = {}
+    rests_on: dict[str, tuple[Passage, ...]] = {}
 
 
 class Citation(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,6 @@ __all__ = [
     "MAX_REPORT_CHARS",
     "CaseMetrics",
     "Comparing",
-    "Drafting",
     "ExplainedCriterion",
     "Explaining",
     "PublishedCalls",
@@ -120,15 +119,6 @@ class Comparing(ScoringProtocol, Protocol):
 
     baseline: str | None
     budget: int | None
-
-
-@runtime_checkable
-class Drafting(ScoringProtocol, Protocol):
-    """A protocol whose gold, or a part of it, the judge makes where a task lacks it."""
-
-    async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
-        """The gold of the case's task, whole, with what it lacked; the report is not looked at. Raises GoldError."""
-        ...
 
 
 class ExplainedCriterion(msgspec.Struct, frozen=True, kw_only=True):

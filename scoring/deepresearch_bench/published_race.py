@@ -24,11 +24,19 @@ from adjudge.judges.checkout import Checkout
 from adjudge.judges.published import PublishedQuestion, UnreadableReply, Wording
 from adjudge.scoring.answers.attempts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.gold import GoldSource
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
 from adjudge.scoring.deepresearch_bench.published_marks import MarkedItem, RaceShares, marks_in, shares
-from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, Criterion, RaceGold, Yardstick, frozen
+from adjudge.scoring.deepresearch_bench.yardstick import (
+    DIMENSIONS,
+    Criterion,
+    MeasuredByGold,
+    RaceGold,
+    Yardstick,
+    frozen,
+)
 
 __all__ = [
     "PublishedClean",
@@ -138,7 +146,7 @@ class PublishedMarksAlone(PublishedQuestion[object], frozen=True, kw_only=True):
         return _middling(self.criteria_list, target_score=5.0)
 
 
-class PublishedRace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PublishedRace(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report under the task's gold `race` (`RaceGold`) by the calls of the benchmark at `checkout`.
 
     `cleaning: none` takes reports that are clean already. `variant: pointwise` shows no reference: shares of 10.
@@ -199,7 +207,9 @@ class PublishedRace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             return self._unscored(case, Missing("judge_unparseable"))
         return Scorecard.of(self.name, case, _values(found), _evidence(found, reply))
 
-    async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
+    async def draft(
+        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
+    ) -> msgspec.Raw | Missing:
         """The task's gold with weights and criteria, made by the published calls if missing. Raises GoldError."""
         wordings = _wordings(self.checkout, self.variant).criteria[_language(case)]
         measure = await published_yardstick(case, RaceGold.of(case), wordings, tools)
@@ -318,6 +328,7 @@ def _evidence(found: RaceShares, reply: ReadReply[object]) -> list[Evidence]:
             what=f"{name}: {item.criterion}",
             outcome=_shown(item),
             judgment=reply.judgment,
+            value=item.target,
         )
         for name, marks in found.marks.items()
         for item in marks.items

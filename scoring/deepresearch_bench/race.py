@@ -47,11 +47,12 @@ from adjudge.scoring.deepresearch_bench.race_marks import (
 )
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
+    MOST,
     Criterion,
+    MeasuredByGold,
     RaceGold,
     Yardstick,
     average_weights,
-    frozen,
     yardstick,
 )
 from adjudge.scoring.text.aside import aside, storable
@@ -84,7 +85,6 @@ Variant = Literal[
     "no_weights",
     "reversed_positions",
 ]
-MOST = 10.0
 WITHOUT_REFERENCE = ("vanilla", "pointwise")
 REFERENCE_FIRST = "reference_first."
 """How the names of metrics begin where the reference stands first; those marks are not those of the published order."""
@@ -170,7 +170,7 @@ class _Item(msgspec.Struct, frozen=True):
     marks: _Marks
 
 
-class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report under the task's gold `race` (`RaceGold`).
 
     Metrics: `overall` and the four dimensions (x 100), and `total`, the report's own mark from 0 to 10. `vanilla` has
@@ -233,11 +233,6 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return []
         measure = await self._measure(case, self._gold(case), tools)
         return [] if isinstance(measure, Missing) else measure.explained()
-
-    async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
-        """The task's gold with weights and criteria, made by the judge where it has none. Raises GoldError."""
-        measure = await yardstick(case, RaceGold.of(case), tools)
-        return measure if isinstance(measure, Missing) else frozen(case, measure)
 
     @property
     def _reference_first(self) -> bool:
@@ -396,4 +391,5 @@ def _evidence(item: _Item, alone: bool) -> Evidence:
         outcome="" if marks.reason else shown,
         judgment=marks.judgment,
         reason=marks.reason or "",
+        value=None if marks.reason else marks.target,
     )

@@ -5,22 +5,25 @@ from the store.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from adjudge.judges import Answer, Context, Question
 from adjudge.scoring.contract.case import NULL, Case, GoldError
+from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
 
 __all__ = [
     "DIMENSIONS",
+    "MOST",
     "Criterion",
     "DimensionCriteria",
     "DimensionWeights",
+    "MeasuredByGold",
     "RaceGold",
     "Yardstick",
     "average_weights",
@@ -31,6 +34,7 @@ __all__ = [
 
 DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
 DRAWS = 5
+MOST = 10.0
 FEWEST_CRITERIA, MOST_CRITERIA = 4, 10  # of a dimension, as in the published set
 MAX_WEIGHT = 1e300  # of all together, so that the sum of what they weigh is finite
 _BOUNDS = f"not all 0 and at most {MAX_WEIGHT:g} together"
@@ -205,6 +209,44 @@ def frozen(case: Case, measure: Yardstick) -> msgspec.Raw:
         if bytes(gold.get(name, NULL)) == bytes(NULL):
             gold[name] = msgspec.Raw(msgspec.json.encode(made))
     return msgspec.Raw(msgspec.json.encode(gold))
+
+
+class MeasuredByGold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the protocols that are measured by `RaceGold`: how it is drafted, and what its items are."""
+
+    drafts_from: ClassVar[DraftsFrom] = "task"
+
+    async def draft(
+        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
+    ) -> msgspec.Raw | Missing:
+        """The task's gold with weights and criteria, made by the judge where it has none. Raises GoldError."""
+        measure = await yardstick(case, RaceGold.of(case), tools)
+        return measure if isinstance(measure, Missing) else frozen(case, measure)
+
+    def gold_items(self, case: Case) -> GoldItems:
+        """The criteria of the task's gold, and the weights that sum to 1. Raises GoldError."""
+        gold = RaceGold.of(case)
+        criteria = {name: (gold.criterions or {}).get(name, ()) for name in DIMENSIONS}
+        weights = {
+            f"criterions.{name}": tuple(one.weight for one in several) for name, several in criteria.items()
+        }
+        if gold.dimension_weight is not None:
+            weights["dimension_weight"] = tuple(gold.dimension_weight[name] for name in DIMENSIONS)
+        return GoldItems(
+            items=tuple(_item(name, one) for name, several in criteria.items() for one in several),
+            weights={part: found for part, found in weights.items() if found},
+        )
+
+
+def _item(dimension: str, one: Criterion) -> GoldItem:
+    return GoldItem(
+        part=dimension,
+        item=one.criterion,
+        explanation=one.explanation,
+        kind="requirement",
+        line=f"{dimension}: {one.criterion}",
+        full=MOST,
+    )
 
 
 async def yardstick(case: Case, gold: RaceGold, tools: Tools, *, static: bool = False) -> Yardstick | Missing:

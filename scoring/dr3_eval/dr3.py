@@ -19,6 +19,7 @@ from adjudge.scoring.answers.answered import Answered
 from adjudge.scoring.answers.label_kinds import BACKED, MET_OR_NOT, first_words
 from adjudge.scoring.answers.parts import EVERY, MinAnswered, combined, measured
 from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource
 from adjudge.scoring.contract.labels import LabelKind, Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Partial, Scorecard, Value
@@ -159,6 +160,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     name: ClassVar[str] = "dr3"
+    drafts_from: ClassVar[DraftsFrom] = "task"
     media: ClassVar[tuple[str, ...]] = ("image", "audio", "video")
 
     long_source: Annotated[int, msgspec.Meta(ge=2500)] = 20_000
@@ -212,7 +214,9 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         said = first_words(line)
         return Labelled.of(kind, words.get(said, said if said in kind.labels else ""), metric)
 
-    async def draft(self, case: Case, tools: Tools) -> msgspec.Raw | Missing:
+    async def draft(
+        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
+    ) -> msgspec.Raw | Missing:
         """The task's gold with insights and a checklist, found by the judge where it has none. Raises GoldError."""
         gold = case.gold(self.name, Gold)
         files, pages, checklist = await asyncio.gather(
@@ -226,6 +230,18 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         raw = msgspec.json.decode(case.task.gold[self.name], type=dict[str, Any])
         raw |= {"insights": {"user_files": files, "corpus": pages}, "checklist": checklist}
         return msgspec.Raw(msgspec.json.encode(raw))
+
+    def gold_items(self, case: Case) -> GoldItems:
+        """The insights and the checklist of the task's gold, and the sources that it carries. Raises GoldError."""
+        gold = case.gold(self.name, Gold)
+        insights = (*(gold.insights.user_files or ()), *(gold.insights.corpus or ()))
+        items = [GoldItem(part="insights", item=one, kind="fact", line=f"insight: {one}") for one in insights]
+        items += [
+            GoldItem(part="checklist", item=one, kind="requirement", line=f"checklist: {one}")
+            for one in gold.checklist
+        ]
+        sources = tuple(GoldSource(one.label, one.text) for one in (*gold.user_files, *gold.supportive))
+        return GoldItems(items=tuple(items), sources=sources)
 
     async def _recall(
         self, insights: Sequence[str] | None, sources: Sequence[Source], case: Case, tools: Tools

@@ -17,9 +17,11 @@ from adjudge.scoring.answers.label_kinds import MATCH
 from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
 from adjudge.scoring.contract.case import Case, Report
+from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource
 from adjudge.scoring.contract.labels import LabelKind, Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
+from adjudge.scoring.drmi_bench.drafting import draft_paper
 from adjudge.scoring.drmi_bench.literature import Reference, Rule, doi_of
 from adjudge.scoring.drmi_bench.measures import (
     Label,
@@ -123,6 +125,7 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     name: ClassVar[str] = "drmi"
+    drafts_from: ClassVar[DraftsFrom] = "document"
 
     modules: Annotated[tuple[Module, ...], msgspec.Meta(min_length=1)] = (
         "planning",
@@ -159,6 +162,22 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             values.update(found.named(_NAMES[module]))
             evidence.extend(found.evidence)
         return Scorecard.of(self.name, case, values, evidence)
+
+    async def draft(
+        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
+    ) -> msgspec.Raw | Missing:
+        """The task's gold with statements and a plan, drafted from a paper where it has none."""
+        return await draft_paper(case, tools, sources)
+
+    def gold_items(self, case: Case) -> GoldItems:
+        """The statements and the plan of the task's gold. Raises GoldError."""
+        gold = case.gold(self.name, Gold)
+        items = [
+            GoldItem(part="statements", item=one.text, kind="fact", truth=one.truth, line=one.text)
+            for one in gold.statements
+        ]
+        items += [GoldItem(part="plan", item=one, kind="requirement", matched=True) for one in gold.plan]
+        return GoldItems(items=tuple(items))
 
 
 def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
@@ -275,14 +294,20 @@ async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
     judgments = await tools.ask_all(questions)
     labels: list[Label | None] = []
     evidence = []
+    truths = iter(["true" if one.truth else "false" for one in gold.statements])
     for batch, judgment in zip(texts, judgments, strict=True):
         items = judgment.answer.items if judgment.answer is not None else {}
         reason = None if judgment.answer is not None else judgment.reason or "judge_unparseable"
         for text, key in zip(batch, numbered(len(batch)), strict=True):
-            labels.append(items.get(key))
+            label, right_label = items.get(key), next(truths)
+            labels.append(label)
             evidence.append(
                 Evidence(
-                    what=text, outcome=items.get(key, ""), judgment=judgment.key.hex(), reason=reason or ""
+                    what=text,
+                    outcome=label or "",
+                    judgment=judgment.key.hex(),
+                    reason=reason or "",
+                    value=None if label is None else float(label == right_label),
                 )
             )
     missing = first_missing(judgments)

@@ -17,10 +17,12 @@ import msgspec
 from adjudge.scoring.answers.label_kinds import MATCH
 from adjudge.scoring.answers.overlap import Overlap
 from adjudge.scoring.contract.case import NULL, Case, GoldError
+from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
 from adjudge.scoring.contract.labels import Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing, Partial, Scorecard, Value
 from adjudge.scoring.livedrbench.claims import Claim, Comparison, Forest, Nested, match_in_order, match_nested
+from adjudge.scoring.livedrbench.drafting import claim_items, draft_claims
 from adjudge.scoring.livedrbench.graded_slots import (
     Rules,
     Slot,
@@ -161,6 +163,7 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The protocol. A report's trace, where it has one, is analysed too (section on reasoning traces)."""
 
     name: ClassVar[str] = "livedr"
+    drafts_from: ClassVar[DraftsFrom] = "document"
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -188,6 +191,17 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             values.update(zip(_COUNTS.values(), counts.values, strict=True), **{TRACED: values["f1"]})
             evidence = [*evidence, *counts.evidence]
         return Scorecard.of(self.name, case, values, evidence)
+
+    async def draft(
+        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
+    ) -> msgspec.Raw | Missing:
+        """The task's gold, or claims (category `claims`) drafted from documents."""
+        return case.task.gold.get(self.name) or await draft_claims(case, tools, sources)
+
+    def gold_items(self, case: Case) -> GoldItems:
+        """The claims of a question of plain nested claims; other categories have none. Raises GoldError."""
+        gold = case.gold(self.name, Gold)
+        return GoldItems(items=claim_items(gold.truth()) if gold.category == "claims" else ())
 
 
 async def evaluate(case: Case, gold: Gold, tools: Tools) -> Outcome | Missing:

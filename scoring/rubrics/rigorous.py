@@ -22,12 +22,14 @@ from adjudge.scoring.answers.answered import Answered
 from adjudge.scoring.answers.label_kinds import labelled_points
 from adjudge.scoring.answers.parts import EVERY, Measure, MinAnswered, measured
 from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
 from adjudge.scoring.contract.labels import Labelled
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.rubrics.annotations import annotated
 from adjudge.scoring.rubrics.asking import give_points
 from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
+from adjudge.scoring.rubrics.drafting import draft_query, query_items
 from adjudge.scoring.rubrics.keywords import Keyword, Matching, keyword_frequency, rate_keywords
 from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links, match_substrings
 from adjudge.scoring.text.aside import aside, storable
@@ -160,6 +162,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     name: ClassVar[str] = "rigorous"
+    drafts_from: ClassVar[DraftsFrom] = "task"
 
     file: str | None = None
     """General rubrics of your own, in place of the shipped ones."""
@@ -242,6 +245,17 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         scores = self._scores(answers, boosts, links.cited, case)
         evidence = [*asked, *asked_generally, *rated, _link_evidence(links)]
         return Scorecard.of(self.name, case, scores, evidence)
+
+    async def draft(
+        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
+    ) -> msgspec.Raw | Missing:
+        """The task's gold with query-specific rubrics and keywords, drafted where it has none."""
+        return await draft_query(case, tools, sources)
+
+    def gold_items(self, case: Case) -> GoldItems:
+        """The query-specific rubrics and the keywords of the task's gold. Raises GoldError."""
+        gold, specific = self._gold(case)
+        return query_items(specific, gold.fak, gold.fdk)
 
     def _general(self, language: str) -> tuple[Criterion, ...]:
         return general_rubrics(language) if self.file is None else load_criteria(self.file)

@@ -6,13 +6,17 @@ The score is the sum of the points given over the sum of all positive points.
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+import msgspec
+
 from adjudge.scoring.answers.answered import Answered
 from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing
 from adjudge.scoring.rubrics.asking import ItemsAQuestion, give_points
 from adjudge.scoring.rubrics.criteria import Criterion, load_criteria, tags_of
+from adjudge.scoring.rubrics.drafting import criterion_item, draft_criteria
 from adjudge.scoring.rubrics.figures import GOLD, ByCriteria, Figure, checked
 from adjudge.scoring.rubrics.measures import clipped, pass_rate, rubric_score, share, tag_score
 
@@ -32,6 +36,7 @@ class Rubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     name: ClassVar[str] = "rubrics"
+    drafts_from: ClassVar[DraftsFrom] = "task"
 
     file: str | None = None
     """Criteria for all tasks (YAML)."""
@@ -59,6 +64,16 @@ class Rubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if GOLD in case.task.gold or not criteria:
             criteria = [*case.gold(GOLD, tuple[Criterion, ...]), *criteria]
         return checked(case, criteria)
+
+    async def draft(
+        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
+    ) -> msgspec.Raw | Missing:
+        """The task's own criteria, drafted from its prompt if it has none. Raises GoldError."""
+        return case.task.gold.get(GOLD) or await draft_criteria(case, tools, sources)
+
+    def gold_items(self, case: Case) -> GoldItems:
+        """The task's own criteria and those of the file. Raises GoldError."""
+        return GoldItems(items=tuple(map(criterion_item, self.criteria(case))))
 
     def figures(self, criteria: Sequence[Criterion]) -> Iterator[Figure]:
         """Over all criteria, then over those of every tag."""

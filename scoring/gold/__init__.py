@@ -1,0 +1,1 @@
+"""Reviews of gold: what its items rest on, and which of them no report can be judged by."""

@@ -1,0 +1,192 @@
+"""Rubrics drafted by a judge: criteria with points for a task, and query-specific rubrics with keywords (Rigorous)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from typing import Annotated, Any
+
+import msgspec
+
+from adjudge.judges import Answer, Context, Question
+from adjudge.judges.lexical import names, sentences, terms
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.gold import GoldItem, GoldItems, GoldSource, joined
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Missing
+from adjudge.scoring.rubrics.criteria import Criterion
+
+__all__ = [
+    "DraftedKeywords",
+    "DraftedRubrics",
+    "KeywordsOf",
+    "QueryRubricsOf",
+    "RubricsOf",
+    "criterion_item",
+    "draft_criteria",
+    "draft_query",
+    "query_items",
+    "with_total",
+]
+
+TOTAL = 30  # points of a query's own rubrics, as published
+FEWEST, MOST = 8, 15
+
+Rubric = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=60)]
+
+
+class DraftedRubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A proposed rubric; its points say how much it counts beside the others."""
+
+    rubric: Rubric
+    points: Annotated[int, msgspec.Meta(ge=1, le=6)]
+
+
+class DraftedRubrics(Answer, frozen=True, kw_only=True):
+    """The proposed rubrics of a task."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=800)] = ""
+    rubrics: Annotated[list[DraftedRubric], msgspec.Meta(min_length=FEWEST, max_length=MOST)]
+
+
+class RubricsOf(Question[DraftedRubrics], frozen=True, kw_only=True):
+    """By which criteria, with how many points, should a report on the task (context) be judged?"""
+
+    prompt = "rubric_draft"
+    answer = DraftedRubrics
+
+    def lexical(self) -> DraftedRubrics:
+        """The sentences of the task, and of the document if it is too short."""
+        return DraftedRubrics(
+            rubrics=[DraftedRubric(rubric=one, points=2) for one in _sentences(self.context)]
+        )
+
+
+class QueryRubricsOf(Question[DraftedRubrics], frozen=True, kw_only=True):
+    """Which questions with points tell whether a report answers this very query (context)?"""
+
+    prompt = "rigorous_rubrics"
+    answer = DraftedRubrics
+
+    def lexical(self) -> DraftedRubrics:
+        """The same as for a task's criteria."""
+        return DraftedRubrics(
+            rubrics=[DraftedRubric(rubric=one, points=2) for one in _sentences(self.context)]
+        )
+
+
+class DraftedKeywords(Answer, frozen=True, kw_only=True):
+    """Words that a focused report uses (`anchors`) and that a report beside the point uses (`deviations`)."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=400)] = ""
+    anchors: Annotated[tuple[Word, ...], msgspec.Meta(min_length=1, max_length=12)]
+    deviations: Annotated[tuple[Word, ...], msgspec.Meta(max_length=8)]
+
+
+class KeywordsOf(Question[DraftedKeywords], frozen=True, kw_only=True):
+    """Which keywords tell a focused report on the query (context) from one beside the point?"""
+
+    prompt = "rigorous_keywords"
+    answer = DraftedKeywords
+
+    def lexical(self) -> DraftedKeywords:
+        """The most frequent words and the names; what to avoid cannot be told from words."""
+        text = "\n".join(section.text for section in self.context.sections)
+        frequent = [word for word, _ in Counter(terms(text)).most_common(8)]
+        found = dict.fromkeys([*frequent, *sorted(names(text))[:4]])
+        return DraftedKeywords(
+            anchors=tuple(word[:60] for word in found) or (text[:60] or "-",), deviations=()
+        )
+
+
+def criterion_item(criterion: Criterion, part: str = "rubrics") -> GoldItem:
+    """A criterion as an item of gold."""
+    return GoldItem(
+        part=part,
+        item=criterion.criterion,
+        kind="requirement",
+        line=criterion.criterion,
+        full=criterion.best if criterion.best > 0 else -criterion.worst,
+        penalty=criterion.best <= 0,
+    )
+
+
+def query_items(rubrics: Sequence[Criterion], anchors: Sequence[str], deviations: Sequence[str]) -> GoldItems:
+    """The items of a query's gold in Rigorous Bench."""
+    items = [criterion_item(one, "qsr") for one in rubrics]
+    items += [GoldItem(part="fak", item=word, kind="anchor") for word in anchors]
+    items += [GoldItem(part="fdk", item=word, kind="deviation") for word in deviations]
+    return GoldItems(items=tuple(items))
+
+
+async def draft_criteria(case: Case, tools: Tools, sources: Sequence[GoldSource]) -> msgspec.Raw | Missing:
+    """Criteria for the case's task, drafted from its prompt and the `sources`."""
+    judgment = await tools.ask(RubricsOf(context=_context(case, sources), language=case.task.language))
+    if judgment.answer is None:
+        return Missing(judgment.reason or "judge_unparseable")
+    rows = [{"criterion": one.rubric, "points": one.points} for one in judgment.answer.rubrics]
+    return msgspec.Raw(msgspec.json.encode(rows))
+
+
+async def draft_query(case: Case, tools: Tools, sources: Sequence[GoldSource]) -> msgspec.Raw | Missing:
+    """Gold of Rigorous Bench with rubrics of 30 points and keywords, drafted where the task has none. GoldError."""
+    gold: dict[str, Any] = {}
+    if "rigorous" in case.task.gold:
+        gold |= case.gold("rigorous", dict[str, Any])
+    context, language = _context(case, sources), case.task.language
+
+    async def rubrics() -> dict[str, Any] | Missing:
+        if "qsr" in gold:
+            return {}
+        judgment = await tools.ask(QueryRubricsOf(context=context, language=language))
+        if judgment.answer is None:
+            return Missing(judgment.reason or "judge_unparseable")
+        drafts = judgment.answer.rubrics
+        points = with_total([one.points for one in drafts], TOTAL)
+        return {
+            "qsr": [
+                {"criterion": one.rubric, "points": full} for one, full in zip(drafts, points, strict=True)
+            ]
+        }
+
+    async def keywords() -> dict[str, Any] | Missing:
+        if "fak" in gold:
+            return {}
+        judgment = await tools.ask(KeywordsOf(context=context, language=language))
+        if judgment.answer is None:
+            return Missing(judgment.reason or "judge_unparseable")
+        return {"fak": judgment.answer.anchors, "fdk": judgment.answer.deviations}
+
+    for made in await asyncio.gather(rubrics(), keywords()):
+        if isinstance(made, Missing):
+            return made
+        gold |= made
+    return msgspec.Raw(msgspec.json.encode(gold))
+
+
+def with_total(points: Sequence[int], total: int) -> list[int]:
+    """`points` in about the same proportions with the sum `total`, each at least 1 (if `total` is enough for that)."""
+    spare, whole = total - len(points), sum(points)
+    shares = [one * spare / whole for one in points]
+    given = [1 + int(share) for share in shares]
+    largest = sorted(range(len(points)), key=lambda place: int(shares[place]) - shares[place])
+    for place in largest[: total - sum(given)]:
+        given[place] += 1
+    return given
+
+
+def _context(case: Case, sources: Sequence[GoldSource]) -> Context:
+    if not sources:
+        return Context.of(task=case.task.prompt)
+    return Context.of(task=case.task.prompt, document=joined(sources))
+
+
+def _sentences(context: Context) -> list[str]:
+    """As many sentences of the context as a draft may have, repeated where there are too few."""
+    found = [one for section in context.sections for one in islice(sentences(section.text), MOST)][:MOST] or [
+        "-"
+    ]
+    while len(found) < FEWEST:
+        found += found
+    return [one[:300] for one in found[:MOST]]
