@@ -1,6 +1,7 @@
 """Live pages: one connection pool, bounded, polite and guarded, with extraction in other processes."""
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
@@ -16,6 +17,7 @@ from yarl import URL
 from adjudge.fetchers.barriers import bar_of_headers, bar_of_text
 from adjudge.fetchers.body import ACCEPT_ENCODING, Body, receive
 from adjudge.fetchers.budget import Budget
+from adjudge.fetchers.downloader import Downloader, download
 from adjudge.fetchers.failures import Failure, boundary, status_failure
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.frames import Extractor
@@ -56,6 +58,7 @@ class HttpFetcher(Fetcher):
 
     `allow` and `ports`: see `Guard`. `contact` (a URL or an email address) is sent in the user agent, so
     that a site's owner can complain. `robots` obeys robots.txt. `resolve` replaces the system's resolver.
+    `downloader` gets pages in place of our own HTTP client, which still reads robots.txt.
     """
 
     def __init__(
@@ -69,7 +72,9 @@ class HttpFetcher(Fetcher):
         contact: str = "",
         robots: bool = False,
         resolve: Resolve | None = None,
+        downloader: Downloader | None = None,
     ) -> None:
+        self._downloader = downloader
         self._limits = limits
         self._timeouts = timeouts
         self._agent = f"adjudge/{version('adjudge')}" + (f" (+{contact})" if contact else "")
@@ -98,6 +103,8 @@ class HttpFetcher(Fetcher):
             await self._robots.close()
         if self._session is not None:
             await self._session.close()
+        if self._downloader is not None:
+            await self._downloader.close()
         await self._pool.close()
 
     async def _fetch(self, url: NormalURL) -> Fetched:
@@ -125,6 +132,12 @@ class HttpFetcher(Fetcher):
     async def _web_answers(self) -> bool:
         """Whether a public site that hardly ever fails answers."""
         try:
+            if self._downloader is not None:
+                with boundary():
+                    async with asyncio.timeout(self._timeouts.total):
+                        return (await download(self._downloader, _ALWAYS_THERE, self._guard))[
+                            1
+                        ].status_code < 500
             with boundary():
                 async with (
                     asyncio.timeout(self._timeouts.connect + self._timeouts.read),
@@ -202,10 +215,26 @@ class HttpFetcher(Fetcher):
             await slot.enter_async_context(self._slots)
             with boundary():
                 async with journey.budget.spend():
-                    answer = await self._request(journey.url, turn)
+                    answer = await self._get(journey, turn)
             if isinstance(answer, _Document):
                 held.push_async_exit(slot.pop_all())
             return answer
+
+    async def _get(self, journey: "_Journey", turn: Turn) -> "_Document | NormalURL":
+        if self._downloader is None or journey.direct:
+            return await self._request(journey.url, turn)
+        turn.sent()
+        return await self._download(self._downloader, journey.url)
+
+    async def _download(self, downloader: Downloader, url: NormalURL) -> "_Document":
+        final, found = await download(downloader, url, self._guard)
+        if found.status_code < 500:
+            self._others.worked(site_of(url), public=self._public(url))
+        failure = status_failure(found.status_code, "")
+        if failure is not None:
+            raise failure
+        self._check_body(found.content_type, len(found.body))
+        return _Document(final, found.content_type, Body(found.body, hashlib.sha256(found.body).hexdigest()))
 
     async def _request(self, url: NormalURL, turn: Turn) -> "_Document | NormalURL":
         async with self._open().get(
@@ -227,18 +256,21 @@ class HttpFetcher(Fetcher):
 
     async def _receive(self, url: NormalURL, response: aiohttp.ClientResponse) -> "_Document":
         content_type = storable(response.headers.get("Content-Type", ""))[:300]
-        if not may_be_read(content_type):
-            raise Failure("page_unsupported", f"content type {media_type(content_type) or 'unknown'}")
-        if (response.content_length or 0) > self._limits.max_bytes:
-            raise Failure("page_unsupported", f"larger than {self._limits.max_bytes:,} bytes")
+        self._check_body(content_type, response.content_length or 0)
         body = await receive(
             response.content.iter_any(), response.headers.get("Content-Encoding", ""), self._limits.max_bytes
         )
         return _Document(url, content_type, body)
 
+    def _check_body(self, content_type: str, size: int) -> None:
+        if not may_be_read(content_type):
+            raise Failure("page_unsupported", f"content type {media_type(content_type) or 'unknown'}")
+        if size > self._limits.max_bytes:
+            raise Failure("page_unsupported", f"larger than {self._limits.max_bytes:,} bytes")
+
     async def _robots_file(self, url: NormalURL) -> bytes:
         async with AsyncExitStack() as held:
-            journey = _Journey(url, Budget(self._timeouts.total))
+            journey = _Journey(url, Budget(self._timeouts.total), direct=True)
             return (await self._follow(journey, held, robots=False)).body.content
 
     def _open(self) -> aiohttp.ClientSession:
@@ -272,11 +304,12 @@ class HttpFetcher(Fetcher):
 
 
 class _Journey:
-    """A page being fetched: its current URL, and the time it has left."""
+    """A page being fetched: its current URL, and the time it has left. `direct` ones take no downloader."""
 
-    def __init__(self, url: NormalURL, budget: Budget) -> None:
+    def __init__(self, url: NormalURL, budget: Budget, *, direct: bool = False) -> None:
         self.url = url
         self.budget = budget
+        self.direct = direct
 
 
 class _Document(NamedTuple):

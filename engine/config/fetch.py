@@ -1,9 +1,13 @@
 """The section `fetch:` of a configuration: where pages come from."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.mistakes import mistake
+from adjudge.engine.errors import nearest
+from adjudge.fetchers.downloader import Downloader, installed_downloaders
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
@@ -30,11 +34,32 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Seconds for each step of reading a page."""
     contact: str = ""
     """An address or a page that the User-Agent header names, for the owners of sites."""
+    fetcher: str | dict[str, Any] | None = None
+    """The installed downloader that gets live pages in place of our HTTP client: its name, or a mapping of `name` and
+    its options (docs/architecture.md, A fetcher)."""
     robots: bool = False
     """Whether pages that a site's robots.txt bars are left alone (page_barred)."""
 
     def __post_init__(self) -> None:
         Guard(self.allow)  # raises ValueError for an invalid address
+
+    def downloader(self) -> tuple[Downloader, str] | None:
+        """The downloader, and what its pages are stored under: name, version and options. Raises ConfigError."""
+        if self.fetcher is None:
+            return None
+        options = {"name": self.fetcher} if isinstance(self.fetcher, str) else dict(self.fetcher)
+        name = options.pop("name", None)
+        known = installed_downloaders()
+        if not isinstance(name, str) or name not in known:
+            there = nearest(str(name), sorted(known)) if known else "none is installed"
+            raise ConfigError(f"fetch: fetcher: unknown fetcher {name!r}; {there}")
+        kind = known[name].load()
+        try:
+            made: Downloader = msgspec.convert(options, type=kind)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"fetch: fetcher: {name}: {mistake(error, kind)}") from error
+        chosen = msgspec.json.encode(options, order="deterministic").decode() if options else ""
+        return made, " ".join(part for part in (name, str(made.version), chosen) if part)
 
     @property
     def reachable(self) -> list[str]:

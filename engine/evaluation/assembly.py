@@ -21,6 +21,7 @@ from adjudge.engine.formats import Rejected
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.parts import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.fetchers.downloader import Downloader
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.page import Fetcher
 from adjudge.fetchers.snapshot import SnapshotError, SnapshotFetcher, read_index
@@ -235,11 +236,13 @@ def _openai(config: JudgeConfig, url: str, max_in_flight: int, free_text: bool) 
 
 def make_fetcher(config: FetchConfig, network: bool = True) -> tuple[Fetcher | None, str]:
     """The fetcher, or None, and the name that its pages are stored under. Without `network`, never a live fetcher."""
-    live = f"live {config.extractor}"
+    reads_live = config.mode == "live" or (config.mode == "snapshot" and config.snapshot is None)
+    chosen = config.downloader() if reads_live else None
+    live = f"live {config.extractor}" + (f" {chosen[1]}" if chosen else "")
     if config.mode == "off" or (config.mode == "snapshot" and config.snapshot is None):
         return None, live if config.mode == "snapshot" else "off"
     if config.mode == "live":
-        return (_live(config) if network else None), live
+        return (_live(config, chosen[0] if chosen else None) if network else None), live
     folder = Path(str(config.snapshot))
     try:
         index = (folder / "index.jsonl").read_bytes()
@@ -264,7 +267,7 @@ def rejected_pages(config: FetchConfig) -> list[Rejected]:
     return [Rejected(line.file, line.line, line.why) for line in rejected]
 
 
-def _live(config: FetchConfig) -> HttpFetcher:
+def _live(config: FetchConfig, downloader: Downloader | None) -> HttpFetcher:
     try:
         return HttpFetcher(
             config.limits,
@@ -273,6 +276,7 @@ def _live(config: FetchConfig) -> HttpFetcher:
             allow=config.allow,
             contact=config.contact,
             robots=config.robots,
+            downloader=downloader,
         )
     except ValueError as error:
         raise ConfigError(f"fetch: {error}") from error
