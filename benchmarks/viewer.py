@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Browser, sync_playwright
 
-from adjudge.engine.commands.evaluate import SCORE_GROUP
+from adjudge.engine.commands.run_folder import SCORE_GROUP
 from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.leaderboard.build import build_leaderboard

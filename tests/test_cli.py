@@ -15,6 +15,7 @@ import yaml
 from aiohttp import web
 
 from adjudge.engine.cli.main import main
+from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.contract.protocol import installed_protocols
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.wheel import ROOT
@@ -282,7 +283,9 @@ def test_dead_judge_ends_the_run_and_stores_nothing(tmp_path, capsys):
     judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
     code, _, error = run(capsys, "evaluate", world(tmp_path, systems=1, tasks=1, judge=judge))
     assert code == 1 and "127.0.0.1:9" in one_line(error) and "nothing was stored" in error
-    assert not list((tmp_path / "store").rglob("*.parquet")) and not (tmp_path / "run" / "run.json").exists()
+    assert not list((tmp_path / "store").rglob("*.parquet"))
+    record = RunRecord.read(tmp_path / "run")
+    assert record.state == "stopped" and record.why in error
 
 
 def test_show_prints_every_question_from_any_folder(tmp_path, capsys, monkeypatch):

@@ -6,6 +6,7 @@ import time
 from rich.console import Console
 
 from adjudge.engine.cli.progress import Pace, progress_on
+from adjudge.engine.records.pulse import Reading
 from adjudge.scoring.contract.scorecard import Scorecard
 
 
@@ -24,7 +25,7 @@ def card(reason: str | None = None) -> Scorecard:
 
 def test_pace_tells_the_time_left_after_a_warm_up() -> None:
     now = 0.0
-    pace = Pace(4_000, lambda: now)
+    pace = Pace(4_000, clock=lambda: now)
     for _ in range(20):
         pace.count(card())
     now = 5.0
@@ -36,10 +37,22 @@ def test_pace_tells_the_time_left_after_a_warm_up() -> None:
     assert str(pace) == "21 of 4,000 scorecards, 0.5 a second, 2:12:38 left, unscored: 1 judge_timeout"
 
 
+def test_pace_says_what_it_costs_and_that_it_waits() -> None:
+    reading = Reading(asked=7, cost=1_234.5)
+    now = 0.0
+    pace = Pace(100, lambda: reading, lambda: now)
+    for _ in range(10):
+        pace.count(card())
+    now = 20.0
+    assert str(pace) == "10 of 100 scorecards, 0.5 a second, cost 1,234.50, 3:00 left"
+    reading = Reading(asked=8, cost=2.0, waiting=True)
+    assert str(pace) == "10 of 100 scorecards, 0.5 a second, cost 2.00, waiting for the judge"
+
+
 def test_lines_come_by_themselves_without_a_terminal() -> None:
     written = io.StringIO()
     with progress_on(Console(file=written, width=20), every_s=0.05) as on_start:
-        step = on_start(3)
+        step = on_start(3, Reading)
         step(card("judge_timeout"))
         deadline = time.monotonic() + 20
         while written.getvalue().count("\n") < 2 and time.monotonic() < deadline:
@@ -53,7 +66,7 @@ def test_lines_come_by_themselves_without_a_terminal() -> None:
 def test_a_short_run_says_nothing_without_a_terminal() -> None:
     written = io.StringIO()
     with progress_on(Console(file=written)) as on_start:
-        on_start(1)(card())
+        on_start(1, Reading)(card())
     assert written.getvalue() == ""
 
 
@@ -61,7 +74,7 @@ def test_bar_on_a_terminal_is_labelled() -> None:
     written = io.StringIO()
     console = Console(file=written, force_terminal=True, width=200)
     with progress_on(console) as on_start:
-        step = on_start(2)
+        step = on_start(2, Reading)
         step(card())
         step(card("judge_timeout"))
     assert "2 of 2 scorecards" in written.getvalue()

@@ -168,6 +168,7 @@ def on_import(options: argparse.Namespace) -> int:
 
 def on_export(options: argparse.Namespace) -> int:
     """Write a run in another form."""
+    show.unfinished(options.run_folder)
     _print(options, export_run(options.run_folder, options.format, options.out), show.exported)
     return DONE
 
@@ -180,6 +181,7 @@ def on_snapshot(options: argparse.Namespace) -> int:
 
 def on_show(options: argparse.Namespace) -> int:
     """Print the evidence behind a score."""
+    show.unfinished(options.run_folder)
     _print(options, find_evidence(options.run_folder, options.task, options.system), show.evidence)
     return DONE
 
@@ -216,6 +218,7 @@ def on_fetch(options: argparse.Namespace) -> int:
 
 def on_compare(options: argparse.Namespace) -> int:
     """Test two systems against each other."""
+    show.unfinished(options.run_folder)
     found = compare(options.run_folder, options.a, options.b)
     _print_sheet(options, found, comparison_sheet, comparison_said)
     return DONE
@@ -223,6 +226,7 @@ def on_compare(options: argparse.Namespace) -> int:
 
 def on_check(options: argparse.Namespace) -> int:
     """Check a run against a baseline."""
+    show.unfinished(options.run_folder)
     found = check(
         options.run_folder,
         options.baseline,
@@ -241,6 +245,7 @@ def on_check(options: argparse.Namespace) -> int:
 
 def on_agreement(options: argparse.Namespace) -> int:
     """Compare a judge with people, another judge or preferences."""
+    show.unfinished(options.run_folder)
     if options.preferences is not None:
         preferred = with_preferences(options.run_folder, options.preferences)
         _print_sheet(options, preferred, preferences_sheet, preferences_said)

@@ -34,6 +34,9 @@ from adjudge.engine.commands.snapshot import SnapshotResult
 from adjudge.engine.formats import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.missing import explained
+from adjudge.engine.records.matrices import read_scores
+from adjudge.engine.records.record import RunRecord, is_finished
+from adjudge.engine.records.so_far import provisional
 from adjudge.engine.rendering.standings import Ranking, by_group, rankings, standings
 from adjudge.engine.store.repair import ASIDE, Repaired
 from adjudge.engine.store.upkeep import Rewritten, TableContent
@@ -57,6 +60,7 @@ __all__ = [
     "result",
     "rewritten",
     "sheet",
+    "unfinished",
 ]
 
 _log = logging.getLogger(__name__)
@@ -81,6 +85,17 @@ def rejected(lines: Sequence[Rejected]) -> None:
         console.print(f"left out: {line}", style="yellow", markup=False)
     if len(lines) > _SHOWN_REJECTED:
         console.print(f"left out: {len(lines) - _SHOWN_REJECTED} more lines", style="yellow")
+
+
+def unfinished(folder: str) -> None:
+    """Say on stderr how far the run in `folder` is, if it has not finished. Raises UsageError, StoreError."""
+    if is_finished(Path(folder)):
+        return
+    said = provisional(RunRecord.read(Path(folder)), read_scores([Path(folder)]))
+    if is_json():
+        event(_log, "run unfinished", logging.WARNING, why=said)
+    elif said:
+        Terminal(stderr=True, soft_wrap=True, highlight=False).print(said, style="yellow", markup=False)
 
 
 def result(run: RunResult) -> None:

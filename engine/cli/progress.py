@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from adjudge.engine.records.pulse import Reading
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["OnStart", "Step", "progress_on"]
 
 Step = Callable[[Scorecard], None]
-OnStart = Callable[[int], Step]
+OnStart = Callable[[int, Callable[[], Reading]], Step]
 
 LINE_S = 30.0
 WARM_S, WARM = 10.0, 5  # what comes out of the store first says nothing about the rest
@@ -35,13 +36,13 @@ def _bar_on(console: Console) -> Iterator[OnStart]:
     columns = (TextColumn("judging"), BarColumn(), TextColumn("{task.fields[pace]}", markup=False))
     with Progress(*columns, console=console, transient=True) as bar:
 
-        def start(total: int) -> Step:
-            pace = Pace(total)
-            line = bar.add_task("judging", total=total, pace=str(pace))
+        def start(total: int, reading: Callable[[], Reading]) -> Step:
+            pace = Pace(total, reading)
+            line = bar.add_task("judging", total=total, pace=pace)  # in words whenever the bar is drawn
 
             def step(card: Scorecard) -> None:
                 pace.count(card)
-                bar.update(line, completed=pace.done, pace=str(pace))
+                bar.update(line, completed=pace.done)
 
             return step
 
@@ -54,8 +55,8 @@ def _lines_on(console: Console, every_s: float) -> Iterator[OnStart]:
     paces: list[Pace] = []
     ended = threading.Event()
 
-    def start(total: int) -> Step:
-        paces.append(Pace(total))
+    def start(total: int, reading: Callable[[], Reading]) -> Step:
+        paces.append(Pace(total, reading))
         return paces[-1].count
 
     def say() -> None:
@@ -73,11 +74,17 @@ def _lines_on(console: Console, every_s: float) -> Iterator[OnStart]:
 
 
 class Pace:
-    """How many of `total` scorecards are done, how fast they come, which are unscored, and how long the rest takes."""
+    """How many of `total` scorecards are done, how fast they come, what they cost, and how long the rest takes."""
 
-    def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        total: int,
+        reading: Callable[[], Reading] = Reading,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.done = 0
         self._total = total
+        self._reading = reading
         self._clock = clock
         self._began = clock()
         self._reasons: Counter[str] = Counter()
@@ -92,7 +99,12 @@ class Pace:
         seconds = self._clock() - self._began
         rate = self.done / max(seconds, 1e-9)
         parts = [f"{self.done:,} of {self._total:,} scorecards", f"{rate:,.1f} a second"]
-        if seconds >= WARM_S and self.done >= WARM:
+        reading = self._reading()
+        if reading.cost is not None:
+            parts.append(f"cost {reading.cost:,.2f}")
+        if reading.waiting:
+            parts.append("waiting for the judge")
+        elif seconds >= WARM_S and self.done >= WARM:
             parts.append(f"{_time((self._total - self.done) / rate)} left")
         if self._reasons:
             reasons = (f"{count:,} {reason}" for reason, count in self._reasons.most_common(3))

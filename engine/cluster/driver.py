@@ -26,6 +26,7 @@ from adjudge.engine.cluster.work import Work
 from adjudge.engine.cluster.workers import Backing, cpus_of_cluster
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import ClusterError
+from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
 from adjudge.engine.evaluation.trust import Check, Patience
 from adjudge.engine.telemetry.families import Family
@@ -117,6 +118,16 @@ class Cluster:
     def counts(self) -> Counts:
         """Where judgments and pages came from until now, including what dead evaluators last reported."""
         return self._roster.counts
+
+    @property
+    def spent(self) -> Spent:
+        """What was asked and spent until now."""
+        return self._roster.spent
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an evaluator waits for a judge to answer again."""
+        return any(member.waits for member in self._roster.members.values())
 
     def measured(self) -> list[Family]:
         """All numbers, of this process and of evaluators; of dead ones, the last reported that still count."""

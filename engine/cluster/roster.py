@@ -34,6 +34,7 @@ class Member(Remote):
         self.room = -(-window * 5 // (4 * len(setup.config.protocols))) + 1
         self.counts = Counts()
         self.spent = Spent()
+        self.waits = False
         self.measured: list[Family] = []
         self.progress = 0
         self.windows: set[str] = set()
@@ -53,6 +54,7 @@ class Member(Remote):
         """Take over the numbers in `delivery`; an `idle` evaluator need not make progress."""
         self.counts = delivery.counts
         self.spent = delivery.spent
+        self.waits = delivery.waits
         self.measured = delivery.measured or self.measured
         if delivery.progress != self.progress or idle:
             self.progress = delivery.progress

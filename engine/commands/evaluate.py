@@ -2,44 +2,39 @@
 
 import asyncio
 import logging
-import os
 import secrets
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from adjudge.engine.commands.interruption import ENDS_S, interruptible
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.commands.run_folder import RunFolder, begun, make_folder
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
-from adjudge.engine.evaluation.assembly import make_book, open_evaluator, rejected_pages
+from adjudge.engine.evaluation.assembly import open_evaluator, rejected_pages
+from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
-from adjudge.engine.evaluation.evaluator import Evaluator
+from adjudge.engine.evaluation.evaluator import Counts, Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
-from adjudge.engine.formats import Dataset, Rejected
+from adjudge.engine.formats import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import leaderboard_of
 from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.course import Course
-from adjudge.engine.records.effort import Effort, Efforts
+from adjudge.engine.records.effort import Efforts
 from adjudge.engine.records.failures import Failures
 from adjudge.engine.records.judging import Judging
-from adjudge.engine.records.record import RunRecord, TaskRecord, metrics_of
+from adjudge.engine.records.pulse import Reading
+from adjudge.engine.records.record import RunRecord
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spending
-from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.store import Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
 from adjudge.engine.telemetry.endpoint import metrics_served
@@ -53,16 +48,15 @@ from adjudge.scoring.contract.scorecard import Scorecard
 if TYPE_CHECKING:
     from adjudge.engine.cluster.driver import Cluster
 
-__all__ = ["Progress", "RunResult", "evaluate", "evaluate_async", "make_folder", "versions", "write_run"]
+__all__ = ["OnStart", "Progress", "RunResult", "evaluate", "evaluate_async"]
 
 _log = logging.getLogger(__name__)
 
 CHECKED_CASES = 2_000
 CLUSTER_ENDS_S = 60.0
-SCORE_GROUP = 1 << 16  # rows: a reader of one system's scores opens few of them
 
 Progress = Callable[[Scorecard], None]
-OnStart = Callable[[int], Progress]
+OnStart = Callable[[int, Callable[[], Reading]], Progress]
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,10 +97,10 @@ async def evaluate_async(
 ) -> RunResult:
     """Evaluate what `config` names, and write its run folder.
 
-    `on_start` gets the number of scorecards to come, and returns a function that is called with each. Whatever ends
-    the run early, all that was answered until then is in the store, and the same call goes on from there. A judge that
-    no longer answers is waited for with `patience`, or as the configuration says. Raises UsageError, StoreError,
-    JudgeError and LimitReached.
+    `on_start` gets the number of scorecards to come, and what reads how much was asked and spent; it returns a function
+    that is called with each scorecard. Whatever ends the run early, all that was answered until then is in the store,
+    and the same call goes on from there. A judge that no longer answers is waited for with `patience`, or as the
+    configuration says. Raises UsageError, StoreError, JudgeError and LimitReached.
     """
     started = time.time()
     dataset = await asyncio.to_thread(chosen_dataset, config)
@@ -114,29 +108,34 @@ async def evaluate_async(
     out, place = Path(config.out), Place.of(config.store)
     make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
-    course, spending, efforts, failures = Course(config, dataset), Spending(), Efforts(), Failures()
-    steps = [*course.steps, efforts.take, failures.take]
-    if on_start is not None:
-        steps.append(on_start(course.scorecards))
-    with about(run=run):
+    course, ledger, gauge = Course(config, dataset), _Ledger(), _Gauge(config)
+    record = await asyncio.to_thread(begun, config, dataset, run, started, course.scorecards)
+    with about(run=run), RunFolder(out, record, gauge) as folder:
+        steps = [*course.steps, *ledger.steps, folder.take]
+        if on_start is not None:
+            steps.append(on_start(course.scorecards, gauge))
         check = partial(_check_window, config, course)
-        async with _open(config, place, patience, check) as evaluator, metrics_served(evaluator):
+        async with _open(config, place, patience, check, gauge) as evaluator, metrics_served(evaluator):
+            folder.opened(Judging.of(config.bench, evaluator.judges), evaluator.pages)
             evaluator.metrics.planned(course.scorecards)
             names = ", ".join(dict.fromkeys(judge.name for judge in evaluator.judges.values()))
             event(_log, "run started", judge=names, scorecards=course.scorecards)
             with _saying_what_is_stored(evaluator):
                 made, unscored = await _score_all(
-                    ScorecardStore(place, run), course.batches(spending), evaluator, steps
+                    ScorecardStore(place, run), course.batches(ledger.spending), evaluator, steps
                 )
         counts = evaluator.counts
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
-    stopped = course.stopped()
-    record = _record(config, dataset, evaluator, run, started, spending, efforts.result(), failures, stopped)
-    scores = await asyncio.to_thread(score_table, place, run)
-    await asyncio.to_thread(write_run, out, record, scores, page(evaluator.measured()))
-    written = [RunRecord.read(out)]  # numbers as any later leaderboard reads them: 100 is 100.0
-    board = await asyncio.to_thread(leaderboard_of, written, scores, Statistics())
-    await asyncio.to_thread(write_leaderboard, board, out)
+        stopped = course.stopped()
+        record = ledger.close(folder.record, counts, stopped)
+        scores = await asyncio.to_thread(score_table, place, run)
+        board = await asyncio.to_thread(
+            folder.finish,
+            record,
+            scores,
+            page(evaluator.measured()),
+            lambda read: leaderboard_of([read], scores, Statistics()),
+        )
     return RunResult(
         out=str(out),
         scorecards=made,
@@ -152,15 +151,73 @@ async def evaluate_async(
     )
 
 
-def _open(
-    config: RunConfig, place: Place, patience: Patience | None, check: Check
-) -> AbstractAsyncContextManager["Evaluator | Cluster"]:
-    """The evaluator in this process, or the cluster's: they look the same from here."""
+class _Ledger:
+    """What a run adds up while its scorecards pass."""
+
+    def __init__(self) -> None:
+        self.spending = Spending()
+        self._efforts = Efforts()
+        self._failures = Failures()
+
+    @property
+    def steps(self) -> list[Progress]:
+        """What takes in every scorecard."""
+        return [self._efforts.take, self._failures.take]
+
+    def close(self, record: RunRecord, counts: Counts, stopped: Resolution | None) -> RunRecord:
+        """The record of the run, which has finished."""
+        return msgspec.structs.replace(
+            record,
+            state="finished",
+            due=None,
+            ended=time.time(),
+            spent=self.spending.result(),
+            effort=self._efforts.result(),
+            failures=self._failures.result(),
+            from_store=counts.from_store,
+            from_judge=counts.from_judge,
+            stopped=stopped,
+        )
+
+
+class _Spender(Protocol):
+    """What asks judges: it knows what was spent, and whether it waits for a judge that does not answer."""
+
+    @property
+    def spent(self) -> Spent: ...
+    @property
+    def is_waiting(self) -> bool: ...
+
+
+class _Gauge:
+    """Reads what a run has asked and spent until now, from its `source` once it is open."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self.source: _Spender | None = None
+        self._priced = bool(config.prices)
+
+    def __call__(self) -> Reading:
+        if self.source is None:
+            return Reading()
+        spent = self.source.spent
+        return Reading(spent.questions, spent.cost if self._priced else None, self.source.is_waiting)
+
+
+@asynccontextmanager
+async def _open(
+    config: RunConfig, place: Place, patience: Patience | None, check: Check, gauge: _Gauge
+) -> AsyncIterator["Evaluator | Cluster"]:
+    """The evaluator in this process, or the cluster's, read by `gauge`: they look the same from here."""
     if not config.is_on_cluster():
-        return open_evaluator(config, place, trust=RunTrust(config, patience, check=check))
+        gauge.source = trust = RunTrust(config, patience, check=check)
+        async with open_evaluator(config, place, trust=trust) as evaluator:
+            yield evaluator
+        return
     from adjudge.engine.cluster.driver import open_cluster
 
-    return open_cluster(config, patience=patience, check=check)
+    async with open_cluster(config, patience=patience, check=check) as cluster:
+        gauge.source = cluster
+        yield cluster
 
 
 async def _check_window(config: RunConfig, course: Course, judge: str, window: int) -> None:
@@ -210,75 +267,3 @@ async def _score_all(
     finally:
         await scorecards.close()
     return made, unscored
-
-
-def _record(
-    config: RunConfig,
-    dataset: Dataset,
-    evaluator: "Evaluator | Cluster",
-    run: str,
-    started: float,
-    spending: Spending,
-    effort: dict[str, Effort],
-    failures: Failures,
-    stopped: Resolution | None,
-) -> RunRecord:
-    protocols = config.scoring_protocols()
-    judging = Judging.of(config.bench, evaluator.judges)
-    return RunRecord(
-        run=run,
-        started=started,
-        ended=time.time(),
-        command=sys.argv,
-        config=config,
-        versions=versions(),
-        python=sys.version.split()[0],
-        judge=judging.judge,
-        judges=judging.judges,
-        media=judging.media,
-        prompts=make_book(config).digests() | config.published_prompts(),
-        metrics={protocol.name: metrics_of(protocol, dataset.tasks.values()) for protocol in protocols},
-        tasks={task.id: TaskRecord.of(task, protocols) for task in dataset.tasks.values()},
-        systems=dataset.systems,
-        spent=spending.result(),
-        effort=effort,
-        pages=evaluator.pages,
-        rejected=tuple(dataset.rejected),
-        from_store=evaluator.counts.from_store,
-        from_judge=evaluator.counts.from_judge,
-        stopped=stopped,
-        criteria=config.criteria_digests(),
-        failures=failures.result(),
-        lacking={
-            name: why for name, why in dataset.lacking.items() if any(name == one.name for one in protocols)
-        },
-        revisions=dataset.revisions,
-        began_in=os.path.relpath(Path.cwd(), config.out),
-    )
-
-
-def make_folder(out: Path) -> None:
-    """Make the run's folder, before anything is asked. Raises ConfigError if nothing can be written there."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            return
-    except OSError as error:
-        raise ConfigError(f"out: {out} cannot be written: {error.strerror}") from error
-
-
-def versions() -> dict[str, str]:
-    """The versions that numbers may depend on, by package."""
-    return {name: version(name) for name in ("adjudge", "numpy", "numba", "pyarrow", "trafilatura")}
-
-
-def write_run(out: Path, record: RunRecord, scores: pa.Table, numbers: bytes) -> None:
-    """Write run.json, scores.parquet and metrics.prom into `out`. Raises ConfigError if that cannot be done."""
-    try:
-        written = out / ".scores.parquet.tmp"
-        pq.write_table(scores, written, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)
-        written.rename(out / "scores.parquet")
-        (out / "metrics.prom").write_bytes(numbers)
-        record.write(out)
-    except OSError as error:
-        raise ConfigError(f"out: {out} cannot be written: {error.strerror}") from error

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.commands.evaluate import make_folder, versions, write_run
+from adjudge.engine.commands.run_folder import make_folder, versions, write_run
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import Rejected

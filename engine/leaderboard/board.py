@@ -136,7 +136,8 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
 
     `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when. Metrics are in
     the order in which their protocols declare them. `groupings` holds all metrics `by` the attribute that was asked
-    for, and the headline metrics by every attribute that tells tasks apart.
+    for, and the headline metrics by every attribute that tells tasks apart. `provisional` says of each run that has not
+    finished how far it is.
     """
 
     runs: tuple[str, ...]
@@ -150,3 +151,4 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     stopped: tuple[Resolution, ...] = ()
     by: str = ""
     groupings: tuple[Grouping, ...] = ()
+    provisional: tuple[str, ...] = ()

@@ -31,9 +31,10 @@ from adjudge.engine.records.matrices import alone, compared, metric_rows
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.records.record import RunRecord, TaskRecord
 from adjudge.engine.records.recorded import told_apart
+from adjudge.engine.records.so_far import settled
 from adjudge.engine.records.spending import Spent
 
-__all__ = ["build_leaderboard", "leaderboard_of"]
+__all__ = ["build_leaderboard", "leaderboard_of", "leaderboard_so_far"]
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,22 +94,38 @@ def build_leaderboard(
     process.
 
     `published`, `human`, `by` and `metrics` are those of `leaderboard_of`.
-    Raises UsageError for a folder that does not hold a finished run, and what `leaderboard_of` raises.
+    Of a run that has not finished, the tasks count that are complete. Raises UsageError for a folder without a run, and
+    what `leaderboard_of` raises.
     """
     folders = [Path(run) for run in runs]
     if len(set(folders)) < len(folders):
         raise UsageError("leaderboard: a run is named twice; name each run once")
     records = [RunRecord.read(folder) for folder in folders]
     statistics = statistics or Statistics()
-    if len({bool(record.recorded) for record in records}) > 1:
-        tables = [statistics.read([folder]) for folder in folders]
+    unfinished = []
+    if len({bool(record.recorded) for record in records}) > 1 or any(record.due for record in records):
+        tables = []
+        for record, folder in zip(records, folders, strict=True):
+            table, said = settled(record, statistics.read([folder]))
+            tables.append(table)
+            unfinished += [f"run {record.run}: {said}" if len(records) > 1 else said] if said else []
         records, scores = told_apart(records, tables)
     else:
         scores = statistics.read(folders)
     records, scores = chosen_runs(select, records, scores)
     board = leaderboard_of(records, scores, statistics, published, human, by, metrics)
     chosen = (f"chosen for this leaderboard: {select.words}",) if select.words else ()
-    return msgspec.structs.replace(board, notes=(*chosen, *board.notes))
+    return _provisional(msgspec.structs.replace(board, notes=(*chosen, *board.notes)), unfinished)
+
+
+def leaderboard_so_far(record: RunRecord, scores: pa.Table, statistics: Statistics) -> Leaderboard:
+    """The leaderboard of a run that has not finished, over the tasks that are complete in its score rows."""
+    kept, said = settled(record, scores)
+    return _provisional(leaderboard_of([record], kept, statistics), [said])
+
+
+def _provisional(board: Leaderboard, said: Sequence[str]) -> Leaderboard:
+    return msgspec.structs.replace(board, provisional=tuple(said), notes=(*said, *board.notes))
 
 
 def leaderboard_of(

@@ -110,7 +110,10 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def selections(records: Sequence[RunRecord], rows: Sequence[MetricRows]) -> dict[str, Selection]:
-    """The selection of every protocol that has rows. Runs that stopped early selected what they reported on."""
+    """The selection of every protocol that has rows.
+
+    Runs that stopped early, or have not finished, selected what they reported on.
+    """
     by_protocol: dict[str, list[MetricRows]] = {}
     for one in rows:
         by_protocol.setdefault(one.protocol, []).append(one)
@@ -131,7 +134,7 @@ def _selection(protocol: str, rows: Sequence[MetricRows], records: Sequence[RunR
     seen = {names.tasks[at] for at in reported}
     tasks: dict[str, TaskRecord | None] = dict.fromkeys(seen)
     for record in records:
-        tasks |= {name: task for name, task in record.tasks.items() if record.stopped is None or name in seen}
+        tasks |= {name: task for name, task in record.tasks.items() if record.is_whole or name in seen}
     without = {names.tasks[at] for at in lacking}
     without |= {name for name, task in tasks.items() if task is not None and protocol in task.without_gold}
     worst: dict[str, dict[str, float]] = {}

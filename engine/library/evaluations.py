@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from adjudge.engine.commands import evaluate as command
+from adjudge.engine.commands.run_folder import make_folder
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.library.rows import Rows, write_rows
@@ -52,7 +53,7 @@ async def _evaluate(
 ) -> Run:
     made = _config(config, options)
     out = Path(made.out)
-    command.make_folder(out)
+    make_folder(out)
     named: dict[str, object] = {}
     if tasks is not None:
         [named["tasks"]] = _sources(tasks, out / "tasks.jsonl", "tasks")

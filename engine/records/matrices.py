@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.store.scorecards import RIVAL, with_bounds
+from adjudge.engine.records.record import RunRecord, is_finished
+from adjudge.engine.store.place import Place
+from adjudge.engine.store.scorecards import RIVAL, score_table, with_bounds
 
 __all__ = [
     "MetricRows",
@@ -87,18 +89,29 @@ class ScoreMatrix(msgspec.Struct, frozen=True, kw_only=True):
 def read_scores(runs: list[Path]) -> pa.Table:
     """The score rows of `runs`, one after the other, with all columns of this version; texts are dictionary-encoded.
 
-    Raises UsageError for a folder without scores.parquet.
+    Those of a run that has not finished are what its store holds by now. Raises UsageError for a folder without
+    scores.parquet, StoreError.
     """
-    tables = []
-    for run in runs:
-        try:
-            with pq.ParquetFile(run / "scores.parquet", read_dictionary=_TEXTS) as file:
-                tables.append(with_bounds(file.read()))
-        except (OSError, pa.ArrowException) as error:
-            raise UsageError(
-                f"{run}: not a finished run: scores.parquet cannot be read ({error}); pass a run's folder"
-            ) from error
-    return pa.concat_tables(tables, promote_options="default")
+    return pa.concat_tables(map(_rows_of, runs), promote_options="default")
+
+
+def _rows_of(run: Path) -> pa.Table:
+    if not is_finished(run):
+        record = RunRecord.read(run).found_from_here(run)
+        return _encoded(score_table(Place.of(record.config.store), record.run))
+    try:
+        with pq.ParquetFile(run / "scores.parquet", read_dictionary=_TEXTS) as file:
+            return with_bounds(file.read())
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(
+            f"{run}: not a finished run: scores.parquet cannot be read ({error}); pass a run's folder"
+        ) from error
+
+
+def _encoded(scores: pa.Table) -> pa.Table:
+    for name in _TEXTS:
+        scores = scores.set_column(scores.column_names.index(name), name, pc.dictionary_encode(scores[name]))
+    return scores
 
 
 def read_matrices(scores: pa.Table) -> list[ScoreMatrix]:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -15,6 +16,7 @@ from adjudge.engine.formats import Rejected
 from adjudge.engine.records.effort import Effort
 from adjudge.engine.records.failures import Failure
 from adjudge.engine.records.judging import Judging
+from adjudge.engine.records.pulse import alive, last_pulse
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
 from adjudge.judges import JudgeIdentity
@@ -22,7 +24,7 @@ from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["RunRecord", "TaskRecord", "metrics_of"]
+__all__ = ["Due", "RunRecord", "TaskRecord", "is_finished", "metrics_of"]
 
 _FIELDS = ("language", "domain")
 
@@ -97,6 +99,14 @@ def _plain(raw: msgspec.Raw) -> object:
         return bytes(raw)
 
 
+class Due(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run has to do: at most so many `scorecards`, and how many reports there are by system and by task."""
+
+    scorecards: int
+    systems: dict[str, int]
+    tasks: dict[str, int]
+
+
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A run: its configuration as it was used, versions, judge, prompts (file name to digest), metrics and tasks.
 
@@ -110,6 +120,9 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     `stopped` says how a run ended that was to stop when its comparisons were resolved. `criteria` are the digests of
     the protocols' files of criteria. `began_in` leads from the run's folder to the one that relative paths are seen
     from, as both were.
+
+    While a run is `running`, and after it has `stopped` early for the reason `why`, `due` says what it has to do. Its
+    judge, `ended` and all counts are then those that were known last.
     """
 
     run: str
@@ -139,6 +152,14 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     lacking: dict[str, str] = {}
     recorded: str = ""
     revisions: dict[str, str] = {}
+    state: Literal["running", "stopped", "finished"] = "finished"
+    why: str = ""
+    due: Due | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that the run selected has its scores."""
+        return self.state == "finished" and self.stopped is None
 
     @property
     def judging(self) -> Judging:
@@ -153,15 +174,30 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
             self, config=self.config.rooted(os.path.relpath(folder / self.began_in))
         )
 
+    def encoded(self) -> bytes:
+        """The content of run.json."""
+        return msgspec.json.format(msgspec.json.encode(hidden_in(self)), indent=1)
+
     def write(self, folder: Path) -> None:
         """Write run.json into `folder`, atomically."""
         written = folder / ".run.json.tmp"
-        written.write_bytes(msgspec.json.format(msgspec.json.encode(hidden_in(self)), indent=1))
+        written.write_bytes(self.encoded())
         written.rename(folder / "run.json")
 
     @classmethod
     def read(cls, folder: Path) -> "RunRecord":
-        """The record in `folder`. Raises UsageError if it is missing, or if this version cannot read it."""
+        """The record in `folder`; a run whose process is gone has stopped, whatever its file says.
+
+        Raises UsageError if it is missing, or if this version cannot read it.
+        """
+        found = cls._written(folder)
+        if found.state != "running" or alive(folder):
+            return found
+        found = cls._written(folder)  # it may have ended in between
+        return _killed(found, folder) if found.state == "running" else found
+
+    @classmethod
+    def _written(cls, folder: Path) -> "RunRecord":
         file = folder / "run.json"
         try:
             return msgspec.json.decode(file.read_bytes(), type=cls)
@@ -171,3 +207,22 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
             ) from error
         except msgspec.MsgspecError as error:
             raise UsageError(f"{file}: not the record of a run: {error}") from error
+
+
+def _killed(record: RunRecord, folder: Path) -> RunRecord:
+    """The record of a run that could not say how it ended."""
+    pulse = last_pulse(folder)
+    ended = record.ended if pulse is None else pulse.at
+    return msgspec.structs.replace(record, state="stopped", why="its process was killed", ended=ended)
+
+
+class _State(msgspec.Struct):
+    state: str = "finished"
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the run in `folder` has finished, by its record alone; a folder without one is not asked about."""
+    try:
+        return msgspec.json.decode((folder / "run.json").read_bytes(), type=_State).state == "finished"
+    except (OSError, msgspec.MsgspecError):
+        return True

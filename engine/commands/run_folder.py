@@ -1,0 +1,185 @@
+"""The folder of a run: its record from the first second on, its scores and its leaderboard at the end."""
+
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation.assembly import make_book
+from adjudge.engine.formats import Dataset
+from adjudge.engine.leaderboard.board import Leaderboard
+from adjudge.engine.records.judging import Judging
+from adjudge.engine.records.pulse import Reading, beating, held
+from adjudge.engine.records.record import Due, RunRecord, TaskRecord, metrics_of
+from adjudge.engine.rendering.files import write_leaderboard
+from adjudge.judges import JudgeIdentity
+from adjudge.scoring.contract.scorecard import Scorecard
+
+__all__ = ["RunFolder", "begun", "make_folder", "versions", "write_run"]
+
+SCORE_GROUP = 1 << 16  # rows: a reader of one system's scores opens few of them
+
+
+class RunFolder:
+    """The folder `out` while a run is at work there. Inside the block no other run may use it.
+
+    The record is there from the beginning, and says at the end how the run ended. A run that ends early without a
+    scorecard leaves the record that was there before. Raises ConfigError.
+    """
+
+    def __init__(self, out: Path, record: RunRecord, reading: Callable[[], Reading]) -> None:
+        self.out = out
+        self.record = record
+        self._reading = reading
+        self._made = 0
+        self._before: bytes | None = None
+        self._held = ExitStack()
+
+    def __enter__(self) -> "RunFolder":
+        with self._held:
+            self._held.enter_context(held(self.out))
+            self._held.enter_context(beating(self.out, self._reading))
+            file = self.out / "run.json"
+            self._before = file.read_bytes() if file.exists() else None
+            self._write(self.record)
+            self._held = self._held.pop_all()
+        return self
+
+    def take(self, card: Scorecard) -> None:
+        """One more scorecard is stored."""
+        self._made += 1
+
+    def opened(self, judging: Judging, pages: str) -> None:
+        """Note who judges, and the source of pages."""
+        self._write(
+            msgspec.structs.replace(
+                self.record, judge=judging.judge, judges=judging.judges, media=judging.media, pages=pages
+            )
+        )
+
+    def finish(
+        self, record: RunRecord, scores: pa.Table, numbers: bytes, board: Callable[[RunRecord], Leaderboard]
+    ) -> Leaderboard:
+        """Write everything; the record comes last, so that a run that has finished is whole."""
+        write_scores(self.out, scores, numbers)
+        read = msgspec.json.decode(
+            record.encoded(), type=RunRecord
+        )  # 100 is 100.0, as any later reader has it
+        found = board(read)
+        write_leaderboard(found, self.out)
+        self._write(record)
+        return found
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        with self._held:
+            if self.record.state != "running":
+                return
+            if self._before is not None and not self._made:
+                before = self.out / ".run.json.tmp"
+                before.write_bytes(self._before)
+                before.rename(self.out / "run.json")
+                return
+            why = str(error) if isinstance(error, Exception) and str(error) else "interrupted"
+            self._write(msgspec.structs.replace(self.record, state="stopped", why=why, ended=time.time()))
+
+    def _write(self, record: RunRecord) -> None:
+        self.record = record
+        try:
+            record.write(self.out)
+        except OSError as error:
+            raise _unwritable(self.out, error) from error
+
+
+def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scorecards: int) -> RunRecord:
+    """The record of a run that begins, of at most so many `scorecards`. Its judges are known by their models only."""
+    protocols = config.scoring_protocols()
+    seats = config.bench.seats.items()
+    judging = Judging.of(
+        config.bench,
+        {name: JudgeIdentity(seat.config.model or seat.config.backend, "", "") for name, seat in seats},
+    )
+    return RunRecord(
+        run=run,
+        started=started,
+        ended=started,
+        command=sys.argv,
+        config=config,
+        versions=versions(),
+        python=sys.version.split()[0],
+        judge=judging.judge,
+        judges=judging.judges,
+        media=judging.media,
+        prompts=make_book(config).digests() | config.published_prompts(),
+        metrics={protocol.name: metrics_of(protocol, dataset.tasks.values()) for protocol in protocols},
+        tasks={task.id: TaskRecord.of(task, protocols) for task in dataset.tasks.values()},
+        systems=dataset.systems,
+        pages="",
+        rejected=tuple(dataset.rejected),
+        from_store=0,
+        from_judge=0,
+        criteria=config.criteria_digests(),
+        lacking={
+            name: why for name, why in dataset.lacking.items() if any(name == one.name for one in protocols)
+        },
+        revisions=dataset.revisions,
+        began_in=os.path.relpath(Path.cwd(), config.out),
+        state="running",
+        due=Due(
+            scorecards=scorecards,
+            systems=dict(Counter(report.system for report in dataset.reports)),
+            tasks=dict(Counter(report.task_id for report in dataset.reports)),
+        ),
+    )
+
+
+def make_folder(out: Path) -> None:
+    """Make the run's folder, before anything is asked. Raises ConfigError if nothing can be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            return
+    except OSError as error:
+        raise _unwritable(out, error) from error
+
+
+def versions() -> dict[str, str]:
+    """The versions that numbers may depend on, by package."""
+    return {name: version(name) for name in ("adjudge", "numpy", "numba", "pyarrow", "trafilatura")}
+
+
+def write_run(out: Path, record: RunRecord, scores: pa.Table, numbers: bytes) -> None:
+    """Write run.json, scores.parquet and metrics.prom into `out`. Raises ConfigError if that cannot be done."""
+    write_scores(out, scores, numbers)
+    try:
+        record.write(out)
+    except OSError as error:
+        raise _unwritable(out, error) from error
+
+
+def write_scores(out: Path, scores: pa.Table, numbers: bytes) -> None:
+    """Write scores.parquet and metrics.prom into `out`. Raises ConfigError if that cannot be done."""
+    try:
+        written = out / ".scores.parquet.tmp"
+        pq.write_table(scores, written, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)
+        written.rename(out / "scores.parquet")
+        (out / "metrics.prom").write_bytes(numbers)
+    except OSError as error:
+        raise _unwritable(out, error) from error
+
+
+def _unwritable(out: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"out: {out} cannot be written: {error.strerror}")
