@@ -38,7 +38,7 @@ FLOORS = {
         ("rendering", "adapters"),
         ("viewer.data", "exports"),
         ("viewer.pages", "commands"),
-        ("viewer", "library"),
+        ("viewer", "labelling", "library"),
         ("cli", "package"),
     ),
     "scoring": (

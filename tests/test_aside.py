@@ -21,6 +21,7 @@ from tests.growth import hostile
 ROOT = Path(__file__).parents[1]
 # Who reads a whole report, page or reference, and by which functions.
 BESIDE_THE_LOOP = {
+    "engine/labelling/shown.py": {"nearest"},
     "engine/rewards/rollout.py": {"flags_of"},
     "engine/viewer/pages/marked_report.py": {"said_at", "marked_text"},
     "engine/viewer/pages/report.py": {"nearest"},

@@ -1,17 +1,23 @@
 """`adjudge agreement --labels`: single verdicts against people's, item by item."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
+from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
 
 from adjudge.engine import RunConfig, evaluate
 from adjudge.engine.cli.main import main
-from adjudge.engine.commands.labels import Label, read_labels, with_labels
+from adjudge.engine.cli.sentences import labels_said
+from adjudge.engine.commands.labels import Pair, share_of, with_labels
 from adjudge.engine.commands.show import find_evidence
 from adjudge.engine.errors import UsageError
+from adjudge.engine.labelling.sample import drawn
+from adjudge.engine.records.items import Stratum, items_of, stratum_sizes
+from adjudge.engine.records.labels import Label, read_labels
+from adjudge.engine.records.record import RunRecord
 from tests.worlds import lines, world
 
 SYSTEM, TASK = "system0", "1"
@@ -66,6 +72,78 @@ def test_figures_are_those_of_sklearn(run: Path) -> None:
         assert one.n_people == support[place]
         assert np.isnan(recall[place]) if one.recall is None else one.recall == pytest.approx(recall[place])
         assert np.isnan(precision[place]) if one.precision is None else one.precision == precision[place]
+
+
+def test_drawn_labels_are_weighed_back_to_the_run(run: Path) -> None:
+    """Against sklearn with weights: a stratum's items over its labels."""
+    record = RunRecord.read(run)
+    every = {item.id: item for item in items_of(record)}
+    sizes = stratum_sizes(every.values())
+    sample = drawn(every.values(), 60, seed=3)
+    rng = np.random.default_rng(1)
+    other = {"met": "not met", "not met": "met", "yes": "no", "no": "yes"}
+    rows, people = [], {}
+    for item in sample:
+        said = item.labelled.label if rng.random() < 0.75 else other[item.labelled.label]
+        people[item.id] = said
+        rows += [{"item": item.id, "label": said, "rater": rater} for rater in ("ann", "bob")]
+    found = {one.kind: one for one in with_labels(run, lines(run / "labels.jsonl", rows))}
+    assert set(found) == {"criterion", "penalty"}
+    labelled = stratum_sizes(sample)
+    for kind, one in found.items():
+        own = [item for item in sample if item.labelled.kind.name == kind]
+        weights = [sizes[item.stratum] / labelled[item.stratum] for item in own]
+        truth, judge = [people[item.id] for item in own], [item.labelled.label for item in own]
+        assert one.weighed and one.n_verdicts == sum(
+            item.labelled.kind.name == kind for item in every.values()
+        )
+        assert one.accuracy == pytest.approx(accuracy_score(truth, judge, sample_weight=weights))
+        assert one.kappa == pytest.approx(cohen_kappa_score(truth, judge, sample_weight=weights))
+        names = [verdict.verdict for verdict in one.verdicts]
+        precision, recall, _, _ = precision_recall_fscore_support(
+            truth, judge, labels=names, sample_weight=weights, zero_division=0.0
+        )
+        assert [v.recall or 0.0 for v in one.verdicts] == pytest.approx(recall)
+        assert [v.precision or 0.0 for v in one.verdicts] == pytest.approx(precision)
+        assert one.alpha == 1.0 and one.alpha_judge is not None and one.alpha_judge < 1.0
+        low, high = one.accuracy_interval
+        assert low < one.accuracy < high
+        assert {group.attribute for group in one.groups} == {"domain"}
+        assert sum(group.n_items for group in one.groups) == one.n_items
+        said = labels_said([one])
+        assert f"of the run's {one.n_verdicts} verdicts" in said and "by 2 raters" in said
+
+
+def test_weighed_accuracy_covers_that_of_the_run() -> None:
+    """2,000 samples of 60 from strata of very different sizes; the interval covers the whole run's accuracy."""
+    rng = np.random.default_rng(0)
+    strata = [Stratum("p", "k", "s", label) for label in ("a", "b", "c")]
+    sizes, right = Counter(dict(zip(strata, (900, 90, 30), strict=True))), (0.85, 0.7, 0.5)
+    truth = sum(sizes[one] * share for one, share in zip(strata, right, strict=True)) / sum(sizes.values())
+    covered = 0
+    for _ in range(2_000):
+        pairs = [
+            Pair("x" if rng.random() < share else "y", "x", one, sizes[one] / 20, "1")
+            for one, share in zip(strata, right, strict=True)
+            for _ in range(20)
+        ]
+        low, high = share_of(pairs, lambda pair: pair.people == pair.judge)[1]
+        covered += low <= truth <= high
+    assert 0.93 <= covered / 2_000 <= 0.975
+
+
+@pytest.mark.parametrize("label", ["perhaps", "supported", "1"])
+def test_unknown_label_of_an_item_names_the_known_ones(run: Path, label: str) -> None:
+    item = next(item for item in items_of(RunRecord.read(run)) if item.labelled.kind.name == "criterion")
+    with pytest.raises(UsageError, match=r"label 1: .* is unknown; use one of met, partly met, not met"):
+        with_labels(run, lines(run / "labels.jsonl", [{"item": item.id, "label": label}]))
+
+
+def test_items_of_another_run_are_named(run: Path) -> None:
+    item = next(items_of(RunRecord.read(run)))
+    rows = [{"item": item.id, "label": item.labelled.label}, {"item": "v0", "label": "met"}]
+    [found] = with_labels(run, lines(run / "labels.jsonl", rows))
+    assert found.n_items == 1 and found.left_out == "item 'v0'"
 
 
 def test_most_raters_decide_and_ties_are_left_out(run: Path) -> None:

@@ -45,6 +45,8 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.select import Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_judge
+from adjudge.engine.labelling.app import label
+from adjudge.engine.labelling.sheet import write_sheet
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.leaderboard.published import read_published
@@ -74,6 +76,7 @@ __all__ = [
     "on_fetch",
     "on_gold",
     "on_import",
+    "on_label",
     "on_leaderboard",
     "on_plan",
     "on_rewards",
@@ -241,6 +244,24 @@ def on_check(options: argparse.Namespace) -> int:
         write_junit(found, options.junit)
     _print_sheet(options, found, check_sheet)
     return {"passed": DONE, "regressed": REGRESSED, "unclear": INCOMPLETE}[found.outcome]
+
+
+def on_label(options: argparse.Namespace) -> int:
+    """Serve the page to label verdicts on until interrupted, or write a table of them."""
+    if options.out.endswith(".csv"):
+        number = write_sheet(options.run_folder, options.out, options.sample, options.rater)
+        _print(options, {"out": options.out, "items": number}, show.label_sheet)
+    else:
+        label(
+            options.run_folder,
+            options.out,
+            options.sample,
+            options.rater,
+            options.overlap,
+            options.port,
+            options.json,
+        )
+    return DONE
 
 
 def on_agreement(options: argparse.Namespace) -> int:

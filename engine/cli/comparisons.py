@@ -136,21 +136,29 @@ def labels_sheet(found: Iterable[LabelAgreement]) -> Sheet:
             coefficient(row.kappa),
             coefficient(row.alpha),
         )
-        lines = [(row.protocol, "all", *whole, "", "", f"{row.n_items:,}", f"{row.n_items:,}")]
+        lines = [(row.name, "all", *whole, "", "", f"{row.n_items:,}", f"{row.n_items:,}")]
         for one in row.verdicts:
             shares = (
                 over_interval(one.recall, one.recall_interval),
                 over_interval(one.precision, one.precision_interval),
             )
             lines.append(("", one.verdict, "", "", "", *shares, f"{one.n_people:,}", f"{one.n_judge:,}"))
+        for group in row.groups:
+            figures = (over_interval(group.accuracy, group.accuracy_interval), coefficient(group.kappa))
+            size = f"{group.n_items:,}"
+            lines.append(("", f"{group.attribute}: {group.name or 'none'}", *figures, "", "", "", size, size))
         blocks.append(tuple(lines))
         counts = {
             "without a verdict of the judge": row.n_unscored,
             "without a majority of raters": row.n_tied,
         }
-        said += [f"{row.protocol}: left out: {count:,} {why}" for why, count in counts.items() if count]
+        said += [f"{row.name}: left out: {count:,} {why}" for why, count in counts.items() if count]
         if row.left_out:
             said.append(f"left out, because the run does not have it: {row.left_out}")
+        if row.alpha_judge is not None:
+            said.append(
+                f"{row.name}: Krippendorff's alpha of the raters and the judge: {row.alpha_judge:.2f}"
+            )
     return Sheet(
         columns=(
             Column("protocol", words=True),

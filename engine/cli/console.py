@@ -52,6 +52,7 @@ __all__ = [
     "gold",
     "gold_check",
     "imported",
+    "label_sheet",
     "leaderboard",
     "plan",
     "rejected",
@@ -130,6 +131,16 @@ def frozen(found: SnapshotResult) -> None:
     """Print where pages were written."""
     beside = f", and as {found.warc}" if found.warc else ""
     _out().print(f"{found.pages} pages in {found.out}{beside}", markup=False, soft_wrap=True)
+
+
+def label_sheet(found: dict[str, str | int]) -> None:
+    """Print where a table of verdicts to label was written, and what to do with it."""
+    _out().print(
+        f"{found['items']} verdicts to label in {found['out']}: fill in the column label, then pass the file to "
+        "adjudge agreement --labels",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def fetched(summary: FetchSummary) -> None:

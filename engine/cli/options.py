@@ -20,6 +20,7 @@ __all__ = [
     "positive",
     "run_config",
     "select_section",
+    "share",
 ]
 
 
@@ -45,6 +46,17 @@ def positive(text: str) -> float:
         number = math.nan
     if not 0 < number < math.inf:
         raise ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
     return number
 
 

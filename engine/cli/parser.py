@@ -6,7 +6,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from adjudge.engine.cli import actions
 from adjudge.engine.cli.actions import Command
-from adjudge.engine.cli.options import add_select, count, port, positive
+from adjudge.engine.cli.options import add_select, count, port, positive, share
 from adjudge.engine.commands.export_run import FORMS
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.results.folders import BENCHMARKS
@@ -59,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
     _fetch(commands)
     _compare(commands)
     _check(commands)
+    _label(commands)
     _agreement(commands)
     _serve(commands)
     _rewards(commands)
@@ -252,6 +253,34 @@ def _check(commands: Commands) -> None:
         help="of the tasks that must be scored in both runs (0.95)",
     )
     command.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
+
+
+def _label(commands: Commands) -> None:
+    summary = "label single verdicts in a local page, without seeing the judge's"
+    command = _add(commands, "label", actions.on_label, summary)
+    _add_run(command)
+    command.add_argument(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="labels are appended to it; ending in .csv: a new table to fill in",
+    )
+    command.add_argument(
+        "--sample",
+        type=count,
+        default=100,
+        metavar="N",
+        help="verdicts, balanced over systems and verdicts (100)",
+    )
+    command.add_argument("--rater", default="", metavar="NAME", help="who labels; several may share one file")
+    command.add_argument(
+        "--overlap",
+        type=share,
+        default=0.2,
+        metavar="SHARE",
+        help="of the sample that every rater labels (0.2)",
+    )
+    command.add_argument("--port", type=port, default=8302, metavar="N", help="0 for any free port")
 
 
 def _agreement(commands: Commands) -> None:

@@ -83,12 +83,17 @@ def labels_said(found: Sequence[LabelAgreement]) -> str:
 
 def _labelled(row: LabelAgreement) -> str:
     if row.accuracy is None:
-        return f"under {row.protocol} no verdict has a label of people and of the judge"
+        return f"under {row.name} no verdict has a label of people and of the judge"
     ends = row.accuracy_interval
     inside = "" if ends is None else f", 95 % interval {ends[0]:.1%} to {ends[1]:.1%}"
     kappa = "" if row.kappa is None else f", kappa {coefficient(row.kappa)}"
     verdicts = _counted(row.n_items, "verdict")
-    return f"under {row.protocol} the judge gives {row.accuracy:.1%} of {verdicts} as people do{_aside(inside + kappa)}"
+    if row.weighed:
+        inside, verdicts = (
+            f"{inside}, estimated from {verdicts} by {_counted(row.n_raters, 'rater')}",
+            f"the run's {_counted(row.n_verdicts, 'verdict')}",
+        )
+    return f"under {row.name} the judge gives {row.accuracy:.1%} of {verdicts} as people do{_aside(inside + kappa)}"
 
 
 def preferences_said(found: Sequence[MetricPreference]) -> str:

@@ -197,7 +197,7 @@ def _result(kind: str, outcomes: Iterable[_Outcome]) -> KindResult:
     )
 
 
-def wilson(successes: int, trials: int) -> tuple[float, float]:
+def wilson(successes: float, trials: float) -> tuple[float, float]:
     """Wilson's 95 % interval of a proportion (Wilson 1927)."""
     z = 1.959963984540054
     share = successes / trials

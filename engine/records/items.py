@@ -97,4 +97,4 @@ def _id(*names: str) -> str:
     for name in names:
         raw = name.encode("utf-8", "surrogatepass")
         digest.update(b"%d " % len(raw) + raw)
-    return digest.hexdigest()
+    return f"v{digest.hexdigest()}"  # a letter first: a spreadsheet takes digits for a number

@@ -1,8 +1,7 @@
 """`adjudge view`: the pages over HTTP, on this machine only.
 
-Reports, pages and judges' replies are hostile: everything is escaped, a content policy allows the viewer's own script
-and style and nothing else, and a request whose Host is not a name of this machine is refused, so that no web page can
-read a run by making its own name resolve to this machine. Nothing is ever written.
+Reports, pages and judges' replies are hostile: everything is escaped, and every request passes `local_only`. Nothing is
+ever written.
 """
 
 import asyncio
@@ -16,10 +15,10 @@ import msgspec
 import pyarrow as pa
 from aiohttp import web
 
-from adjudge.engine.config.access import is_local
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rendering.leaderboard_page import asset, leaderboard_page, page_policy
 from adjudge.engine.telemetry.listener import listen, serve_until_signal
+from adjudge.engine.telemetry.local_pages import HOST, local_only
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
     BadQuery,
@@ -48,7 +47,6 @@ from adjudge.scoring.text.aside import open_workers
 
 __all__ = ["Viewer", "view"]
 
-HOST = "127.0.0.1"
 AT_ONCE = 8
 THREADS = 2
 MAX_LINE = 1 << 18  # more than the longest query, whose characters take up to twelve bytes once encoded
@@ -59,18 +57,6 @@ _TYPES = {
     "viewer.js": "text/javascript",
     "report.css": "text/css",
     "report.js": "text/javascript",
-}
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "private, no-cache",
 }
 _log = logging.getLogger(__name__)
 
@@ -111,7 +97,7 @@ class Viewer:
     def __init__(self, run: OpenRun, other: OpenRun | None = None) -> None:
         self._runs = [run] if other is None else [run, other]
         self._room = asyncio.Semaphore(AT_ONCE)
-        app = web.Application(middlewares=[self._guard])
+        app = web.Application(middlewares=[local_only])
         app.add_routes(self._routes("/", run, other, "other/"))
         if other is not None:
             app.add_routes(self._routes("/other/", other, run, "../"))
@@ -173,20 +159,6 @@ class Viewer:
                 page("difference", ReportQuery, difference_page, run, other),
             ]
         return routes
-
-    @web.middleware
-    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse a Host that is not a name of this machine; give every response its headers."""
-        if not is_local(request.headers.get("Host", "")):
-            response: web.StreamResponse = web.Response(status=421, text="not served under this name\n")
-        else:
-            try:
-                response = await handler(request)
-            except web.HTTPException as error:
-                response = web.Response(status=error.status, text=f"{error.reason}\n")
-        for name, value in _HEADERS.items():
-            response.headers.setdefault(name, value)
-        return response
 
 
 def _explained(handler: Handler, frame: Frame) -> Handler:
