@@ -59,7 +59,10 @@ class Ends(msgspec.Struct, frozen=True):
         """Where `value` is drawn."""
         if self.high <= self.low:
             return 0.0
-        return round(100 * min(max((value - self.low) / (self.high - self.low), 0.0), 1.0), 2)
+        share = (value / 2 - self.low / 2) / (
+            self.high / 2 - self.low / 2
+        )  # halves: the range itself may overflow
+        return round(100 * min(max(share, 0.0), 1.0), 2)
 
     def bar(self, value: float | None, others: float | None = None) -> Bar | None:
         """The bar of `value`, from the lower end or from 0 where that is between the ends."""
@@ -73,7 +76,12 @@ class Ends(msgspec.Struct, frozen=True):
     def around(cls, values: Sequence[float]) -> "tuple[Ends, list[float]]":
         """Round ends around `values`, and at most seven round values from one end to the other."""
         low, high = min(values), max(values)
-        step = 10.0 ** math.floor(math.log10(high - low)) if high > low else max(abs(high), 1.0)
+        apart = high - low
+        most = max(abs(low), abs(high))
+        if most * 1e-9 < apart < math.inf and apart > 1e-300:
+            step = 10.0 ** math.floor(math.log10(apart))
+        else:
+            step = most or 1.0
         while math.ceil(high / step) - math.floor(low / step) > 6:
             step *= 2
         first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
