@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engine.viewer.data.query import ListQuery
-from adjudge.engine.viewer.pages.figures import Ends, Scatter, Verdicts, differences, writer
+from adjudge.engine.viewer.data.verdicts import Verdicts
+from adjudge.engine.viewer.pages.figures import Ends, Scatter, differences, writer
 from adjudge.engine.viewer.pages.listing import Column, Listing, natural
 from adjudge.scoring.contract.scorecard import Evidence, Metric
 
@@ -83,14 +84,19 @@ def test_counts_are_written_whole_and_others_with_decimals() -> None:
 
 
 def test_verdicts_are_counted_by_kind() -> None:
-    lines = ["supported", "unsupported (later)", "supported", "7.5 of 10"]
+    lines = ["supported", "unsupported (later)", "supported", "rather long"]
     found = Verdicts.of([*(Evidence(what="x", outcome=one) for one in lines),
                          Evidence(what="y", outcome="", reason="judge_timeout")])  # fmt: skip
-    assert found.counts == (2, 1, 0, 0, 1) and found.total == 4
-    assert found.said == "2 supported, 1 unsupported, 1 without a verdict"
+    assert found.by_kind == {"supported": 2, "unsupported": 1, "none": 1}
+    assert (found.good, found.total) == (2, 4)
+    assert found.said == "2 supported, 1 unsupported, 1 missing"
     assert found.parts == [("supported", 0.0, 50.0), ("unsupported", 50.0, 25.0), ("none", 75.0, 25.0)]
-    assert Verdicts.kinds([found, None]) == ["supported", "unsupported", "none"]
-    assert Verdicts.kinds([Verdicts((0, 0, 0, 0, 3))]) == [] and Verdicts.kinds([]) == []
+    assert Verdicts.kinds([found, None]) == [
+        ("supported", "supported"),
+        ("unsupported", "unsupported"),
+        ("none", "missing"),
+    ]
+    assert Verdicts.kinds([Verdicts((0, 0, 0, 0, 0, 0, 0, 3))]) == [] and Verdicts.kinds([]) == []
 
 
 @given(st.lists(NUMBERS.filter(lambda value: value == 0 or 1e-99 < abs(value) < 1e99), min_size=1))

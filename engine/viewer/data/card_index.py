@@ -11,11 +11,13 @@ import pyarrow.compute as pc
 from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
+from adjudge.engine.viewer.data.verdicts import Verdicts
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["CardIndex"]
 
 Columns = npt.NDArray[np.int32]
+CardName = tuple[str, str, str, int, int]  # protocol, system, task, sample, repeat
 
 _AT_ONCE = 128  # cards, of 10 kB and more each
 
@@ -33,6 +35,7 @@ class CardIndex:
         self._parts = parts
         self._systems = systems
         self._tasks = tasks
+        self._counted: dict[int, tuple[CardName, Verdicts]] = {}
         self._system, self._task, self._sample, self._repeat, self._part, self._row = columns
 
     @classmethod
@@ -65,17 +68,26 @@ class CardIndex:
     def find(self, system: str, task: str, sample: int, repeat: int) -> list[Scorecard]:
         """The cards of one report, in order of protocol."""
         found = self._at(self._of(system, task) & (self._sample == sample) & (self._repeat == repeat))
-        return sorted(found, key=lambda card: card.protocol)
+        return sorted((card for _, card in found), key=lambda card: card.protocol)
 
-    def find_all(self, system: str, tasks: Collection[str]) -> list[Scorecard]:
-        """The cards of all of a system's reports for `tasks`."""
+    def verdicts_of_system(self, system: str, tasks: Collection[str]) -> dict[CardName, Verdicts]:
+        """The verdicts of the cards of a system's reports for `tasks`."""
         wanted = [self._tasks[task] for task in tasks if task in self._tasks]
-        own = self._system == self._systems.get(system, -1)
-        return self._at(own & np.isin(self._task, wanted))
+        return self._verdicts((self._system == self._systems.get(system, -1)) & np.isin(self._task, wanted))
 
-    def find_task(self, task: str) -> list[Scorecard]:
-        """The cards of all reports for a task."""
-        return self._at(self._task == self._tasks.get(task, -1))
+    def verdicts_of_task(self, task: str) -> dict[CardName, Verdicts]:
+        """The verdicts of the cards of all reports for a task."""
+        return self._verdicts(self._task == self._tasks.get(task, -1))
+
+    def _verdicts(self, wanted: npt.NDArray[np.bool_]) -> dict[CardName, Verdicts]:
+        """The verdicts of the cards where `wanted` is set; each card is read once."""
+        places = np.flatnonzero(wanted).tolist()
+        unread = wanted.copy()
+        unread[[place for place in places if place in self._counted]] = False
+        for place, card in self._at(unread):
+            name = (card.protocol, card.system, card.task_id, card.sample, card.repeat)
+            self._counted[place] = name, Verdicts.of(card.evidence)
+        return dict(self._counted[place] for place in places)
 
     def _of(self, system: str, task: str) -> npt.NDArray[np.bool_]:
         """Where the cards of a system's reports for a task are."""
@@ -84,13 +96,17 @@ class CardIndex:
         )
         return found
 
-    def _at(self, wanted: npt.NDArray[np.bool_]) -> list[Scorecard]:
-        """The cards where `wanted` is set, each group of rows read once."""
-        places = np.flatnonzero(wanted)
-        groups: dict[tuple[int, int], list[int]] = {}
-        for part, row in zip(self._part[places].tolist(), self._row[places].tolist(), strict=True):
-            groups.setdefault((part, row // SCORECARDS.row_group), []).append(row % SCORECARDS.row_group)
-        return [card for (part, group), rows in groups.items() for card in self._read(part, group, rows)]
+    def _at(self, wanted: npt.NDArray[np.bool_]) -> list[tuple[int, Scorecard]]:
+        """The cards where `wanted` is set with their places, each group of rows read once."""
+        groups: dict[tuple[int, int], dict[int, int]] = {}
+        for place in np.flatnonzero(wanted).tolist():
+            group, row = divmod(int(self._row[place]), SCORECARDS.row_group)
+            groups.setdefault((int(self._part[place]), group), {})[row] = place
+        return [
+            (places[row], card)
+            for (part, group), places in groups.items()
+            for row, card in self._read(part, group, list(places))
+        ]
 
     def scan(self, after: int, holding: str) -> Iterator[tuple[int, Scorecard | None]]:
         """From place `after` on: (place, card) for cards with `holding` in their JSON, and (place, None) in between.
@@ -118,9 +134,9 @@ class CardIndex:
                 if hit and row in wanted:
                     yield row, _card(column[row - start])
 
-    def _read(self, part: int, group: int, rows: list[int]) -> list[Scorecard]:
+    def _read(self, part: int, group: int, rows: list[int]) -> list[tuple[int, Scorecard]]:
         return [
-            _card(column[row - start])
+            (row, _card(column[row - start]))
             for start, column in self._cards(part, group)
             for row in rows
             if start <= row < start + len(column)

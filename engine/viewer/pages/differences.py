@@ -10,8 +10,9 @@ from adjudge.engine.rendering.cells import number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import DifferencesQuery, NotThere, ReportQuery, address
 from adjudge.engine.viewer.data.score_rows import joined
+from adjudge.engine.viewer.data.verdicts import kind_of
 from adjudge.engine.viewer.pages.figures import Scatter, differences, writer
-from adjudge.engine.viewer.pages.frame import Frame, verdict_of
+from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
 from adjudge.engine.viewer.pages.report import report_crumbs
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
@@ -191,7 +192,7 @@ def _aligned(here: Scorecard, there: Scorecard) -> list[_Line]:
 def _outcome(line: Evidence | None) -> tuple[str, str]:
     if line is None:
         return "missing", ""
-    return line.outcome or line.reason or "-", verdict_of(line.outcome, line.reason)[1]
+    return line.outcome or line.reason or "-", kind_of(line)
 
 
 def _judged(run: OpenRun, protocol: str) -> str:

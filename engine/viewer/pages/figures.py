@@ -1,20 +1,16 @@
 """What is drawn: values as bars, differences from a middle, verdicts as a stack, two runs as points; all in percent."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
 
 from adjudge.engine.rendering.cells import number
-from adjudge.engine.viewer.pages.frame import verdict_of
 from adjudge.engine.viewer.pages.listing import Row
-from adjudge.scoring.contract.scorecard import Evidence, Metric
+from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["VERDICTS", "Bar", "Ends", "Scatter", "Verdicts", "differences", "writer"]
-
-VERDICTS = ("supported", "unsupported", "unknown", "unreachable", "none")
+__all__ = ["Bar", "Ends", "Scatter", "differences", "writer"]
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -97,49 +93,6 @@ def differences(values: Sequence[float | None]) -> list[Bar | None]:
 def _difference(share: float) -> Bar:
     length = round(50 * abs(share), 2)
     return Bar(50.0 if share >= 0 else 50.0 - length, length)
-
-
-class Verdicts(msgspec.Struct, frozen=True):
-    """How many lines of evidence have which verdict, in the order of VERDICTS."""
-
-    counts: tuple[int, ...]
-
-    @classmethod
-    def of(cls, evidence: Sequence[Evidence]) -> "Verdicts":
-        """The verdicts of `evidence`; lines without a verdict or a reason are not counted."""
-        found = Counter(verdict_of(line.outcome, line.reason)[1] for line in evidence)
-        return cls(tuple(found[kind] for kind in VERDICTS))
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(self.counts)
-
-    @property
-    def said(self) -> str:
-        """In words."""
-        kinds = zip(VERDICTS, self.counts, strict=True)
-        return ", ".join(
-            f"{count:,} {'without a verdict' if kind == 'none' else kind}" for kind, count in kinds if count
-        )
-
-    @staticmethod
-    def kinds(found: Iterable["Verdicts | None"]) -> list[str]:
-        """Those of VERDICTS that occur; nothing where there is no more than lines without a verdict."""
-        counts = [sum(of) for of in zip(*(one.counts for one in found if one is not None), strict=True)]
-        if not any(counts[:-1]):
-            return []
-        return [kind for kind, count in zip(VERDICTS, counts, strict=True) if count]
-
-    @property
-    def parts(self) -> list[tuple[str, float, float]]:
-        """(kind, start, width) of each part of the stack."""
-        made, start = [], 0
-        for kind, count in zip(VERDICTS, self.counts, strict=True):
-            if count:
-                made.append((kind, round(100 * start / self.total, 2), round(100 * count / self.total, 2)))
-            start += count
-        return made
 
 
 _POINTS = 2_000

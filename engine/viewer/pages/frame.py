@@ -1,4 +1,4 @@
-"""What the viewer's pages share: the frame around them, verdicts and long texts."""
+"""What the viewer's pages share: the frame around them, and long texts."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,9 @@ import msgspec
 
 from adjudge.engine.rendering.templates import render
 
-__all__ = ["PART_CHARS", "Frame", "part_of", "verdict_of"]
+__all__ = ["PART_CHARS", "Frame", "part_of"]
 
 PART_CHARS = 100_000
-_SIGNS = {"supported": "✓", "unsupported": "✗", "unknown": "?", "unreachable": "⊘"}
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -49,14 +48,6 @@ class Frame(msgspec.Struct, frozen=True):
         return render(
             template, __package__, frame=self, title=title, crumbs=crumbs, words=words, here=here, **values
         )
-
-
-def verdict_of(outcome: str, reason: str) -> tuple[str, str]:
-    """(sign, kind) of a line of evidence: its verdict, "none" if it has only a reason, "" for other lines."""
-    word = outcome.partition(" ")[0]
-    if word in _SIGNS:
-        return _SIGNS[word], word
-    return ("–", "none") if reason else ("", "")
 
 
 def part_of(text: str, part: int) -> tuple[int, int]:

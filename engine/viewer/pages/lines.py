@@ -9,47 +9,17 @@ from urllib.parse import urlsplit
 import msgspec
 
 from adjudge.engine.rendering.cells import number
+from adjudge.engine.viewer.data.verdicts import KINDS, Points, kind_of, points_of
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 
-__all__ = ["KINDS", "Kind", "Line", "Points", "lines_of"]
+__all__ = ["Line", "lines_of"]
 
 MAX_WHAT = 400
 
 
-class Kind(msgspec.Struct, frozen=True):
-    """A kind of outcome: its sign, and the words for it in a legend."""
-
-    sign: str
-    words: str
-
-
-KINDS: Mapping[str, Kind] = {
-    "supported": Kind("✓", "supported"),
-    "met": Kind("✓", "full points"),
-    "partly": Kind("◐", "some points"),
-    "unsupported": Kind("✗", "unsupported"),
-    "unmet": Kind("✗", "no points"),
-    "unknown": Kind("?", "unknown"),
-    "unreachable": Kind("⊘", "page unreachable"),
-    "none": Kind("–", "missing"),
-}
-"""The kinds of outcome in the order in which they are counted; other outcomes have none."""
-
-_STATED = frozenset({"supported", "unsupported", "unknown", "unreachable"})
-_WORDS = {"met": "met", "not met": "unmet", "cited": "met", "not cited": "unmet"}
-_POINTS = re.compile(
-    r"(-?\d{1,9}(?:\.\d{1,9})?) of (\d{1,9}(?:\.\d{1,9})?)(?:, reference (\d{1,9}(?:\.\d{1,9})?))?"
-)
+_STATEMENTS = frozenset({"supported", "unsupported", "unknown", "unreachable"})
 _GROUP = re.compile(r"([a-z][a-z_ ]{2,39}): ")
-
-
-class Points(msgspec.Struct, frozen=True):
-    """Points of so many, and those of the report that it is compared with, if there is one."""
-
-    given: float
-    most: float
-    reference: float | None
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +67,7 @@ def lines_of(
 ) -> list[Line]:
     """The lines of `card`, with what is known of its criteria; `reasons` are the judge's by the line's number."""
     known = {one.what: one for one in explained}
-    stated = any(_kind(line) in _STATED for line in card.evidence)
+    stated = any(kind_of(line) in _STATEMENTS for line in card.evidence)
     groups = _groups(card.evidence)
     return [
         _line(n, line, known.get(line.what), groups, stated, (reasons or {}).get(n, ""))
@@ -108,11 +78,11 @@ def lines_of(
 def _line(
     n: int, line: Evidence, known: ExplainedCriterion | None, groups: set[str], stated: bool, reason: str
 ) -> Line:
-    kind = _kind(line)
+    kind = kind_of(line)
     begun = _GROUP.match(line.what)
     group = begun[1] if begun and begun[1] in groups else ""
     what = line.what[len(group) + 2 :] if group else line.what
-    statement = kind in _STATED or (kind == "none" and bool(stated or line.url))
+    statement = kind in _STATEMENTS or (kind == "none" and bool(stated or line.url))
     extra: dict[str, Any] = {}
     if known is not None:
         weight = "" if known.weight is None else f"{number(known.weight, 100)} %"
@@ -131,37 +101,15 @@ def _line(
         url=line.url,
         host=_host(line.url),
         judgment=line.judgment,
-        points=_points(line.outcome),
+        points=points_of(line.outcome),
         looked_for=line.quote or (what if statement else ""),
         **extra,
     )
 
 
-def _kind(line: Evidence) -> str:
-    word = line.outcome.partition(" ")[0].rstrip(":")
-    if word in _STATED:
-        return word
-    if line.outcome in _WORDS:
-        return _WORDS[line.outcome]
-    points = _points(line.outcome)
-    if points is not None and points.reference is None and line.value is not None:
-        if points.given >= points.most:
-            return "met"
-        return "partly" if points.given > 0 else "unmet"
-    return "none" if line.reason else ""
-
-
-def _points(outcome: str) -> Points | None:
-    found = _POINTS.fullmatch(outcome)
-    if found is None:
-        return None
-    given, most, reference = (None if one is None else float(one) for one in found.groups())
-    return Points(given or 0.0, most or 0.0, reference)
-
-
 def _said(line: Evidence) -> str:
     """The outcome in words; of what can only cost points, whether it did."""
-    points = _points(line.outcome)
+    points = points_of(line.outcome)
     if points is not None and not points.most:
         return f"{-points.given:g} points taken away" if points.given else "no points taken away"
     return line.outcome or line.reason

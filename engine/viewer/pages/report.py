@@ -13,8 +13,9 @@ from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest
 from adjudge.engine.viewer.data.query import EvidenceQuery, NotThere, QuestionQuery, ReportQuery, address
 from adjudge.engine.viewer.data.reasons import reasons_given
+from adjudge.engine.viewer.data.verdicts import KINDS
 from adjudge.engine.viewer.pages.frame import PART_CHARS, Frame, part_of
-from adjudge.engine.viewer.pages.lines import KINDS, Line, lines_of
+from adjudge.engine.viewer.pages.lines import Line, lines_of
 from adjudge.engine.viewer.pages.marked_report import MarkedReport, marked_report
 from adjudge.fetchers.page import Page
 from adjudge.scoring.contract.case import Unread

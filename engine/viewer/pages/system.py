@@ -10,7 +10,8 @@ from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.rendering.cells import bounds, number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, SystemQuery, address
-from adjudge.engine.viewer.pages.figures import Ends, Verdicts, differences, writer
+from adjudge.engine.viewer.data.verdicts import Verdicts
+from adjudge.engine.viewer.pages.figures import Ends, differences, writer
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
 from adjudge.scoring.contract.scorecard import Metric
@@ -82,7 +83,7 @@ def _columns(metric: Metric, rows: list[Row]) -> list[Column]:
             if any(row["others"] is not None for row in rows)
             else []
         ),
-        Column("supported"),
+        Column("verdicts", tip="How many of all are supported, or have full points."),
         *([Column("reason", "reason")] if any(row["reason"] for row in rows) else []),
     ]
 
@@ -141,18 +142,15 @@ def _most_apart(rows: list[Row]) -> list[Row]:
 async def _with_verdicts(run: OpenRun, system: str, protocol: str, listing: Listing) -> Listing:
     """`listing` with the verdicts of each row's scorecard."""
     index = await run.cards()
-    cards = await asyncio.to_thread(index.find_all, system, {row["task_id"] for row in listing.rows})
-    found = {
-        (card.task_id, card.sample, card.repeat): Verdicts.of(card.evidence)
-        for card in cards
-        if card.protocol == protocol
-    }
+    tasks = {row["task_id"] for row in listing.rows}
+    found = await asyncio.to_thread(index.verdicts_of_system, system, tasks)
     rows = tuple(
-        {**row, "verdicts": found.get((row["task_id"], row["sample"], row["repeat"]))} for row in listing.rows
+        {**row, "verdicts": found.get((protocol, system, row["task_id"], row["sample"], row["repeat"]))}
+        for row in listing.rows
     )
     if Verdicts.kinds(row["verdicts"] for row in rows):
         return msgspec.structs.replace(listing, rows=rows)
-    heads = tuple(head for head in listing.heads if head.column.title != "supported")
+    heads = tuple(head for head in listing.heads if head.column.title != "verdicts")
     return msgspec.structs.replace(listing, rows=rows, heads=heads)
 
 

@@ -5,7 +5,8 @@ import math
 
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, TaskQuery, address
-from adjudge.engine.viewer.pages.figures import Ends, Verdicts, writer
+from adjudge.engine.viewer.data.verdicts import Verdicts
+from adjudge.engine.viewer.pages.figures import Ends, writer
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
 from adjudge.scoring.contract.scorecard import Metric
@@ -31,7 +32,7 @@ async def task_page(run: OpenRun, frame: Frame, query: TaskQuery) -> str:
         Column("system", "system"),
         *(Column(name, name, number=True, low_first=True) for name in several),
         *(Column(one.name, f"m.{one.name}", number=True, low_first=one.lower_is_better) for one in metrics),
-        *([Column("supported")] if kinds else []),
+        *([Column("verdicts", tip="How many of all are supported, or have full points.")] if kinds else []),
         *([Column("reason")] if reasons else []),
     ]
     listing = Listing.of(
@@ -100,12 +101,7 @@ def _name(query: ReportQuery) -> str:
 
 async def _add_verdicts(run: OpenRun, task: str, protocol: str, rows: list[Row]) -> None:
     index = await run.cards()
-    cards = await asyncio.to_thread(index.find_task, task)
-    found = {
-        (card.system, card.sample, card.repeat): Verdicts.of(card.evidence)
-        for card in cards
-        if card.protocol == protocol
-    }
+    found = await asyncio.to_thread(index.verdicts_of_task, task)
     for row in rows:
-        verdicts = found.get((row["system"], row["sample"], row["repeat"]))
+        verdicts = found.get((protocol, row["system"], task, row["sample"], row["repeat"]))
         row["verdicts"] = verdicts if verdicts is not None and verdicts.total else None
