@@ -68,6 +68,7 @@ OPTIONAL = (
     "huggingface_hub",
     "mlflow",
     "openpyxl",
+    "opentelemetry",
     "pptx",
     "sqlalchemy",
     "wandb",

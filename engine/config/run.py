@@ -85,6 +85,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """What a reward is made of, for `RewardModel` and `adjudge serve`."""
     retry_unscored: bool = False
     """Whether failures that would happen again (`context_overflow`, say) are asked again too."""
+    tracing: Literal["none", "calls", "content"] = "none"
+    """OpenTelemetry spans: `none`, one per judge `calls`, or these with their prompts and replies, the `content`."""
     serial: bool = False
     """Whether reports are scored one after the other, for debugging."""
     until_resolved: StopConfig | str | None = None

@@ -16,6 +16,7 @@ import msgspec
 from adjudge.engine.evaluation.trust import NOT_ASKED
 from adjudge.engine.store import JudgmentStore
 from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.engine.telemetry.tracing import Spans
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.render import prompt_digests
@@ -32,13 +33,19 @@ ENGINE = f"adjudge {version('adjudge')}"
 class Asker:
     """Answers questions from `store`, else from `judge`, and keeps what came back.
 
-    `from_store` and `from_judge` count the answers, `metrics` in detail. One event loop.
+    `from_store` and `from_judge` count the answers, `metrics` in detail; `spans` traces calls. One event loop.
     """
 
     def __init__(
-        self, judge: Judge, store: JudgmentStore, book: PromptBook, metrics: Metrics | None = None
+        self,
+        judge: Judge,
+        store: JudgmentStore,
+        book: PromptBook,
+        metrics: Metrics | None = None,
+        spans: Spans | None = None,
     ) -> None:
         self.judge = judge
+        self._spans = spans
         self.metrics = metrics or Metrics()
         self.from_store = 0
         self.from_judge = 0
@@ -155,6 +162,8 @@ class Asker:
         self.from_judge += 1
         judgment = self._judgment(asked.key, question, reply)
         self.metrics.answered(judgment, time.perf_counter() - started)
+        if self._spans is not None and reply is not NOT_ASKED:
+            self._spans.record(question, judgment)
         if reply is not NOT_ASKED and reply.reason != "deadline":
             self.store.put(judgment)
         return judgment

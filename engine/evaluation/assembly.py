@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from adjudge.engine.config.bench import Seat
 from adjudge.engine.config.errors import ConfigError
@@ -21,6 +22,7 @@ from adjudge.engine.formats import Rejected
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.parts import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.engine.telemetry.tracing import Spans, opened_tracer
 from adjudge.fetchers.downloader import Downloader
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.page import Fetcher
@@ -92,12 +94,13 @@ async def open_evaluator(
         given = dict(judges)
         if judge is not None:
             given |= {name: judge(book) for name in config.bench.seats if name not in given}
-        seating = _Seating(judgments, metrics, trust or RunTrust(config), book, limits)
+        traced = _traced(config, book, stack.enter_context(opened_tracer(config.tracing)))
+        seating = _Seating(judgments, metrics, trust or RunTrust(config), book, limits, traced)
         askers = {}
         for name, seat in config.bench.seats.items():
             made = seating.judge(seat, given.get(name))
             stack.push_async_callback(made.close)
-            askers[name] = Asker(made, judgments, book, metrics)
+            askers[name] = Asker(made, judgments, book, metrics, traced(seat.config))
         yield Evaluator(
             config.bench,
             askers,
@@ -106,6 +109,17 @@ async def open_evaluator(
             window_of(config, sum(seat.slots for seat in config.bench.seats.values())),
             config.report_limit,
         )
+
+
+def _traced(config: RunConfig, book: PromptBook, tracer: Any) -> Callable[[JudgeConfig], Spans | None]:
+    """What traces the calls of a judge: nothing where there is no tracer, no model, or a panel, whose members are."""
+
+    def spans(judge: JudgeConfig) -> Spans | None:
+        if tracer is None or judge.backend in ("lexical", "panel"):
+            return None
+        return Spans(tracer, judge, book if config.tracing == "content" else None, secret_from_environment())
+
+    return spans
 
 
 def window_of(config: RunConfig, slots: int) -> int:
@@ -123,7 +137,9 @@ class _Seating:
         trust: Trust,
         book: PromptBook,
         limits: Mapping[str, Limit],
+        traced: Callable[[JudgeConfig], Spans | None],
     ) -> None:
+        self._traced = traced
         self._judgments = judgments
         self._metrics = metrics
         self._trust = trust
@@ -146,6 +162,7 @@ class _Seating:
                     self._judgments,
                     self._book,
                     self._metrics,
+                    self._traced(config),
                 )
             )
             for name, config in list(seat.limited())[1:]
