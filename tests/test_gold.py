@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.engine.commands.gold import read_sources
+from adjudge.engine.errors import UsageError
 from adjudge.engine.formats import load_dataset
 from adjudge.judges import Judge, Question, ScriptedJudge
 from adjudge.judges.render import prompt_digests
@@ -22,12 +24,23 @@ from adjudge.scoring.deepresearch_bench.race import Race
 from adjudge.scoring.dr3_eval.checklist import Checklist, ChecklistOf
 from adjudge.scoring.dr3_eval.dr3 import DR3
 from adjudge.scoring.dr3_eval.insights import Insights, InsightsOf
+from adjudge.scoring.drmi_bench.drafting import DraftedStatement, DraftedStatements, StatementsOf
 from adjudge.scoring.drmi_bench.drmi import DrMi
-from adjudge.scoring.rubrics.drafting import with_total
+from adjudge.scoring.livedrbench.drafting import ClaimsOf, DraftedClaim, DraftedClaims
+from adjudge.scoring.livedrbench.livedr import LiveDR
+from adjudge.scoring.rubrics.drafting import (
+    DraftedKeywords,
+    DraftedRubric,
+    DraftedRubrics,
+    KeywordsOf,
+    QueryRubricsOf,
+    with_total,
+)
 from adjudge.scoring.rubrics.rigorous import Rigorous
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.random_judge import random_judge
 from tests.test_cli import run
+from tests.test_documents import pdf
 from tests.tools import DirectTools
 from tests.wheel import ROOT
 
@@ -311,3 +324,56 @@ def lacking(task: Task, protocol: str) -> dict[str, msgspec.Raw]:
         return {}
     kept = {name: gold[name] for name in ("reference", "user_files", "tsl") if name in gold}
     return {protocol: msgspec.Raw(msgspec.json.encode(kept))}
+
+
+def test_sources_of_gold_are_read_from_pdf_and_text(tmp_path: Path) -> None:
+    (tmp_path / "paper.pdf").write_bytes(pdf("Cargo bikes carried 5,200 parcels a month."))
+    (tmp_path / "notes.md").write_text("# Notes\n\nTwo bikes were stolen.")
+    read = read_sources([str(tmp_path / "paper.pdf"), str(tmp_path / "notes.md")])
+    assert [one.name for one in read] == ["paper.pdf", "notes.md"]
+    assert "5,200 parcels" in read[0].text and "stolen" in read[1].text
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.md").write_text("More.")
+    with pytest.raises(UsageError, match=r"two files are called notes\.md"):
+        read_sources([str(tmp_path / "notes.md"), str(tmp_path / "other" / "notes.md")])
+
+
+async def test_drafts_become_gold_with_all_their_parts() -> None:
+    """Claims with subclaims, rubrics scaled to 30 points, keywords, statements with labels; what is there stays."""
+    made = {
+        ClaimsOf: DraftedClaims(
+            claims=[DraftedClaim(claim="A bike needs 7.1 minutes.", subclaims=("A van needs 9.4.",))]
+        ),
+        QueryRubricsOf: DraftedRubrics(
+            rubrics=[
+                DraftedRubric(rubric=f"Does the report name bike {n}?", points=1 + n % 6) for n in range(8)
+            ]
+        ),
+        KeywordsOf: DraftedKeywords(anchors=("cargo bike", "parcel"), deviations=("e-scooter",)),
+        StatementsOf: DraftedStatements(
+            statements=[DraftedStatement(text=f"Bike {n} was stolen.", truth=n < 2) for n in range(15)]
+        ),
+    }
+    tools = DirectTools(ScriptedJudge(lambda question: made[type(question)]))
+    gold = {
+        "rigorous": msgspec.Raw(b'{"tsl": ["https://a.example"]}'),
+        "drmi": msgspec.Raw(b'{"plan": ["Ask."]}'),
+    }
+    case = Case(
+        task=Task(id="1", prompt="Do bikes carry parcels well?", gold=gold),
+        report=Report(task_id="1", system="gold", text=""),
+    )
+    sources = [GoldSource("bikes.txt", DOCUMENT)]
+    protocols: list[Any] = [LiveDR(), Rigorous(), DrMi()]
+    for protocol in protocols:
+        drafted = await protocol.draft(case, tools, sources)
+        gold[protocol.name] = drafted
+    whole = msgspec.structs.replace(case, task=msgspec.structs.replace(case.task, gold=gold))
+    items = {one.name: one.gold_items(whole).items for one in protocols}
+    assert [one.item for one in items["livedr"]] == ["A bike needs 7.1 minutes.", "A van needs 9.4."]
+    assert sum(one.full for one in items["rigorous"] if one.part == "qsr") == 30
+    assert [one.kind for one in items["rigorous"]][-3:] == ["anchor", "anchor", "deviation"]
+    assert b"https://a.example" in bytes(gold["rigorous"])
+    assert [one.truth for one in items["drmi"]][:3] == [True, True, False]
+    assert [one.item for one in items["drmi"] if one.part == "plan"] == ["Ask."]
+    assert {type(question) for question in tools.questions} == set(made)

@@ -253,7 +253,7 @@ def gold_problems_sheet(found: GoldCheck) -> Sheet:
             Column("part", words=True, spare=1),
             Column("item", words=True),
             Column("problem", words=True),
-            Column("what to do", words=True, spare=2),
+            Column("what to do", words=True),
         ),
         blocks=(tuple(rows),),
     )

@@ -67,9 +67,10 @@ async def review(protocol: Drafting, case: Case, given: Sequence[GoldSource], to
     for found, _ in opinions:
         problems += [one for one in found if (one.part, one.item) not in known]
         known |= {(one.part, one.item) for one in found}
+    places = {(one.part, one.item): place for place, one in enumerate(gold.items)}
     return Review(
         gold.items,
-        tuple(problems),
+        tuple(sorted(problems, key=lambda one: places.get((one.part, one.item), -1))),
         tuple(reason for _, reasons in opinions for reason in reasons),
         tuple(dict.fromkeys(one.source for one in rests_on if one.source not in sources)),
     )
@@ -131,9 +132,14 @@ async def _asked(
 async def _same(left: Sequence[GoldItem], gold: GoldItems, case: Case, tools: Tools) -> Found:
     """Items that say the same as an earlier one in other words; each beside the earlier ones most like it."""
     context, language = Context.of(task=case.task.prompt), case.task.language
-    places = {(one.part, one.item): place for place, one in enumerate(gold.items)}
-    pairs = [(one, _most_like(one, gold.items[: places[one.part, one.item]])) for one in left]
-    pairs = [(one, others) for one, others in pairs if others]
+    wanted = {(one.part, one.item) for one in left}
+    before: dict[tuple[str, bool | None], list[tuple[GoldItem, frozenset[str]]]] = {}
+    pairs: list[tuple[GoldItem, list[GoldItem]]] = []
+    for one in gold.items:
+        words, earlier = frozenset(terms(one.text)), before.setdefault((one.part, one.truth), [])
+        if earlier and (one.part, one.item) in wanted:
+            pairs.append((one, _most_like(words, earlier)))
+        earlier.append((one, words))
     judgments = await tools.ask_all(
         SameItem(
             context=context,
@@ -155,14 +161,10 @@ async def _same(left: Sequence[GoldItem], gold: GoldItems, case: Case, tools: To
     return problems, _unanswered(judgments)
 
 
-def _most_like(item: GoldItem, before: Sequence[GoldItem]) -> list[GoldItem]:
-    """Up to 20 of the items `before` of the same part and label, in order: those that share most words."""
-    words = set(terms(item.text))
-    others = [one for one in before if one.part == item.part and one.truth == item.truth]
-    chosen = sorted(range(len(others)), key=lambda place: -len(words & set(terms(others[place].text))))[
-        :BATCH
-    ]
-    return [others[place] for place in sorted(chosen)]
+def _most_like(words: frozenset[str], before: Sequence[tuple[GoldItem, frozenset[str]]]) -> list[GoldItem]:
+    """Up to 20 of the items `before`, in order: those that share most of the `words`."""
+    chosen = sorted(range(len(before)), key=lambda place: -len(words & before[place][1]))[:BATCH]
+    return [before[place][0] for place in sorted(chosen)]
 
 
 async def _met_by_nothing(protocol: Drafting, left: Sequence[GoldItem], case: Case, tools: Tools) -> Found:

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from adjudge.judges.lexical import coverage, figures, terms
+from adjudge.judges.lexical import figures, terms
 from adjudge.scoring.contract.case import Case, Passage
 from adjudge.scoring.contract.gold import GoldItem, GoldItems, GoldSource
 from adjudge.scoring.gold.passages import TASK, holds
 from adjudge.scoring.gold.problem import Problem
 from adjudge.scoring.gold.wording import flaw, is_common, predicate
 
-__all__ = ["known_sources", "repeats", "told_by_words"]
+__all__ = ["known_sources", "told_by_words"]
 
 _TOLERANCE = 0.02  # of a sum of weights that are rounded to two places
 _ALIKE, _LIKE = 0.8, 0.6  # shares of the words of two repeats that the other one has: of either, and of both
@@ -38,20 +39,58 @@ def told_by_words(
 ) -> Iterator[Problem]:
     """The problems that weights, passages, figures and words show; at most one per item."""
     yield from _weights(gold.weights)
-    quotes = {(one.part, one.item): one for one in rests_on}
-    anchors = {tuple(terms(one.item)): one.item for one in gold.items if one.kind == "anchor"}
-    before: dict[str, list[GoldItem]] = {}
+    material = _Material.of(gold, rests_on, sources)
+    before: dict[str, list[_Said]] = {}
     for item in gold.items:
+        said, earlier = _Said.of(item), before.setdefault(item.part, [])
         problem = (
-            _keyword(item, anchors, sources)
-            or _repeat(item, before.get(item.part, []))
-            or _unfounded(item, quotes, sources)
-            or _other_figure(item, sources)
+            _keyword(said, material)
+            or _repeat(said, earlier)
+            or _unfounded(item, material)
+            or _other_figure(said, material)
             or _badly_worded(item)
         )
-        before.setdefault(item.part, []).append(item)
+        earlier.append(said)
         if problem is not None:
             yield problem
+
+
+class _Said(NamedTuple):
+    """An item, what it says of a report, and the words and figures of that."""
+
+    item: GoldItem
+    text: str
+    words: tuple[str, ...]
+    kinds: frozenset[str]
+    figures: frozenset[float]
+
+    @classmethod
+    def of(cls, item: GoldItem) -> "_Said":
+        text = predicate(item.text)
+        words = tuple(terms(text))
+        return cls(item, text.casefold(), words, frozenset(words), figures(text))
+
+
+class _Material(NamedTuple):
+    """What items are checked against: sources, all their words and figures, passages, and keywords to use."""
+
+    sources: Mapping[str, str]
+    words: frozenset[str]
+    figures: frozenset[float]
+    quotes: Mapping[tuple[str, str], Passage]
+    anchors: Mapping[tuple[str, ...], str]
+
+    @classmethod
+    def of(cls, gold: GoldItems, rests_on: Sequence[Passage], sources: Mapping[str, str]) -> "_Material":
+        text = "\n".join(sources.values())
+        quotes = {(one.part, one.item): one for one in rests_on}
+        anchors = {tuple(terms(one.item)): one.item for one in gold.items if one.kind == "anchor"}
+        return cls(sources, frozenset(terms(text)), figures(text), quotes, anchors)
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether there is a source beside the task's prompt."""
+        return len(self.sources) > 1
 
 
 def _weights(weights: Mapping[str, Sequence[float]]) -> Iterator[Problem]:
@@ -61,63 +100,57 @@ def _weights(weights: Mapping[str, Sequence[float]]) -> Iterator[Problem]:
             yield Problem(part=part, item="", kind="weights", why=f"the weights sum to {total:g}")
 
 
-def _keyword(
-    item: GoldItem, anchors: Mapping[tuple[str, ...], str], sources: Mapping[str, str]
-) -> Problem | None:
+def _keyword(said: _Said, material: _Material) -> Problem | None:
+    item = said.item
     if item.kind not in ("anchor", "deviation"):
         return None
     if is_common(item.item):
         return Problem.of(item, "common_keyword", "any report may use it")
-    words = tuple(terms(item.item))
     if item.kind == "deviation":
-        both = anchors.get(words)
+        both = material.anchors.get(said.words)
         return (
             None if both is None else Problem.of(item, "conflicting_keyword", f"reports are to use {both!r}")
         )
-    documents = [text for name, text in sources.items() if name != TASK]
-    if documents and coverage(list(words), set(terms("\n".join(sources.values())))) < 1:
+    if material.has_documents and not said.kinds <= material.words:
         return Problem.of(item, "unsupported", "no source uses it")
     return None
 
 
-def _repeat(item: GoldItem, before: Sequence[GoldItem]) -> Problem | None:
+def _repeat(said: _Said, before: Sequence[_Said]) -> Problem | None:
     for other in before:
-        if repeats(item, other):
-            return Problem.of(item, "duplicate", f"almost the words of {other.item!r}")
+        if _repeats(said, other):
+            return Problem.of(said.item, "duplicate", f"almost the words of {other.item.item!r}")
     return None
 
 
-def repeats(one: GoldItem, other: GoldItem) -> bool:
+def _repeats(one: _Said, other: _Said) -> bool:
     """Whether two items have almost the same words and the same figures; labels must be equal too."""
-    if one.truth != other.truth:
+    if one.item.truth != other.item.truth or one.figures != other.figures:
         return False
-    first, second = predicate(one.text), predicate(other.text)
-    left, right = terms(first), terms(second)
-    if not left or not right:
-        return first.casefold() == second.casefold()
-    shares = coverage(left, set(right)), coverage(right, set(left))
-    return max(shares) >= _ALIKE and min(shares) >= _LIKE and figures(first) == figures(second)
+    if not one.kinds or not other.kinds:
+        return one.text == other.text
+    shared = len(one.kinds & other.kinds)
+    shares = shared / len(one.kinds), shared / len(other.kinds)
+    return max(shares) >= _ALIKE and min(shares) >= _LIKE
 
 
-def _unfounded(
-    item: GoldItem, quotes: Mapping[tuple[str, str], Passage], sources: Mapping[str, str]
-) -> Problem | None:
-    if not quotes or item.kind == "deviation":
+def _unfounded(item: GoldItem, material: _Material) -> Problem | None:
+    if not material.quotes or item.kind == "deviation":
         return None
-    found = quotes.get((item.part, item.item))
+    found = material.quotes.get((item.part, item.item))
     if found is None:
         return Problem.of(item, "quote_missing", "no passage is given")
-    text = sources.get(found.source)
+    text = material.sources.get(found.source)
     if text is None or holds(text, found.quote):
         return None
     return Problem.of(item, "quote_missing", f"{found.source} does not hold the passage {found.quote!r}")
 
 
-def _other_figure(item: GoldItem, sources: Mapping[str, str]) -> Problem | None:
-    if len(sources) < 2 or item.truth is False or item.kind in ("anchor", "deviation"):
+def _other_figure(said: _Said, material: _Material) -> Problem | None:
+    item = said.item
+    if not material.has_documents or item.truth is False or item.kind in ("anchor", "deviation"):
         return None
-    known = frozenset[float]().union(*map(figures, sources.values()))
-    other = sorted(figures(predicate(item.text)) - known)
+    other = sorted(said.figures - material.figures)
     if not other:
         return None
     return Problem.of(
