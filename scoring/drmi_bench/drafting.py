@@ -40,6 +40,7 @@ class StatementsOf(Question[DraftedStatements], frozen=True, kw_only=True):
     """Which statements, true and false, show whether a report knows what the paper (context) found?"""
 
     prompt = "drmi_draft_statements"
+    words = "a draft of statements from a paper"
     answer = DraftedStatements
 
     def lexical(self) -> DraftedStatements:
@@ -62,6 +63,7 @@ class PlanOf(Question[DraftedPlan], frozen=True, kw_only=True):
     """Into which subtasks would an expert divide the research that the paper (context) reports?"""
 
     prompt = "drmi_draft_plan"
+    words = "a draft of a plan from a paper"
     answer = DraftedPlan
 
     def lexical(self) -> DraftedPlan:

@@ -66,6 +66,7 @@ class PassagesOf(Question[Quotes], frozen=True, kw_only=True):
     """On which passages of the material (context) do the items rest?"""
 
     prompt = "gold_passages"
+    words = "passages that items of gold rest on"
     answer = Quotes
 
     items: tuple[str, ...]

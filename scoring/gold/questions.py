@@ -26,6 +26,7 @@ class ItemFlaws(Question[Flaws], frozen=True, kw_only=True):
     """Which items are vague, compound or met by a report that says nothing, given the task (context)?"""
 
     prompt = "gold_flaws"
+    words = "items of gold that no report can be judged by"
     answer = Flaws
 
     items: tuple[str, ...]
@@ -51,6 +52,7 @@ class ItemsHeld(Question[Held], frozen=True, kw_only=True):
     """Does the material (context: the task, and documents) hold, contradict or lack each item?"""
 
     prompt = "gold_held"
+    words = "what the source makes of items of gold"
     answer = Held
 
     items: tuple[str, ...]
@@ -77,3 +79,4 @@ class SameItem(SameAs, frozen=True, kw_only=True):
     """Whether an item of gold (candidate) asks for the same as others, given the task (context)."""
 
     prompt = "gold_same"
+    words = "which items of gold ask for the same"

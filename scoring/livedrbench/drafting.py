@@ -39,6 +39,7 @@ class ClaimsOf(Question[DraftedClaims], frozen=True, kw_only=True):
     """Which claims does the document (context) hold that a system must find for the task?"""
 
     prompt = "livedr_draft"
+    words = "a draft of claims from a document"
     answer = DraftedClaims
 
     def lexical(self) -> DraftedClaims:

@@ -54,6 +54,7 @@ class RubricsOf(Question[DraftedRubrics], frozen=True, kw_only=True):
     """By which criteria, with how many points, should a report on the task (context) be judged?"""
 
     prompt = "rubric_draft"
+    words = "a draft of criteria for the task"
     answer = DraftedRubrics
 
     def lexical(self) -> DraftedRubrics:
@@ -67,6 +68,7 @@ class QueryRubricsOf(Question[DraftedRubrics], frozen=True, kw_only=True):
     """Which questions with points tell whether a report answers this very query (context)?"""
 
     prompt = "rigorous_rubrics"
+    words = "a draft of rubrics for the query"
     answer = DraftedRubrics
 
     def lexical(self) -> DraftedRubrics:
@@ -88,6 +90,7 @@ class KeywordsOf(Question[DraftedKeywords], frozen=True, kw_only=True):
     """Which keywords tell a focused report on the query (context) from one beside the point?"""
 
     prompt = "rigorous_keywords"
+    words = "a draft of keywords for the query"
     answer = DraftedKeywords
 
     def lexical(self) -> DraftedKeywords:
@@ -184,9 +187,8 @@ def _context(case: Case, sources: Sequence[GoldSource]) -> Context:
 
 def _sentences(context: Context) -> list[str]:
     """As many sentences of the context as a draft may have, repeated where there are too few."""
-    found = [one for section in context.sections for one in islice(sentences(section.text), MOST)][:MOST] or [
-        "-"
-    ]
+    every = (one for section in context.sections for one in sentences(section.text) if len(one) > 20)
+    found = list(islice(every, MOST)) or ["-"]
     while len(found) < FEWEST:
         found += found
     return [one[:300] for one in found[:MOST]]
