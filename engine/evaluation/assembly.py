@@ -98,9 +98,8 @@ async def open_evaluator(
         seating = _Seating(judgments, metrics, trust or RunTrust(config), book, limits, traced)
         askers = {}
         for name, seat in config.bench.seats.items():
-            made = seating.judge(seat, given.get(name))
-            stack.push_async_callback(made.close)
-            askers[name] = Asker(made, judgments, book, metrics, traced(seat.config))
+            askers[name] = seating.asker(seat, given.get(name))
+            stack.push_async_callback(askers[name].judge.close)
         yield Evaluator(
             config.bench,
             askers,
@@ -146,8 +145,14 @@ class _Seating:
         self._book = book
         self._limits = limits
 
-    def judge(self, seat: Seat, given: Judge | None) -> Judge:
-        """The judge of `seat`, or the `given` one in its place. Raises ConfigError, JudgeError."""
+    def asker(self, seat: Seat, given: Judge | None) -> Asker:
+        """What asks the judge of `seat`, or the `given` one in its place. Raises ConfigError, JudgeError."""
+        return self._asker(self._judge(seat, given), seat.config)
+
+    def _asker(self, judge: Judge, config: JudgeConfig) -> Asker:
+        return Asker(judge, self._judgments, self._book, self._metrics, self._traced(config))
+
+    def _judge(self, seat: Seat, given: Judge | None) -> Judge:
         if given is not None:
             self._metrics.watch_judge(given)
             return self._limited(given, seat.name, seat.config)
@@ -157,12 +162,9 @@ class _Seating:
             )
         members = [
             Remembered(
-                Asker(
+                self._asker(
                     self._asked(make_judge(config, self._book, seat.free_text), seat.name, name, config),
-                    self._judgments,
-                    self._book,
-                    self._metrics,
-                    self._traced(config),
+                    config,
                 )
             )
             for name, config in list(seat.limited())[1:]
