@@ -100,7 +100,7 @@ def test_system_without_scores_is_unranked_and_takes_no_task(tmp_path: Path) -> 
 
     before = {row.system: row for row in build_leaderboard([run]).metrics[0].standings}
     board = build_leaderboard([rewritten(run, without)]).metrics[0]
-    assert board.basis == "ranked by c_acc; 10 tasks"
+    assert board.basis == "ranked by overall; 10 tasks"
     after = {row.system: row for row in board.standings}
     assert [row.system for row in board.standings] == ["able", "charlie", "baker"]
     assert (after["baker"].rank, after["baker"].value, after["baker"].bound_high) == (None, 0.0, 1.0)

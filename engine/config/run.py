@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from adjudge.engine.config.bench import Bench, check_names
+from adjudge.engine.config.board import BoardConfig
 from adjudge.engine.config.cluster import ClusterConfig
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.fetch import FetchConfig
@@ -97,6 +98,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The run stops when it has asked so many; the same command continues it."""
     max_cost: Positive | None = None
     """The run stops when it has spent so much by `prices`; the same command continues it."""
+    board: BoardConfig = BoardConfig()
+    """What its leaderboard says about itself."""
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **overrides: object) -> "RunConfig":

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from adjudge.engine.config.board import BoardConfig
 from adjudge.engine.leaderboard.correction import Corrected, CorrectedDifference
 from adjudge.engine.leaderboard.detail import Detail
 from adjudge.engine.leaderboard.published import PublishedAgreement
@@ -77,7 +78,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     `not_submitted` are some of the reports that are missing, "SYSTEM on TASK".
 
     `tau` and `rho` (Kendall's tau-b, Spearman's rho) say how stable the ranking is when tasks are resampled.
-    Headline metrics have a `detail`. `published` holds published figures by system, in the units that are displayed.
+    Headline metrics have a `detail`. `definition`, `unit` and `source` are the metric's words. `published` holds published figures by system, in the units that are displayed.
     """
 
     protocol: str
@@ -98,6 +99,9 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     published_agreement: PublishedAgreement | None = None
     corrected_differences: tuple[CorrectedDifference, ...] = ()
     table: str = ""
+    definition: str = ""
+    unit: str = ""
+    source: str = ""
 
     @property
     def no_ranking(self) -> str:
@@ -134,10 +138,11 @@ class Grouping(msgspec.Struct, frozen=True, kw_only=True):
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """A leaderboard over `runs`. `notes` say what a reader must know before comparing, `sources` how it was made.
 
-    `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when. Metrics are in
-    the order in which their protocols declare them. `groupings` holds all metrics `by` the attribute that was asked
-    for, and the headline metrics by every attribute that tells tasks apart. `provisional` says of each run that has not
-    finished how far it is.
+    `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when. Protocols are in
+    the order of the configuration, metrics in that in which these declare them. `groupings` holds all metrics `by` the
+    attribute that was asked for, and the headline metrics by every attribute that tells tasks apart. `provisional` says
+    of each run that has not finished how far it is. `about` is what the configuration says of the leaderboard, `tasks`
+    has the attributes of tasks by which there are groups.
     """
 
     runs: tuple[str, ...]
@@ -152,3 +157,5 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     groupings: tuple[Grouping, ...] = ()
     provisional: tuple[str, ...] = ()
+    about: BoardConfig = BoardConfig()
+    tasks: dict[str, dict[str, str]] = {}

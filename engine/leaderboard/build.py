@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.config.board import BoardConfig
 from adjudge.engine.config.select import EVERYTHING, Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.best_of import BestOf, best_of_samples
@@ -166,6 +167,8 @@ def leaderboard_of(
             comparisons, records, known.judges_of, statistics.resamples, CONFIDENCE
         )
         boards, unknown = [*boards, *found], [*said, *unknown]
+    abouts = [record.config.board for record in records]
+    groupings = tuple(_groupings(due, known, statistics, by))
     return Leaderboard(
         runs=tuple(record.run for record in records),
         notes=(*notes_on(records, boards, corrected), *unknown),
@@ -177,7 +180,13 @@ def leaderboard_of(
         spent=known.spent,
         stopped=tuple(record.stopped for record in records if record.stopped is not None),
         by=by,
-        groupings=tuple(_groupings(due, known, statistics, by)),
+        groupings=groupings,
+        about=next((one for one in abouts if one != BoardConfig()), BoardConfig()),
+        tasks={
+            name: {one.attribute: task.attribute(one.attribute) for one in groupings}
+            for name, task in known.tasks.items()
+            if groupings
+        },
     )
 
 
@@ -209,11 +218,17 @@ def _shown(boards: Sequence[MetricBoard], metrics: Sequence[str]) -> list[Metric
 
 
 def _in_order(boards: Sequence[MetricBoard], declared: Known) -> list[MetricBoard]:
-    """`boards` by protocol, in the order in which its metrics are declared; those of single tasks last."""
+    """`boards` by protocol in the order of the configuration, metrics as declared; those of single tasks last."""
     places = {name: place for place, name in enumerate(declared)}
+    protocols = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in declared))}
+    last = len(places)
     return sorted(
         boards,
-        key=lambda board: (board.protocol, places.get((board.protocol, board.metric), len(places))),
+        key=lambda board: (
+            protocols.get(board.protocol, last),
+            board.protocol,
+            places.get((board.protocol, board.metric), last),
+        ),
     )
 
 

@@ -35,6 +35,8 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 
 AXES = ("seconds", "cost", "tokens", "tokens_written")
+MOST_CELLS = 100_000
+"""The most values of single tasks that a leaderboard holds for one metric."""
 
 
 class RankShare(msgspec.Struct, frozen=True):
@@ -101,7 +103,8 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """All the detail of one metric. Pairs are in order of rank; `noise` is None unless the run had repeats.
 
-    `best_of` is empty unless the run had several samples per task.
+    `best_of` is empty unless the run had several samples per task. `by_task` has each system's values on `tasks`, None
+    where nothing was scored; both are empty if there are too many.
     """
 
     ranks: tuple[RankShare, ...]
@@ -110,6 +113,8 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     noise: Noise | None
     left_out: LeftOut | None = None
     best_of: tuple[BestOf, ...] = ()
+    tasks: tuple[str, ...] = ()
+    by_task: dict[str, tuple[float | None, ...]] = {}
 
 
 def detail_of(
@@ -127,6 +132,7 @@ def detail_of(
     `matrix` holds what was scored, None for a pooled metric. Scores are multiplied by `sign` so that higher is better.
     """
     order = [int(row) for row in np.argsort(drawn.rank, kind="stable") if ranked[row]]
+    shown = filled.values.size <= MOST_CELLS
     return Detail(
         ranks=tuple(_ranks(filled, drawn, order)),
         pairs=tuple(_pairs(filled, matrix, drawn, sign, order)),
@@ -134,7 +140,20 @@ def detail_of(
         noise=noise,
         left_out=_left_out(filled, sign, order),
         best_of=best_of,
+        tasks=filled.tasks if shown else (),
+        by_task=_by_task(filled) if shown else {},
     )
+
+
+def _by_task(filled: Filled) -> dict[str, tuple[float | None, ...]]:
+    """What each system scored on each task."""
+    below = 1.0 if filled.denominators is None else filled.denominators
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = np.where(filled.scored, filled.values / below, np.nan)
+    return {
+        name: tuple(float(f"{value:.4g}") if np.isfinite(value) else None for value in row)
+        for name, row in zip(filled.systems, values.tolist(), strict=True)
+    }
 
 
 def noise_of(scores: pa.Table, protocol: str, metric: str) -> Noise | None:

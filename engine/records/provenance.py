@@ -54,6 +54,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     from_store: int
     from_judge: int
     judges: tuple[JudgeUsed, ...] = ()
+    format: str = ""
 
     @property
     def judges_used(self) -> tuple[JudgeUsed, ...]:
@@ -87,6 +88,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
             rejected=len(record.rejected),
             from_store=record.from_store,
             from_judge=record.from_judge,
+            format=record.config.format,
         )
         # A record that an earlier version wrote may hold secrets.
         return msgspec.convert(hidden_in(made), type=cls)

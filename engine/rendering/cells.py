@@ -28,13 +28,15 @@ Kind = Literal[
 class Cell(msgspec.Struct, frozen=True):
     """Text, the number it is sorted by, if any, and the metric whose value it is, if it is one.
 
-    `short` is what a terminal shows instead of `text`, where that differs; an interval's follows its value.
+    `short` is what a terminal shows instead of `text`, where that differs; an interval's follows its value. `tip` is
+    what a page explains it with.
     """
 
     text: str
     sort: float | None = None
     metric: str = ""
     short: str | None = None
+    tip: str = ""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +47,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     note: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+
+    @property
+    def numeric(self) -> frozenset[int]:
+        """The places of the columns that hold numbers."""
+        return frozenset(at for row in self.rows for at, cell in enumerate(row) if cell.sort is not None)
 
 
 def number(value: float | None, scale: float = 1.0) -> str:

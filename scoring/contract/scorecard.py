@@ -23,7 +23,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     single reports may lie beyond them. The `headline` metric is what a leaderboard ranks by; `shown` ones stand
     beside it, in the order in which the protocol declares them: the columns of its paper's table. A protocol whose
     paper has several tables names the `table` of each metric, and each table has its own headline. A metric that
-    is not `everywhere` is some tasks' own (their tags, say).
+    is not `everywhere` is some tasks' own (their tags, say). `definition` says in a sentence what it is, `unit` of what
+    (a share where nothing is said and it is bounded by 0 and 1), `source` where it is defined.
     """
 
     name: str
@@ -37,6 +38,14 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     clip: tuple[float, float] | None = None
     everywhere: bool = True
     table: str = ""
+    definition: str = ""
+    unit: str = ""
+    source: str = ""
+
+    @property
+    def units(self) -> str:
+        """The unit, in words; "" where it is not known."""
+        return self.unit or ("share" if {self.worst, self.best} == {0.0, 1.0} else "")
 
 
 class Bounds(msgspec.Struct, frozen=True, gc=False):
