@@ -78,7 +78,8 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     `not_submitted` are some of the reports that are missing, "SYSTEM on TASK".
 
     `tau` and `rho` (Kendall's tau-b, Spearman's rho) say how stable the ranking is when tasks are resampled.
-    Headline metrics have a `detail`. `definition`, `unit` and `source` are the metric's words. `published` holds published figures by system, in the units that are displayed.
+    Headline metrics have a `detail`. `definition`, `unit` and `source` are the metric's words. `published` holds
+    published figures by system, in the units that are displayed.
     """
 
     protocol: str

@@ -15,7 +15,7 @@ from adjudge.engine.rendering.standings import Ranking
 
 __all__ = ["Badge", "Bar", "Column", "Headline", "Row", "about_metric", "headline"]
 
-NAME = 64  # letters of a system's name in a table, and in a narrow one
+NAME = 120  # letters of a system's name in a table, and in a narrow one
 SHORT = 28
 _MARGIN = 0.04  # of the bars' axis, beside the outermost interval
 

@@ -1,4 +1,4 @@
-"""All protocols in one table: a row a system, a score and a rank for each protocol, and nothing summed up over them."""
+"""All protocols in one table: each system with its score and rank under every protocol, nothing summed up over them."""
 
 from collections.abc import Sequence
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from aiohttp import web
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.rendering.leaderboard_page import asset, leaderboard_page, page_policy
+from adjudge.engine.rendering.leaderboard_page import asset, page_policy
 from adjudge.engine.telemetry.listener import listen, serve_until_signal
 from adjudge.engine.telemetry.local_pages import HOST, local_only
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -38,6 +38,7 @@ from adjudge.engine.viewer.data.query import (
 from adjudge.engine.viewer.pages.differences import difference_page, differences_page
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import home, tasks_page
+from adjudge.engine.viewer.pages.leaderboard import board_page
 from adjudge.engine.viewer.pages.questions import page_page, question_page, questions_page
 from adjudge.engine.viewer.pages.report import evidence_page, report_page
 from adjudge.engine.viewer.pages.search import search_page
@@ -137,7 +138,8 @@ class Viewer:
             return web.get(base + path, _explained(handle, frame))
 
         async def leaderboard(request: web.Request) -> web.StreamResponse:
-            return await _leaderboard(run)
+            async with self._room:
+                return await _leaderboard(run)
 
         routes = [
             page("", ListQuery, home, run),
@@ -188,10 +190,9 @@ def _html(status: int, page: str) -> web.Response:
 
 async def _leaderboard(run: OpenRun) -> web.StreamResponse:
     """The run's leaderboard as this version draws it; the page's own policy allows its scripts by their hashes."""
-    board = await asyncio.to_thread(run.leaderboard)
-    page = await asyncio.to_thread(leaderboard_page, board)
-    policy = {"Content-Security-Policy": f"{page_policy()}; frame-ancestors 'none'"}
-    return web.Response(text=page, content_type="text/html", charset="utf-8", headers=policy)
+    page = _html(200, await board_page(run))
+    page.headers["Content-Security-Policy"] = f"{page_policy()}; frame-ancestors 'none'"
+    return page
 
 
 async def _asset(request: web.Request) -> web.StreamResponse:

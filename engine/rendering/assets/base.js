@@ -43,7 +43,11 @@
     tip.textContent = on.dataset.tip;
     (on.closest("dialog") ?? document.body).append(tip);
     on.setAttribute("aria-describedby", "tip");
-    const [box, own] = [on.getBoundingClientRect(), tip.getBoundingClientRect()];
+    place();
+  }
+
+  function place() {
+    const [box, own] = [owner.getBoundingClientRect(), tip.getBoundingClientRect()];
     const below = box.bottom + 6 + own.height <= innerHeight;
     tip.style.left = `${Math.max(8, Math.min(box.left, innerWidth - own.width - 8))}px`;
     tip.style.top = `${below ? box.bottom + 6 : Math.max(8, box.top - own.height - 6)}px`;
@@ -64,6 +68,6 @@
   }
   document.addEventListener("focusout", hide);
   document.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
-  addEventListener("scroll", hide, { capture: true, passive: true });
+  addEventListener("scroll", () => owner && (owner === document.activeElement ? place() : hide()), { capture: true, passive: true });
   document.addEventListener("DOMContentLoaded", () => document.getElementById("theme")?.addEventListener("click", turn));
 })();
