@@ -55,7 +55,7 @@
     const at = shown.indexOf(own ?? (document.activeElement === document.body ? null : current));
     const next = shown[at < 0 ? (by > 0 ? 0 : shown.length - 1) : (at + by + shown.length) % shown.length];
     go(next);
-    const panel = document.querySelector("dialog[open]");
+    const panel = document.querySelector("dialog.panel[open]");
     if (panel) next.querySelector("a.chip").click();
   }
 
@@ -156,7 +156,7 @@
   const plain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
 
   document.addEventListener("keydown", (event) => {
-    if (!plain(event) || event.target.closest?.("input, select, textarea") || !lines.length) return;
+    if (!plain(event) || !lines.length || event.target.closest?.("input, select, textarea, dialog:not(.panel)")) return;
     if (event.key === "j") step(1);
     else if (event.key === "k") step(-1);
     else return;

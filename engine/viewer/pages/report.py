@@ -184,7 +184,9 @@ def _samples(run: OpenRun, query: ReportQuery) -> list[tuple[str, str, bool]]:
 
 
 def _links(frame: Frame, card: Scorecard, query: ReportQuery) -> list[tuple[str, str]]:
-    links = [(f"Questions ({len(card.judgments):,})", address("questions", query, part=1, text=""))]
+    links = []
+    if card.judgments:
+        links.append((f"Questions ({len(card.judgments):,})", address("questions", query, part=1, text="")))
     if frame.other:
         links.append(("Difference to the other run", address("difference", query, part=1, text="")))
     return links
