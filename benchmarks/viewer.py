@@ -189,6 +189,9 @@ class World:
         return card, f"# Report\n\n{text}\n\n## References\n{sources}\n"
 
     def _cards(self, cards: list[Scorecard], number: int) -> None:
+        self._rows(cards, number, "fact")
+
+    def _rows(self, cards: list[Scorecard], number: int, protocol: str) -> None:
         metrics = [
             [{"metric": name, "value": value, "reason": None} for name, value in card.scores.items()]
             for card in cards
@@ -196,7 +199,7 @@ class World:
         columns: dict[str, object] = {
             "key": [bytes(16)] * len(cards),
             "run": RUN,
-            "protocol": "fact",
+            "protocol": protocol,
             "system": [card.system for card in cards],
             "task_id": [card.task_id for card in cards],
             "sample": np.zeros(len(cards)),

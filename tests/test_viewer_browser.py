@@ -1,6 +1,6 @@
 """The run viewer in Chromium: errors, outside requests, keyboard, screen readers, both sizes, light and dark."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from tests.browser import overflow, picture, violations, visiting
 from tests.mock_openai import MockOpenAI
-from tests.viewing import Reader, hostile, quickstart, viewing
+from tests.viewing import Reader, exporting, hostile, quickstart, viewing
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Dialog
@@ -26,38 +26,57 @@ PAGES = {
     "criteria": "report?system=delta&task=heat-pumps&protocol=race",
     "evidence": f"evidence?{DELTA}&n=2",
     "questions": f"questions?{DELTA}",
-    "search": "search?q=heat&where=pages",
+    "search": "search?q=heat&where=statements",
     "differences": "differences?metric=fact.c_acc",
     "difference": f"difference?{DELTA}",
 }
 
 
+NOT_EXPORTED = ("questions", "differences", "difference")
+served = pytest.mark.parametrize("viewer", ["served"], indirect=True)
+
+
+def everywhere(names: Iterable[str]) -> pytest.MarkDecorator:
+    """For each of PAGES among `names`, served by the viewer, and from the exported folder if it is part of that."""
+    places = [(place, name) for place in ("served", "exported") for name in names]
+    kept = [(place, name) for place, name in places if place == "served" or name not in NOT_EXPORTED]
+    return pytest.mark.parametrize(("viewer", "name"), kept, indirect=["viewer"])
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def viewer(tmp_path_factory) -> AsyncIterator[Reader]:
-    """The viewer on the shipped example and another judge's run of it."""
+async def runs(tmp_path_factory) -> tuple[Path, Path]:
+    """A run of the shipped example, and another judge's."""
     folder = tmp_path_factory.mktemp("viewer")
     run = await quickstart(folder)
     async with MockOpenAI() as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock"}
-        other = await quickstart(folder, judge, "other")
-    async with viewing(run, other) as reader:
+        return run, await quickstart(folder, judge, "other")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["served", "exported"])
+async def viewer(request, runs: tuple[Path, Path], tmp_path_factory) -> AsyncIterator[Reader]:
+    """The viewer on both runs, or a plain file server on the first one's exported folder."""
+    run, other = runs
+    exported = request.param == "exported"
+    async with exporting(run, tmp_path_factory.mktemp("site")) if exported else viewing(run, other) as reader:
         yield reader
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-@pytest.mark.parametrize("name", PAGES)
+@everywhere(PAGES)
 async def test_every_page_fits_both_window_sizes(
     browser: "Browser", viewer: Reader, name: str, width: int, scheme: str
 ) -> None:
-    async with visiting(browser, viewer.url + PAGES[name], width=width, scheme=scheme) as page:
+    async with visiting(browser, viewer.at(PAGES[name]), width=width, scheme=scheme) as page:
         assert await page.locator("h1").count() == 1
         assert await overflow(page) == 0
         assert await violations(page) == []
         await picture(page, f"viewer-{name}-{width}")
 
 
+@served
 async def test_question_page_shows_its_prompt(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, f"{viewer.url}questions?{DELTA}") as page:
+    async with visiting(browser, viewer.at(f"questions?{DELTA}")) as page:
         await page.get_by_role("link", name="Backed").first.click()
         await page.get_by_role("heading", name="Prompt").wait_for()
         assert await page.locator("pre").count() == 4
@@ -66,7 +85,7 @@ async def test_question_page_shows_its_prompt(browser: "Browser", viewer: Reader
 
 
 async def test_evidence_opens_and_closes_by_keyboard(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, f"{viewer.url}report?{DELTA}") as page:
+    async with visiting(browser, viewer.at(f"report?{DELTA}")) as page:
         for key in ("j", "j", "j", "k"):
             await page.keyboard.press(key)
         assert await page.evaluate("document.activeElement.id") == "s2"
@@ -85,7 +104,7 @@ async def test_evidence_opens_and_closes_by_keyboard(browser: "Browser", viewer:
 
 
 async def test_evidence_fits_a_narrow_window(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, f"{viewer.url}report?{DELTA}", width=390, scheme="dark") as page:
+    async with visiting(browser, viewer.at(f"report?{DELTA}"), width=390, scheme="dark") as page:
         await page.locator(".report a.chip").first.click()
         await page.locator("dialog mark.window").wait_for()
         assert await overflow(page) == 0
@@ -93,7 +112,7 @@ async def test_evidence_fits_a_narrow_window(browser: "Browser", viewer: Reader)
 
 
 async def test_tables_are_sorted_and_filtered_by_keyboard(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, f"{viewer.url}system?system=borealis&protocol=race&metric=overall") as page:
+    async with visiting(browser, viewer.at("system?system=borealis&protocol=race&metric=overall")) as page:
         await page.locator("#rows th a", has_text="overall").press("Enter")
         await page.locator("th[aria-sort=descending]").wait_for()
         values = page.locator("#rows [data-column=value]")
@@ -109,7 +128,7 @@ async def test_tables_are_sorted_and_filtered_by_keyboard(browser: "Browser", vi
 
 
 async def test_address_brings_a_view_of_a_table_back(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, f"{viewer.url}tasks") as page:
+    async with visiting(browser, viewer.at("tasks")) as page:
         await page.locator("#rows th a", has_text="language").press("Enter")
         await page.get_by_label("Filter tasks").fill("tree-canopy")
         await page.wait_for_url("**filter=tree-canopy**")
@@ -123,9 +142,10 @@ async def test_address_brings_a_view_of_a_table_back(browser: "Browser", viewer:
         assert "filter" not in page.url and "sort=language" in page.url
 
 
-@pytest.mark.parametrize("name", ["systems", "tasks", "system", "task", "questions", "search", "differences"])
+@everywhere(["systems", "tasks", "system", "task", "questions", "search", "differences"])
 async def test_rows_are_stepped_through_by_keyboard(browser: "Browser", viewer: Reader, name: str) -> None:
-    async with visiting(browser, viewer.url + PAGES[name]) as page:
+    async with visiting(browser, viewer.at(PAGES[name])) as page:
+        await page.locator(".finds a, tbody a").first.wait_for()
         await page.keyboard.press("j")
         first = await page.evaluate("document.activeElement.href")
         await page.keyboard.press("j")
@@ -137,7 +157,7 @@ async def test_rows_are_stepped_through_by_keyboard(browser: "Browser", viewer: 
 
 
 async def test_question_mark_lists_the_keys(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, f"{viewer.url}tasks") as page:
+    async with visiting(browser, viewer.at("tasks")) as page:
         await page.keyboard.press("?")
         keys = page.get_by_role("dialog", name="Keys")
         await keys.wait_for()
@@ -149,7 +169,7 @@ async def test_question_mark_lists_the_keys(browser: "Browser", viewer: Reader) 
 
 
 async def test_two_reports_are_read_in_parallel(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, f"{viewer.url}task?task=heat-pumps&protocol=fact") as page:
+    async with visiting(browser, viewer.at("task?task=heat-pumps&protocol=fact")) as page:
         await page.locator("#side-b").select_option("delta")
         right = page.locator("[data-side=b] .held")
         await right.locator("mark.v-unreachable").wait_for()
@@ -161,15 +181,16 @@ async def test_two_reports_are_read_in_parallel(browser: "Browser", viewer: Read
         assert await violations(page) == []
 
 
+@served
 async def test_points_of_two_judges_lead_to_reports(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, f"{viewer.url}differences?metric=fact.c_acc") as page:
+    async with visiting(browser, viewer.at("differences?metric=fact.c_acc")) as page:
         assert await page.locator(".scatter circle").count() > 10
         await page.locator(".scatter a").first.click()
         await page.get_by_role("heading", name="Evidence that differs").wait_for()
 
 
 async def test_search_by_keyboard_leads_to_the_statement(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, viewer.url) as page:
+    async with visiting(browser, viewer.at("")) as page:
         await page.keyboard.press("/")
         await page.keyboard.type("sodium-ion cells")
         await page.keyboard.press("Enter")
@@ -179,17 +200,18 @@ async def test_search_by_keyboard_leads_to_the_statement(browser: "Browser", vie
 
 
 async def test_colour_scheme_is_kept_across_pages(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, viewer.url) as page:
+    async with visiting(browser, viewer.at("")) as page:
         paper = "getComputedStyle(document.body).backgroundColor"
         light = await page.evaluate(paper)
         await page.get_by_role("button", name="Dark or light").press("Enter")
         dark = await page.evaluate(paper)
-        await page.goto(f"{viewer.url}tasks")
+        await page.goto(viewer.at("tasks"))
         assert light != dark and await page.evaluate(paper) == dark
 
 
+@served
 async def test_leaderboard_value_leads_to_its_reports(browser: "Browser", viewer: Reader) -> None:
-    async with visiting(browser, f"{viewer.url}leaderboard") as page:
+    async with visiting(browser, viewer.at("leaderboard")) as page:
         cell = page.locator("td[data-metric] a").first
         shown = await cell.inner_text()
         await cell.press("Enter")

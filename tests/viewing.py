@@ -1,19 +1,27 @@
 """Runs to view, and the viewer on them, for tests."""
 
+import asyncio
 import contextlib
 import html
 import re
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import aiohttp
 import msgspec
+import pyarrow as pa
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
 from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.records.record import RunRecord
 from adjudge.engine.viewer.app import Viewer
 from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.query import Where, with_fields
+from adjudge.engine.viewer.export import export
+from adjudge.engine.viewer.names import Names
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.worlds import lines
 
@@ -78,9 +86,15 @@ async def hostile(folder: Path) -> Path:
 class Reader:
     """Reads a viewer's pages."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession, url: str, where: Where = with_fields) -> None:
         self.session = session
         self.url = url
+        self._where = where
+
+    def at(self, path: str) -> str:
+        """The URL of the page that the viewer has at `path`."""
+        name, _, query = path.partition("?")
+        return self.url + self._where(name, dict(parse_qsl(query)))
 
     async def get(self, path: str, **options: object) -> tuple[int, str, "aiohttp.typedefs.LooseHeaders"]:
         """Status, body and headers of `path`, relative to the viewer."""
@@ -131,3 +145,29 @@ async def viewing(run: Path, other: Path | None = None) -> AsyncIterator[Reader]
             yield Reader(session, url)
     finally:
         await viewer.stop()
+
+
+@contextlib.asynccontextmanager
+async def exporting(run: Path, folder: Path, **options: bool) -> AsyncIterator[Reader]:
+    """A reader of the pages of `run` exported into `folder`, under `python -m http.server`."""
+    await asyncio.to_thread(export, str(run), str(folder / "site"), **options)
+    serve = ("-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", str(folder / "site"))
+    server = await asyncio.create_subprocess_exec(
+        sys.executable, "-u", *serve, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        assert server.stdout is not None
+        said = (await server.stdout.readline()).decode()
+        port = re.search(r"port (\d+)", said)
+        assert port is not None, said
+        async with aiohttp.ClientSession() as session:
+            names = Names(RunRecord.read(run), options.get("sources", False))
+            yield Reader(session, f"http://127.0.0.1:{port[1]}/", names)
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+def unpacked(packed: bytes) -> bytes:
+    """What an exported file or a part of it holds, packed as it is."""
+    return pa.input_stream(pa.py_buffer(packed), compression="zstd").read()

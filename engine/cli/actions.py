@@ -16,7 +16,7 @@ from adjudge.engine.cli.comparisons import (
     preferences_sheet,
 )
 from adjudge.engine.cli.options import cluster_section, gold_config, run_config, select_section
-from adjudge.engine.cli.progress import progress_on
+from adjudge.engine.cli.progress import counted_on, progress_on
 from adjudge.engine.cli.sentences import agreement_said, comparison_said, labels_said, preferences_said
 from adjudge.engine.cli.sheet import Sheet
 from adjudge.engine.cli.terminal import Terminal
@@ -55,7 +55,7 @@ from adjudge.engine.rendering.markdown import leaderboard_markdown, rich_markdow
 from adjudge.engine.serving.server import serve
 from adjudge.engine.store.repair import repair
 from adjudge.engine.store.upkeep import compact, contents, existing, prune
-from adjudge.engine.viewer import view
+from adjudge.engine.viewer import export, view
 from adjudge.prompts import PromptBook
 
 __all__ = [
@@ -190,7 +190,22 @@ def on_show(options: argparse.Namespace) -> int:
 
 
 def on_view(options: argparse.Namespace) -> int:
-    """Serve the viewer until interrupted."""
+    """Serve the viewer until interrupted, or write its pages."""
+    if options.export is not None:
+        if options.other is not None:
+            raise UsageError("export: one run at a time; leave --other out")
+        with counted_on(Terminal(stderr=True), "reports") as step:
+            written = export(
+                options.run_folder,
+                options.export,
+                sources=options.with_pages,
+                gold=options.with_gold,
+                step=step,
+            )
+        _print(options, written, show.pages_exported)
+        return DONE
+    if options.with_pages or options.with_gold:
+        raise UsageError("with-pages and with-gold: only for --export DIR; add it")
     view(options.run_folder, options.other, options.port, options.json)
     return DONE
 

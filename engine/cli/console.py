@@ -41,6 +41,7 @@ from adjudge.engine.rendering.standings import Ranking, by_group, rankings, stan
 from adjudge.engine.store.repair import ASIDE, Repaired
 from adjudge.engine.store.upkeep import Rewritten, TableContent
 from adjudge.engine.telemetry.logs import event, is_json
+from adjudge.engine.viewer import Exported
 
 __all__ = [
     "contents",
@@ -54,6 +55,7 @@ __all__ = [
     "imported",
     "label_sheet",
     "leaderboard",
+    "pages_exported",
     "plan",
     "rejected",
     "repaired",
@@ -141,6 +143,19 @@ def label_sheet(found: dict[str, str | int]) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def pages_exported(found: Exported) -> None:
+    """Print where pages were written, and what they leave out."""
+    console = _out()
+    console.print(
+        f"{found.files:,} files, {found.bytes / 1e6:,.1f} MB: put {found.out} on any web host, or open "
+        f"{Path(found.out) / 'index.html'}; search engines are asked not to list it",
+        markup=False,
+        soft_wrap=True,
+    )
+    for line in found.left_out:
+        console.print(f"left out: {line}", markup=False, soft_wrap=True)
 
 
 def fetched(summary: FetchSummary) -> None:

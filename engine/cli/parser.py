@@ -2,13 +2,13 @@
 
 import argparse
 from importlib.metadata import version
-from typing import Any, NoReturn, TypeAlias
+from typing import TypeAlias
 
 from adjudge.engine.cli import actions
 from adjudge.engine.cli.actions import Command
 from adjudge.engine.cli.options import add_select, count, port, positive, share
+from adjudge.engine.cli.strict_parser import StrictParser
 from adjudge.engine.commands.export_run import FORMS
-from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.results.folders import BENCHMARKS
 
 __all__ = ["parser"]
@@ -17,35 +17,14 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 JUDGES = "lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """Raise UsageError, in one line."""
-        said = " ".join(message.removeprefix("argument ").split())
-        raise UsageError(f"{said}; `{self.prog} --help` lists what there is")
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """What argparse finds. Raises UsageError for whatever it does not know, with the nearest options."""
-        found, unknown = super().parse_known_args(args, namespace)
-        for word in unknown:
-            name = word.partition("=")[0]
-            if name.startswith("-"):
-                self.error(f"{name}: unknown option; {nearest(name, sorted(self._option_string_actions))}")
-            self.error(f"{word}: one argument too many; leave it out, or write the option before it")
-        return found, unknown
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raise ArgumentError for a value outside an option's choices, with the nearest of them."""
-        if action.choices is not None and value not in action.choices:
-            offer = nearest(str(value), map(str, action.choices))
-            raise argparse.ArgumentError(action, f"unknown value {value!r}; {offer}")
-
-
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; each sets `run` to the function to call."""
-    top = _Parser(prog="adjudge", description="Evaluate deep-research reports on judges you host yourself.")
+    top = StrictParser(
+        prog="adjudge", description="Evaluate deep-research reports on judges you host yourself."
+    )
     top.add_argument("--version", action="version", version=f"adjudge {version('adjudge')}")
     commands: Commands = top.add_subparsers(
-        title="commands", required=True, metavar="COMMAND", parser_class=_Parser
+        title="commands", required=True, metavar="COMMAND", parser_class=StrictParser
     )
     _evaluate(commands)
     _plan(commands)
@@ -188,6 +167,15 @@ def _view(commands: Commands) -> None:
     _add_run(command)
     command.add_argument("--other", metavar="RUN", help="another run, to see where the two differ")
     command.add_argument("--port", type=port, default=8301, metavar="N", help="0 for any free port")
+    command.add_argument(
+        "--export", metavar="DIR", help="write the pages as files, to be put on any web host"
+    )
+    command.add_argument(
+        "--with-pages", action="store_true", help="export whole pages, not only the passages that were judged"
+    )
+    command.add_argument(
+        "--with-gold", action="store_true", help="export the gold of encrypted and gated benchmarks too"
+    )
 
 
 def _fetch(commands: Commands) -> None:

@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from adjudge.engine.records.pulse import Reading
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["OnStart", "Step", "progress_on"]
+__all__ = ["OnStart", "Step", "counted_on", "progress_on"]
 
 Step = Callable[[Scorecard], None]
 OnStart = Callable[[int, Callable[[], Reading]], Step]
@@ -29,6 +29,25 @@ def progress_on(console: Console, every_s: float = LINE_S) -> Iterator[OnStart]:
     """
     with _bar_on(console) if console.is_terminal else _lines_on(console, every_s) as on_start:
         yield on_start
+
+
+@contextmanager
+def counted_on(console: Console, what: str, every_s: float = LINE_S) -> Iterator[Callable[[int, int], None]]:
+    """A function that shows how many of how many are done: one line on a terminal, elsewhere one every `every_s`."""
+    said = time.monotonic()
+    status = console.status("") if console.is_terminal else None
+
+    def step(done: int, total: int) -> None:
+        nonlocal said
+        line = f"{done:,} of {total:,} {what}"
+        if status is not None:
+            status.update(line)
+        elif time.monotonic() - said >= every_s:
+            said = time.monotonic()
+            console.print(line, markup=False)
+
+    with status or nullcontext():
+        yield step
 
 
 @contextmanager

@@ -57,7 +57,8 @@ class Tools(PageSource, Protocol):
 class ScoringProtocol(Protocol):
     """A protocol: a frozen struct whose fields are its options, registered as an entry point `adjudge.protocols`.
 
-    `metrics` lists every metric that `score` gives under the options chosen, and the pooled ones.
+    `metrics` lists every metric that `score` gives under the options chosen, and the pooled ones. Where a benchmark
+    keeps its gold to itself, the class has a class variable `withheld` that says how ("encrypted", "gated").
     """
 
     @property

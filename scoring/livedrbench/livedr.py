@@ -164,6 +164,7 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     name: ClassVar[str] = "livedr"
     drafts_from: ClassVar[DraftsFrom] = "document"
+    withheld: ClassVar[str] = "encrypted"
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

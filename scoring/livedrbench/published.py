@@ -63,6 +63,7 @@ class PublishedLiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Score an answer by the calls of the benchmark at `checkout`."""
 
     name: ClassVar[str] = "livedr"
+    withheld: ClassVar[str] = "encrypted"
 
     checkout: str
 

@@ -94,6 +94,7 @@ class LiveResearchBench(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """
 
     name: ClassVar[str] = "liveresearchbench"
+    withheld: ClassVar[str] = "gated"
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -106,7 +106,8 @@
     if (said) said.textContent = active ? `${shown.size} of ${lines.length} shown` : "";
     const clear = document.getElementById("show-all");
     if (clear) clear.hidden = !active;
-    document.getElementById("nothing").hidden = shown.size > 0 || !lines.length;
+    const nothing = document.getElementById("nothing");
+    if (nothing) nothing.hidden = shown.size > 0 || !lines.length;
     if (current?.hidden) choose(null);
   }
 

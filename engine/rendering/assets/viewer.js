@@ -5,11 +5,17 @@
   let panel = null;
   let asked = 0;
 
-  // Pages shown inside another: their links keep leading where they led.
-  async function load(address) {
+  async function read(address) {
+    if (location.protocol === "file:") throw new Error("browsers forbid pages from disk to read files");
     const reply = await fetch(address, { credentials: "omit" });
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
-    const base = reply.url || new URL(address, location.href).href;
+    return window.unpacked?.(page, address) ?? page;
+  }
+
+  // Pages shown inside another: their links keep leading where they led.
+  async function load(address) {
+    const base = new URL(address, location.href).href;
+    const page = window.ownPage?.(base) ?? (await read(base));
     for (const link of page.querySelectorAll("a[href]")) {
       const to = link.getAttribute("href");
       if (!to.startsWith("#")) link.setAttribute("href", new URL(to, base).href);

@@ -1,6 +1,8 @@
 """The queries of the pages' addresses, typed and bounded, and the addresses made from them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlencode
 
@@ -21,8 +23,11 @@ __all__ = [
     "SearchQuery",
     "SystemQuery",
     "TaskQuery",
+    "Where",
     "address",
+    "addressed",
     "read",
+    "with_fields",
 ]
 
 Q = TypeVar("Q")
@@ -155,10 +160,32 @@ def read(given: Mapping[str, str], kind: type[Q]) -> Q:
 
 
 def address(path: str, query: msgspec.Struct | None = None, **changes: object) -> str:
-    """The address of `path` with the fields of `query`, then `changes`; empty and default values are left out."""
+    """The address of `path` with the fields of `query`, then `changes`; empty and default values are left out.
+
+    Inside `addressed` it is where that page is instead.
+    """
     fields = {} if query is None else msgspec.structs.asdict(query)
-    kept = {name: value for name, value in (fields | changes).items() if _says_something(name, value)}
-    return f"{path}?{urlencode(kept, errors='replace')}" if kept else path
+    kept = {name: str(value) for name, value in (fields | changes).items() if _says_something(name, value)}
+    return _WHERE.get()(path, kept)
+
+
+def with_fields(path: str, fields: Mapping[str, str]) -> str:
+    """`path` and its query string."""
+    return f"{path}?{urlencode(fields, errors='replace')}" if fields else path
+
+
+Where = Callable[[str, Mapping[str, str]], str]
+_WHERE: ContextVar[Where] = ContextVar("where", default=with_fields)
+
+
+@contextmanager
+def addressed(where: Where) -> Iterator[None]:
+    """Let `where` say, while the context is open, where the page of a path and its fields is."""
+    token = _WHERE.set(where)
+    try:
+        yield
+    finally:
+        _WHERE.reset(token)
 
 
 def _says_something(name: str, value: object) -> bool:

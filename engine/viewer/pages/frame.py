@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adjudge.engine.rendering.templates import render
+from adjudge.engine.viewer.data.query import address
 
 __all__ = ["PART_CHARS", "Frame", "part_of"]
 
@@ -14,13 +15,16 @@ PART_CHARS = 100_000
 class Frame(msgspec.Struct, frozen=True):
     """The frame of a run's pages: the run's name and judge, and the address of the other run, if there is one.
 
-    A page shows `rows` rows of a table at once.
+    A page shows `rows` rows of a table at once. A `still` page is a file of its own that no server answers for; without
+    `sources` it holds only passages of the pages that were judged.
     """
 
     run: str
     judge: str
     other: str = ""
     rows: int = 100
+    still: bool = False
+    sources: bool = True
 
     @property
     def places(self) -> list[tuple[str, str]]:
@@ -28,7 +32,7 @@ class Frame(msgspec.Struct, frozen=True):
         places = [("Systems", "./"), ("Tasks", "tasks"), ("Leaderboard", "leaderboard"), ("Search", "search")]
         if self.other:
             places += [("Differences", "differences"), ("The other run", self.other)]
-        return places
+        return [(text, to if to == self.other else address(to)) for text, to in places]
 
     def show(
         self,
@@ -46,7 +50,15 @@ class Frame(msgspec.Struct, frozen=True):
         of the place in the header that it belongs to.
         """
         return render(
-            template, __package__, frame=self, title=title, crumbs=crumbs, words=words, here=here, **values
+            template,
+            __package__,
+            frame=self,
+            address=address,
+            title=title,
+            crumbs=crumbs,
+            words=words,
+            here=address(here) if here else "",
+            **values,
         )
 
 

@@ -27,6 +27,7 @@ __all__ = ["evidence_page", "page_text", "report_crumbs", "report_page"]
 
 MAX_LINES = 1_000
 _SHORT_PROMPT = 240
+_AROUND = 200  # characters of a page before and after a passage that is shown alone
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -130,7 +131,7 @@ def report_crumbs(query: ReportQuery) -> list[tuple[str, str]]:
         protocol=query.protocol,
     )
     return [
-        ("Systems", "./"),
+        ("Systems", address("./")),
         (query.system, address("system", system=query.system)),
         (f"Task {query.task}", address("task", task=query.task)),
         ("Report", address("report", report)),
@@ -257,11 +258,11 @@ async def evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str
             for text, n in steps
             if 1 <= n <= len(card.evidence)
         ],
-        source=await _source(run, shown, query) if shown.url else "",
+        source=await _source(run, frame, shown, query) if shown.url else "",
     )
 
 
-async def _source(run: OpenRun, line: Line, query: EvidenceQuery) -> Markup:
+async def _source(run: OpenRun, frame: Frame, line: Line, query: EvidenceQuery) -> Markup:
     _, pages = await run.stores()
     page = await pages.get(url_key(line.url))
     if page is None:
@@ -270,11 +271,24 @@ async def _source(run: OpenRun, line: Line, query: EvidenceQuery) -> Markup:
         window = await aside(nearest, storable(page.text), storable(line.what))
     except Unread:
         window = None
-    return page_text(page, query.part, "evidence", query, window)
+    return page_text(page, query.part, "evidence", query, window, whole=frame.sources)
 
 
-def page_text(page: Page, part: int, path: str, query: msgspec.Struct, window: Span | None = None) -> Markup:
-    """A page's facts and text, `window` marked; the first part shown is the one that holds it."""
+def page_text(
+    page: Page,
+    part: int,
+    path: str,
+    query: msgspec.Struct,
+    window: Span | None = None,
+    *,
+    whole: bool = True,
+) -> Markup:
+    """A page's facts and text, `window` marked; the first part shown is the one that holds it.
+
+    Unless `whole`, no more of the text than `window` and a few words around it.
+    """
+    if not whole:
+        page, window = _passage(page, window)
     if window is not None and part == 1:
         part = 1 + window.start // PART_CHARS
     start, end = part_of(page.text, part)
@@ -296,8 +310,18 @@ def page_text(page: Page, part: int, path: str, query: msgspec.Struct, window: S
                 if 1 <= one <= count
             ],
             window=window is not None,
+            whole=whole,
             before=page.text[start:low],
             inside=page.text[low:high],
             after=page.text[high:end],
         )
     )
+
+
+def _passage(page: Page, window: Span | None) -> tuple[Page, Span | None]:
+    """`page` with as much of its text as stands around `window`, and where that is then."""
+    if window is None:
+        return msgspec.structs.replace(page, text=""), None
+    start, end = max(0, window.start - _AROUND), window.end + _AROUND
+    cut = msgspec.structs.replace(page, text=page.text[start:end])
+    return cut, Span(window.start - start, window.end - start)

@@ -47,7 +47,7 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
     return frame.show(
         "system.html.jinja",
         query.system,
-        crumbs=[("Systems", "./")],
+        crumbs=[("Systems", address("./"))],
         here="./",
         query=query,
         protocol=protocol,

@@ -42,7 +42,7 @@ async def task_page(run: OpenRun, frame: Frame, query: TaskQuery) -> str:
     return frame.show(
         "task.html.jinja",
         f"Task {query.task}",
-        crumbs=[("Tasks", "tasks")],
+        crumbs=[("Tasks", address("tasks"))],
         here="tasks",
         query=query,
         task=task,

@@ -1,0 +1,157 @@
+"""`adjudge view --export`: a run's pages as files, on a plain file server and from disk."""
+
+import asyncio
+import base64
+import html
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+from selectolax.lexbor import LexborHTMLParser as HTMLParser
+
+from adjudge.engine.viewer.export import export
+from adjudge.engine.viewer.whole_folder import MADE_BY
+from adjudge.scoring.livedrbench.livedr import LiveDR
+from tests.browser import visiting
+from tests.test_cli import run
+from tests.viewing import exporting, hostile, quickstart, unpacked
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Dialog
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+REPORT = "report-delta-heat-pumps-*.html"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return await quickstart(tmp_path_factory.mktemp("quick"))
+
+
+async def written(run_folder: Path, out: Path, **options: bool) -> Path:
+    await asyncio.to_thread(export, str(run_folder), str(out), **options)
+    return out
+
+
+def pages_in(file: Path) -> list[dict[str, Any]]:
+    """The packed pages of an exported file."""
+    packed = re.search(r'id="packed">([^<]*)</script>', file.read_text())
+    assert packed is not None
+    found = unpacked(base64.b64decode(packed[1]))
+    return list(json.loads(found)["pages"])
+
+
+def texts(site: Path) -> str:
+    """All that an exported folder holds, unpacked."""
+    files = sorted(file for file in site.rglob("*") if file.is_file() and "assets" not in file.parts)
+    found = []
+    for file in files:
+        if file.suffix == ".bin":
+            found.append(unpacked(file.read_bytes()).decode())
+        elif 'id="packed">' in file.read_text():
+            found += [page["main"] for page in pages_in(file)]
+        else:
+            found.append(file.read_text())
+    return "\n".join(found)
+
+
+async def test_exported_links_lead_to_files(quick: Path, tmp_path: Path) -> None:
+    site = await written(quick, tmp_path / "site")
+    names = {str(file.relative_to(site)) for file in site.rglob("*")}
+    links = set(re.findall(r'(?:href|src|action)="([^"#?]+)', texts(site)))
+    inside = {link for link in links if not re.match(r"https?:|data:", link)}
+    assert {"index.html", "tasks.html", "left-out.html", "assets/viewer.js"} <= inside
+    assert inside <= names
+    assert all('name="robots" content="noindex"' in file.read_text() for file in site.glob("report-*.html"))
+    assert (site / "robots.txt").read_text() == "User-agent: *\nDisallow: /\n"
+
+
+async def test_export_holds_passages_and_pages_on_request(quick: Path, tmp_path: Path) -> None:
+    passage = "median seasonal coefficient"
+    bare = texts(await written(quick, tmp_path / "bare"))
+    whole = texts(await written(quick, tmp_path / "whole", sources=True))
+    assert passage in bare and passage in whole
+    assert not list((tmp_path / "bare").glob("page-*"))
+    read = [pages_in(file)[0]["main"] for file in (tmp_path / "whole").glob("page-*")]
+    held = [HTMLParser(main).css_first(".page") for main in read]
+    long = [node.text() for node in held if node is not None and len(node.text()) > 1_000]
+    plain = html.unescape(re.sub("<[^>]*>", "", bare))
+    assert len(long) > 5 and not any(text in plain for text in long)
+
+
+async def test_gold_of_encrypted_benchmarks_is_left_out(
+    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from adjudge.scoring.deepresearch_bench.race import Race
+
+    assert LiveDR.withheld == "encrypted"
+    monkeypatch.setattr(Race, "withheld", "encrypted", raising=False)
+    bare = await written(quick, tmp_path / "bare")
+    pages = {
+        page["key"][0]: page["main"] for page in pages_in(next(bare.glob(REPORT))) if not page["key"][-1]
+    }
+    assert "tells the gold of race, which is encrypted" in pages["race"]
+    assert "tells the gold" not in pages["fact"]
+    assert "the evidence of race" in (bare / "left-out.html").read_text()
+    whole = texts(await written(quick, tmp_path / "whole", gold=True))
+    assert "tells the gold" not in whole
+
+
+async def test_view_exports_from_the_command_line(quick: Path, tmp_path: Path, capsys: Any) -> None:
+    site = tmp_path / "site"
+    code, out, _ = await asyncio.to_thread(run, capsys, "view", quick, "--export", site)
+    assert code == 0 and "MB: put " in out and "left out: questions with their prompts" in out
+    code, out, _ = await asyncio.to_thread(
+        run, capsys, "view", quick, "--export", site, "--with-pages", "--json"
+    )
+    told = json.loads(out)
+    assert code == 0 and told["files"] == sum(file.is_file() for file in site.rglob("*"))
+    assert not any("with-pages" in line for line in told["left_out"])
+    code, _, error = run(capsys, "view", quick, "--with-gold")
+    assert code == 2 and "only for --export DIR" in error
+    (site / MADE_BY).unlink()
+    code, _, error = await asyncio.to_thread(run, capsys, "view", quick, "--export", site)
+    assert code == 2 and "holds other files" in error
+
+
+async def test_exported_folder_opens_from_disk(browser: "Browser", quick: Path, tmp_path: Path) -> None:
+    site = await written(quick, tmp_path / "a folder" / "site")
+    async with visiting(browser, (site / "index.html").as_uri()) as page:
+        await page.get_by_role("link", name="Tasks").click()
+        await page.locator("#rows tbody a", has_text="heat-pumps").click()
+        await page.get_by_role("heading", name="Task heat-pumps").wait_for()
+        file = next(site.glob(REPORT)).as_uri()
+        await page.goto(f"{file}?protocol=fact")
+        await page.locator(".report a.chip").first.click()
+        await page.locator("dialog mark.window").wait_for()
+        await page.goto(f"{file}?protocol=nothing")
+        await page.get_by_text("not part of the exported folder").wait_for()
+
+
+async def test_hostile_names_and_texts_stay_in_the_folder(browser: "Browser", tmp_path: Path) -> None:
+    run_folder = await hostile(tmp_path)
+    said: list[str] = []
+
+    async def close(dialog: "Dialog") -> None:
+        said.append(dialog.message)
+        await dialog.dismiss()
+
+    async with exporting(run_folder, tmp_path / "out") as reader, visiting(browser, reader.url) as page:
+        assert [one.name for one in (tmp_path / "out").iterdir()] == ["site"]
+        page.on("dialog", close)
+        await page.get_by_role("link", name="Tasks").click()
+        await page.locator("#rows tbody a").first.click()
+        await page.locator("#rows tbody a").last.click()
+        await page.locator(".report a.chip").first.click()
+        await page.locator("dialog h1").wait_for()
+        assert await page.locator("dialog script, dialog img, main img").count() == 0
+        await page.goto(f"{reader.url}search.html?q=tower")
+        await page.locator(".finds a").first.wait_for()
+        assert await page.locator("main script, main img").count() == 0
+    assert said == []
+    shutil.rmtree(tmp_path / "out")
