@@ -11,6 +11,7 @@ from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.contract.scorecard import Evidence
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.dr3_eval.dr3 import DR3
+from adjudge.scoring.drmi_bench.drmi import DrMi
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from adjudge.scoring.rubrics.rubrics import Rubrics
 
@@ -76,6 +77,8 @@ def test_labels_make_up_the_metric_they_count_in(name: str, tmp_path: Path) -> N
         (LiveDR, {"outcome": "no match"}, "no", 0.0),
         (LiveDR, {"outcome": "Aspirin", "value": 1.0}, "yes", 1.0),
         (LiveDR, {"outcome": "2"}, None, None),
+        (DrMi, {"outcome": "false", "value": 1.0}, "false", 0.0),
+        (DrMi, {"outcome": "Compare costs.", "value": 1.0}, "yes", 1.0),
     ],
 )
 def test_lines_are_read_as_labels_by_their_words(protocol, line, label, value) -> None:

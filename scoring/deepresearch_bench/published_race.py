@@ -328,7 +328,7 @@ def _evidence(found: RaceShares, reply: ReadReply[object]) -> list[Evidence]:
             what=f"{name}: {item.criterion}",
             outcome=_shown(item),
             judgment=reply.judgment,
-            value=item.target,
+            value=None if item.reference is None else item.target,
         )
         for name, marks in found.marks.items()
         for item in marks.items

@@ -391,5 +391,5 @@ def _evidence(item: _Item, alone: bool) -> Evidence:
         outcome="" if marks.reason else shown,
         judgment=marks.judgment,
         reason=marks.reason or "",
-        value=None if marks.reason else marks.target,
+        value=None if marks.reason or alone else marks.target,
     )

@@ -142,9 +142,11 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
         """Whether a subtask is in the expert's plan, or what the report makes of a statement."""
+        if line.outcome in STATED.labels:
+            return Labelled.of(STATED, line.outcome)
         if line.value is not None or line.outcome == "no match":
             return Labelled.of(MATCH, "yes" if line.value else "no")
-        return Labelled.of(STATED, line.outcome) if line.outcome in STATED.labels else None
+        return None
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics of the modules that the task has gold for. Raises GoldError."""

@@ -187,7 +187,7 @@ def _context(case: Case, sources: Sequence[GoldSource]) -> Context:
 
 def _sentences(context: Context) -> list[str]:
     """As many sentences of the context as a draft may have, repeated where there are too few."""
-    every = (one for section in context.sections for one in sentences(section.text) if len(one) > 20)
+    every = (one for section in context.sections for one in sentences(section.text) if len(one) > 10)
     found = list(islice(every, MOST)) or ["-"]
     while len(found) < FEWEST:
         found += found
