@@ -25,8 +25,9 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from adjudge.engine import RewardModel, RunConfig
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.rewards.model import RewardModel
 from adjudge.judges import Context
 from adjudge.judges.completions import Requests
 from adjudge.judges.render import secret_from_environment

@@ -16,8 +16,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from adjudge.engine import RewardError, RewardModel, UsageError
 from adjudge.engine.adapters import openrlhf, slime, source, trl, verifiers, verl
+from adjudge.engine.errors import UsageError
+from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.serving.client import RewardClient
 from tests.mock_openai import MockOpenAI
 from tests.reward_server import reward_server

@@ -225,3 +225,14 @@ def test_public_names_have_docstrings() -> None:
         }
         for name in public & set(defined):
             assert ast.get_docstring(defined[name]), f"{module}: {name}"
+
+
+def test_public_names_have_one_home() -> None:
+    """`adjudge` offers them; `adjudge.engine` is the package they come from, and offers none."""
+    assert ast.unparse(tree(Path("engine/__init__.py"))).count("\n") == 0
+    for file in (*(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")):
+        names = list(imported(ast.walk(ast.parse(file.read_text()))))
+        wrong = [
+            name for name in names if name.startswith("adjudge.engine.") and name.split(".")[2][:1].isupper()
+        ]
+        assert not wrong and "adjudge.engine.evaluate" not in names, file

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine import RunConfig
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.rewards.scorer import open_rewards
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import hostile_server, plain

@@ -15,11 +15,11 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.cluster.driver import open_cluster
 from adjudge.engine.cluster.evaluator_actor import UNWRITTEN
 from adjudge.engine.cluster.remote import Remote
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.formats import load_dataset

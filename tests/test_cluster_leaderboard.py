@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.leaderboard.on_ray import statistics_on

@@ -5,8 +5,8 @@ import json
 import msgspec
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.records.matrices import compared, read_scores
 from tests.mock_openai import MockOpenAI
 from tests.small_ray import RAY_WARNINGS

@@ -6,8 +6,8 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from tests.small_ray import RAY_WARNINGS
 from tests.test_until_resolved import unequal
 

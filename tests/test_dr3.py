@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.reward import RewardConfig
+from adjudge.engine.config.run import RunConfig
 from adjudge.judges import Context, LexicalJudge, Media, Reply, ScriptedJudge
 from adjudge.judges.render import content_parts
 from adjudge.scoring.contract.case import Case, Citation, Report, Task

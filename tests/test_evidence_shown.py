@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from tests.viewing import viewing
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

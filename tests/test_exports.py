@@ -15,8 +15,9 @@ from huggingface_hub import SpaceCardData, parse_eval_result_entries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.export_run import FORMS, export_run
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.exports.harbor import write_rewards
 from adjudge.engine.exports.places import place

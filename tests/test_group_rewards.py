@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.engine import ConfigError, RewardError, RewardModel, RunConfig
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.rewards.comparisons import Comparison, first_share, lists, pairs, shares
 from adjudge.engine.rewards.group import LARGEST
+from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.rewards.room import room_for_reports
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.client import RewardClient

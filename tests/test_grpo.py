@@ -13,8 +13,9 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine import RunConfig, evaluate
 from adjudge.engine.adapters import trl as adapter
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from tests import local_vllm
 from tests.reward_server import judge_server, reward_server
 from tests.tiny_model import tiny_model

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import hub as hub_module
 from adjudge.engine.formats.hub import HubError, from_hub
 from adjudge.engine.records.record import RunRecord

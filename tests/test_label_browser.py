@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.commands.labels import with_labels
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.records.items import items_of
 from adjudge.engine.records.record import RunRecord
 from tests.browser import overflow, picture, violations, visiting

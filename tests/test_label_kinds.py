@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.records.items import Item, items_of, labelled_cards
 from adjudge.engine.records.record import RunRecord
 from adjudge.scoring.contract.scorecard import Evidence

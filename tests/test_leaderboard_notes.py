@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.stop import Price
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.records.effort import Effort

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import FormatError, load_dataset
 from adjudge.engine.formats.livedrbench import read
 from adjudge.judges import Answer, Context, Judge, LexicalJudge, Question, ScriptedJudge, numbered

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine import RunConfig, evaluate
-from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.commands.evaluate import evaluate, evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import FormatError, load_dataset
 from adjudge.engine.formats import liveresearchbench as layout
 from adjudge.engine.leaderboard.build import build_leaderboard

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine import RunConfig
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.formats import load_tasks
 from adjudge.engine.rewards.scorer import RewardScorer

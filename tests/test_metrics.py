@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.store import Place
 from adjudge.engine.store.catalog import live_parts
 from adjudge.engine.store.judgments import JUDGMENTS

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.store import Place, StoreError
 from adjudge.engine.store.upkeep import compact, contents, prune
 from tests.mock_openai import MockOpenAI

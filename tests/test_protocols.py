@@ -8,7 +8,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine import evaluate
+from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import load_dataset

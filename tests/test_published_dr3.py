@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.plan import plan
+from adjudge.engine.config.run import RunConfig
 from adjudge.judges.checkout import CheckoutError
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring.dr3_eval import published_passages

@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.scoring.contract.reasons import CAUSES
 from tests.shared_data import shared
 from tests.test_cli import run

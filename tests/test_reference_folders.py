@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import dr3, livedrbench
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.scoring.dr3_eval.dr3 import Gold

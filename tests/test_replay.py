@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from adjudge.engine import RewardModel, RunConfig, UsageError
 from adjudge.engine.commands.replay import replay
 from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards import run_log
+from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.run_log import Logged, Refused, at, places
 from adjudge.engine.rewards.scorer import open_rewards
 from tests.reward_pages import block

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from tests.browser import overflow, violations, visiting
 from tests.viewing import Reader, quickstart, viewing
 from tests.worlds import lines

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ReportQuery
 from adjudge.engine.viewer.pages.lines import KINDS, Line, lines_of

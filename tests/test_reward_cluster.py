@@ -11,7 +11,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from adjudge.engine import ConfigError, RewardModel, RunConfig
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.rewards.model import RewardModel
 from tests.mock_openai import MockOpenAI
 from tests.processes import command, descendants
 from tests.reward_server import judge_server

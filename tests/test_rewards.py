@@ -16,14 +16,17 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer as LocalServer
 
-from adjudge.engine import ConfigError, RewardError, RewardModel, RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.formula import Formula, FormulaError
 from adjudge.engine.config.reward import AuditConfig, CanaryConfig, Constant, Length, RewardConfig
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch, load_canaries
 from adjudge.engine.rewards.flags import FLAGS, flags_of
 from adjudge.engine.rewards.injection import injections
+from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.rewards.reward import Reward, RewardItem, settled
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
 from adjudge.engine.store import StoreError

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.judges import LexicalJudge, Reply, ScriptedJudge
 from adjudge.scoring.contract.case import Case, Citation, Report, ReportUsage, Task
 from adjudge.scoring.contract.protocol import score_case

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.engine import RewardModel
 from adjudge.engine.rewards.gold import own_gold
+from adjudge.engine.rewards.model import RewardModel
 from adjudge.judges import ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case

@@ -11,10 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from adjudge.engine import ConfigError, RewardModel, RunConfig
+from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import ReportRules
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.rewards.conversation import Message, pages_in
 from adjudge.engine.rewards.gold import own_gold
+from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.report import Written, prompt_in, report_in
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.dialects import DIALECTS

@@ -7,7 +7,8 @@ from typing import Any
 import docx
 import pytest
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import Dataset, FormatError, load_dataset
 from adjudge.engine.formats.dataset import Located
 from adjudge.engine.records.record import RunRecord

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.plan import plan
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.select import Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.build import build_leaderboard

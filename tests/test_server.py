@@ -14,8 +14,8 @@ import aiohttp
 import msgspec
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.config.access import Access
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.server import RewardServer
 from tests.mock_openai import MockOpenAI

@@ -10,8 +10,8 @@ import aiohttp
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.dry_run import longest
 from adjudge.engine.evaluation.trust import Patience

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.trust import Patience
 from adjudge.judges.errors import JudgeError

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import minimize
 
-from adjudge.engine import RunConfig, evaluate
-from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.commands.evaluate import evaluate, evaluate_async
 from adjudge.engine.commands.export_run import export_run
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.show import find_evidence
 from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.select import Select
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from tests.browser import visiting
 from tests.viewing import QUICKSTART, viewing
 

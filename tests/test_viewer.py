@@ -14,9 +14,9 @@ import msgspec
 import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
-from adjudge.engine import RunConfig
 from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.rendering.cells import number
 from adjudge.engine.viewer.data.open_run import OpenRun

@@ -14,8 +14,8 @@ import msgspec
 import pyarrow as pa
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
-from adjudge.engine import RunConfig
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.viewer.app import Viewer
 from adjudge.engine.viewer.data.open_run import OpenRun

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 from aiohttp import ClientResponseError
 
-from adjudge.engine import RewardError
 from adjudge.engine.adapters.source import DEADLINE, ON_FAILURE, REWARDS
+from adjudge.engine.rewards.model import RewardError
 from tests.reward_pages import URL, block
 from tests.trainers.rollouts import DEADLINE_S, END, PROMPT, RUBRICS, TEXT
 from tests.trainers.stubs import from_reference, stub
