@@ -12,8 +12,8 @@ from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.library.tables import evidence_table, in_clear, judgment_table, page_table
 from adjudge.engine.records.matrices import read_scores
 from adjudge.engine.records.record import RunRecord
-from adjudge.engine.rendering.markup import Markup, join, tag
-from adjudge.engine.rendering.standings import Ranking, rankings, standings
+from adjudge.engine.rendering.standings import rankings, standings
+from adjudge.engine.rendering.templates import render
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import run_cards
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -70,7 +70,8 @@ class Run:
         return f"Run({str(self.folder)!r}: {scored[0]:,} tasks, {scored[1]:,} systems)"
 
     def _repr_html_(self) -> str:
-        return join(*map(_shown, rankings(self.leaderboard.metrics)))
+        tables = [(ranking, standings(ranking)) for ranking in rankings(self.leaderboard.metrics)]
+        return render("run.html.jinja", __package__, tables=tables)
 
 
 def open(folder: str | Path) -> Run:
@@ -81,11 +82,3 @@ def open(folder: str | Path) -> Run:
 async def open_async(folder: str | Path) -> Run:
     """`open`, without keeping the event loop waiting."""
     return await asyncio.to_thread(Run, folder)
-
-
-def _shown(ranking: Ranking) -> Markup:
-    board = standings(ranking)
-    heading = tag("tr", *(tag("th", column.name) for column in board.columns))
-    rows = (tag("tr", *(tag("td", cell.text) for cell in row)) for row in board.rows)
-    caption = tag("caption", f"{ranking.title}, ranked by {board.head.metric}")
-    return tag("table", caption, tag("thead", heading), tag("tbody", *rows))

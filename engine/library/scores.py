@@ -9,7 +9,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.library.waiting import awaited, finished
-from adjudge.engine.rendering.markup import join, tag
+from adjudge.engine.rendering.templates import render
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
 
@@ -47,13 +47,7 @@ class Score(msgspec.Struct, frozen=True):
         return f"Score({self.value if self.reason is None else self.reason})"
 
     def _repr_html_(self) -> str:
-        heading = tag("tr", *(tag("th", name) for name in ("protocol", "judged", "outcome")))
-        rows = (
-            tag("tr", tag("td", card.protocol), tag("td", one.what), tag("td", one.outcome or one.reason))
-            for card in self.cards
-            for one in card.evidence
-        )
-        return join(tag("p", repr(self)), tag("table", tag("thead", heading), tag("tbody", *rows)))
+        return render("score.html.jinja", __package__, said=repr(self), cards=self.cards)
 
 
 def score(

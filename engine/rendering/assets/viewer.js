@@ -193,7 +193,9 @@
 
   async function show(side, name, address) {
     const held = side.querySelector(".held");
-    side.querySelector(".open").href = address;
+    const whole = side.querySelector(".open");
+    whole.href = address;
+    whole.textContent = name; // in full: a select cuts long names at the end, where they differ
     held.setAttribute("aria-busy", "true");
     held.setAttribute("aria-label", name);
     let found = null;

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from markupsafe import Markup
 
-from adjudge.engine.rendering.markup import Markup
 from adjudge.engine.rendering.templates import render
 from adjudge.engine.viewer.data.marked_text import PART_CHARS, Mark, MarkedText, marked_text
 from adjudge.engine.viewer.data.open_run import OpenRun
