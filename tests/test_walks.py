@@ -13,7 +13,6 @@ REPEATED = {
     "judges/lexical:terms": "the embedded judge compares one text with several others",
     "engine/rendering/markdown:_escaped": "cells of a table are escaped where they are written",
     "engine/rendering/standings:_cell": "the cells of a system under one metric: its value, interval, rank and more",
-    "engine/rendering/markup:_safe": "so are those of a page",
     "engine/store/pages:PageStore._key": "a page is looked up, and stored once it is read",
     "engine/store/place:Place.open": "a part is opened to see what it replaces, then to be read",
     "scoring/deepresearch_bench/race:Race._named": "a metric is named where it is described, and where it is scored",
