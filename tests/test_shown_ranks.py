@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
 
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import home
 from tests.test_published import tables
+from tests.test_standings import cells, opening
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```\n(fact \(judge.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -65,20 +65,29 @@ def in_rows(columns: list[str], rows: list[list[str]]) -> Shown:
     return [(row[system], number(row[value]), rank(row[place])) for row in rows]
 
 
-def in_html(text: str) -> Shown:
-    table = LexborHTMLParser(text).css("table")[0]
-    columns = [cell.text().rstrip(" ↑↓") for cell in table.css("thead th")]
-    return in_rows(columns, [[cell.text() for cell in row.css("th, td")] for row in table.css("tbody tr")])
+def in_page(run: Path) -> Shown:
+    columns, rows = opening((run / "leaderboard.html").read_text(encoding="utf-8"), "c_acc")
+    return in_rows(columns, rows)
+
+
+def in_viewer(text: str) -> Shown:
+    columns, rows = next((columns, rows) for columns, rows in cells(text) if "c_acc" in columns)
+    return in_rows(columns, rows)
 
 
 def in_markdown(run: Path) -> Shown:
-    columns, _, *rows = tables((run / "leaderboard.md").read_text(encoding="utf-8"))[0]
-    return in_rows([cell.replace("\\", "") for cell in columns], rows)
+    for columns, _, *rows in tables((run / "leaderboard.md").read_text(encoding="utf-8")):
+        names = [cell.replace("\\", "") for cell in columns]
+        if "c_acc" in names:
+            return in_rows(names, rows)
+    raise AssertionError("no table has c_acc")
 
 
 def in_terminal(out: str) -> Shown:
     lines = [
-        [cell.strip() for cell in line.strip("│").split("│")] for line in out.splitlines() if "│" in line
+        [cell.strip() for cell in line.strip("│").split("│")]
+        for line in out[out.index("fact (judge") :].splitlines()
+        if "│" in line
     ]
     return in_rows(["rank", "system", "c_acc"], lines[:4])
 
@@ -91,10 +100,10 @@ async def test_sorting_by_the_number_shown_gives_the_ranks(evaluated: tuple[Path
     shown = {
         "json": in_json(run),
         "csv": in_csv(run),
-        "html": in_html((run / "leaderboard.html").read_text(encoding="utf-8")),
+        "html": in_page(run),
         "md": in_markdown(run),
         "terminal": in_terminal(out),
-        "viewer": in_html(viewer),
+        "viewer": in_viewer(viewer),
     }
     for name, rows in shown.items():
         ranked = [row for row in rows if row[2] is not None]

@@ -7,6 +7,7 @@ import msgspec
 from adjudge.engine.leaderboard.board import MetricBoard, Standing
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.rendering.cells import Cell
+from adjudge.engine.rendering.leaderboard_page import title_of
 from adjudge.engine.rendering.standings import Kind, Ranking, rankings, standings
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery, NotThere, SystemQuery, address
@@ -18,22 +19,22 @@ from adjudge.scoring.contract.scorecard import Metric
 __all__ = ["home", "tasks_page"]
 
 _NOT_SHOWN: tuple[Kind, ...] = ("rank interval", "interval", "tier")
-_PROMPT = 600
 
 
 async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
     """The run, and its systems by protocol."""
     try:
         board = await asyncio.to_thread(run.leaderboard)
-        found, notes, why = rankings(board.metrics), board.notes, ""
+        found, notes, why, title = rankings(board.metrics), board.notes, "", title_of(board)
     except NotThere as error:
-        found, notes, why = [], (), str(error)
+        found, notes, why, title = [], (), str(error), ", ".join(run.record.metrics)
     names = sorted(run.record.systems, key=natural)
     return frame.show(
         "home.html.jinja",
-        _title(run),
+        title,
         here="./",
         source=Provenance.of(run.record),
+        about=run.record.config.board,
         notes=notes,
         why=why,
         filter=query.filter,
@@ -43,13 +44,6 @@ async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
             for number, ranking in enumerate(found)
         ],
     )
-
-
-def _title(run: OpenRun) -> str:
-    """What was evaluated."""
-    protocols = list(run.record.metrics)
-    of = " and ".join(filter(None, (", ".join(protocols[:-1]), *protocols[-1:])))
-    return f"{of} on {len(run.record.tasks):,} task{'' if len(run.record.tasks) == 1 else 's'}"
 
 
 def _standings(run: OpenRun, ranking: Ranking, number: int, query: ListQuery, at_once: int) -> Listing:
@@ -75,6 +69,7 @@ def _standings(run: OpenRun, ranking: Ranking, number: int, query: ListQuery, at
             for column, cell in zip(columns, cells, strict=True)
         ]
         row["bar"] = _interval(own.get(system), ends)
+        row["tier"] = own[system].tier if system in own else None
         rows.append(row)
     heads = [
         Column(
