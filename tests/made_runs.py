@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.engine.records.record import RunRecord, TaskRecord, metrics_of
 from adjudge.engine.records.spending import Spent
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.deepresearch_bench.fact import Fact
@@ -64,7 +64,7 @@ def made_run(
         python="3.11",
         judge=JudgeIdentity("made-up", "made-up@0", "temperature 0"),
         prompts={f"{protocol.name}.en.md": f"{number:032x}" for number, protocol in enumerate(PROTOCOLS)},
-        metrics={protocol.name: protocol.metrics for protocol in PROTOCOLS},
+        metrics={protocol.name: metrics_of(protocol, ()) for protocol in PROTOCOLS},
         tasks={
             str(task): TaskRecord(LANGUAGES[task % 2], DOMAINS[task % len(DOMAINS)]) for task in range(tasks)
         },

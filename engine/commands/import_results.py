@@ -25,6 +25,7 @@ from adjudge.engine.store import PageStore, Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
 from adjudge.fetchers.snapshot import write_pages
 from adjudge.judges import JudgeIdentity
+from adjudge.scoring.contract.metric_words import explained
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric
 
@@ -136,6 +137,7 @@ def _metrics(protocol: ScoringProtocol, results: Results) -> tuple[Metric, ...]:
     known = {metric.name for metric in protocol.metrics}
     found = [one for one in protocol.metrics if names.keys() >= {*(one.ratio or (one.name,))}]
     found += [Metric(name=name, scale=_scale(protocol)) for name in names if name not in known]
+    found = [explained(protocol, one) for one in found]
     if any(metric.headline for metric in found):
         return tuple(found)
     head = next((metric for metric in found if metric.name.startswith("average")), found[0])

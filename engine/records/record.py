@@ -21,6 +21,7 @@ from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
+from adjudge.scoring.contract.metric_words import explained
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric
 
@@ -77,7 +78,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
 
 
 def metrics_of(protocol: ScoringProtocol, tasks: Iterable[Task]) -> tuple[Metric, ...]:
-    """The protocol's metrics, and those that only some of `tasks` have."""
+    """The protocol's metrics in its words, and those that only some of `tasks` have."""
     found = {metric.name: metric for metric in protocol.metrics}
     if isinstance(protocol, CaseMetrics):
         for task in tasks:
@@ -85,7 +86,7 @@ def metrics_of(protocol: ScoringProtocol, tasks: Iterable[Task]) -> tuple[Metric
                 for metric in protocol.metrics_of(_any_case(task)):
                     if metric.name not in found:
                         found[metric.name] = msgspec.structs.replace(metric, everywhere=False)
-    return tuple(found.values())
+    return tuple(explained(protocol, metric) for metric in found.values())
 
 
 def _any_case(task: Task) -> Case:

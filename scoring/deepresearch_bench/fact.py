@@ -41,6 +41,7 @@ from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 from adjudge.scoring.deepresearch_bench.fact_extraction import extract
 from adjudge.scoring.deepresearch_bench.fact_support import Repeats, Verdict, back, same_words
+from adjudge.scoring.deepresearch_bench.words import FACT
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import clean_url
 from adjudge.scoring.text.citations import MAX_FACTS, Triplet, parse
@@ -64,6 +65,7 @@ __all__ = [
     "values_of",
 ]
 
+_JUDGED = ("judged", "judged_strict", "supported_strict")
 MAX_STATEMENTS = 20
 _LEFT_OUT = Evidence(
     what=f"The report has more than {MAX_FACTS:,} facts or references; those after the limit were not read.",
@@ -193,11 +195,11 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     `extraction`: the judge reads the report's statements and their sources, or its marks are parsed without a judge
     (`scoring.text.citations`). Metrics: see the module; beside them the counts they are made of. `cited` is 1 for a
-    report with triplets, `unscored` how many pairs have no answer for a reason that is not the report's. `pages` says
-    whether pages are read.
+    report with triplets, `unscored` how many pairs have no answer for a reason that is not the report's.
     """
 
     name: ClassVar[str] = "fact"
+    words: ClassVar = FACT
 
     extraction: Literal["judge", "markers"] = "judge"
     """How statements are found: by the `judge` as published, or from citation `markers`."""
@@ -221,10 +223,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 Metric(name=name, best=None, lower_is_better=True, shown=False)
                 for name in ("unsupported", "unknown", "unreachable", "unscored")
             ),
-            *(
-                Metric(name=name, best=None, shown=False)
-                for name in ("judged", "judged_strict", "supported_strict")
-            ),
+            *(Metric(name=name, best=None, shown=False) for name in _JUDGED),
             Metric(name="cited", shown=False),
         )
 

@@ -45,6 +45,7 @@ from adjudge.scoring.deepresearch_bench.published_citations import (
     without_fragments,
 )
 from adjudge.scoring.deepresearch_bench.scraped import Scraped
+from adjudge.scoring.deepresearch_bench.words import FACT
 
 __all__ = ["PublishedExtract", "PublishedFact", "PublishedRepeats", "PublishedSupport"]
 
@@ -138,6 +139,7 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     name: ClassVar[str] = "fact"
+    words: ClassVar = FACT
 
     checkout: str
     scraped: str | None = None

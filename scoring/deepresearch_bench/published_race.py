@@ -29,6 +29,7 @@ from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
 from adjudge.scoring.deepresearch_bench.published_marks import MarkedItem, RaceShares, marks_in, shares
+from adjudge.scoring.deepresearch_bench.words import RACE
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
     Criterion,
@@ -153,6 +154,7 @@ class PublishedRace(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     name: ClassVar[str] = "race"
+    words: ClassVar = RACE
 
     checkout: str
     variant: Variant = "full"

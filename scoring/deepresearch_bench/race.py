@@ -45,6 +45,7 @@ from adjudge.scoring.deepresearch_bench.race_marks import (
     chunks,
     named,
 )
+from adjudge.scoring.deepresearch_bench.words import RACE
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
     MOST,
@@ -178,6 +179,7 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     name: ClassVar[str] = "race"
+    words: ClassVar = RACE
 
     variant: Variant = "full"
     """`full`, or one of the paper's ablations."""

@@ -28,6 +28,7 @@ from adjudge.scoring.dr3_eval.citing import Cited
 from adjudge.scoring.dr3_eval.grounding import COUNTS, POOLED, Pair, ground_claims, role_counts, strictly
 from adjudge.scoring.dr3_eval.insights import find_insights, recall_insights
 from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
+from adjudge.scoring.dr3_eval.words import WORDS
 
 __all__ = [
     "DR3",
@@ -160,6 +161,7 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     name: ClassVar[str] = "dr3"
+    words: ClassVar = WORDS
     drafts_from: ClassVar[DraftsFrom] = "task"
     media: ClassVar[tuple[str, ...]] = ("image", "audio", "video")
 

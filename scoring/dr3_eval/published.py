@@ -34,6 +34,7 @@ from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Partia
 from adjudge.scoring.dr3_eval.dr3 import Gold
 from adjudge.scoring.dr3_eval.published_facts import fact_wordings, factual_accuracy
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
+from adjudge.scoring.dr3_eval.words import WORDS
 
 __all__ = [
     "PublishedCompactRecall",
@@ -179,6 +180,7 @@ class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Score a report's recall, checklist and depth by the calls of the benchmark at `checkout`."""
 
     name: ClassVar[str] = "dr3"
+    words: ClassVar = WORDS
 
     checkout: str
 

@@ -31,6 +31,7 @@ from adjudge.scoring.drmi_bench.measures import (
     reasoning_scores,
     retrieval_scores,
 )
+from adjudge.scoring.drmi_bench.words import DRMI
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citations import parse
 
@@ -125,6 +126,7 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     name: ClassVar[str] = "drmi"
+    words: ClassVar = DRMI
     drafts_from: ClassVar[DraftsFrom] = "document"
 
     modules: Annotated[tuple[Module, ...], msgspec.Meta(min_length=1)] = (

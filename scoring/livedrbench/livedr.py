@@ -41,6 +41,7 @@ from adjudge.scoring.livedrbench.scifacts import (
     row_claims,
 )
 from adjudge.scoring.livedrbench.traces import count_trace
+from adjudge.scoring.livedrbench.words import LIVEDR
 
 __all__ = ["CATEGORIES", "Averages", "Gold", "LiveDR", "averages"]
 
@@ -163,6 +164,7 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The protocol. A report's trace, where it has one, is analysed too (section on reasoning traces)."""
 
     name: ClassVar[str] = "livedr"
+    words: ClassVar = LIVEDR
     drafts_from: ClassVar[DraftsFrom] = "document"
     withheld: ClassVar[str] = "encrypted"
 

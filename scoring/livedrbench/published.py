@@ -39,6 +39,7 @@ from adjudge.scoring.livedrbench.published_questions import (
     PublishedSearch,
     live_wordings,
 )
+from adjudge.scoring.livedrbench.words import LIVEDR
 
 __all__ = ["Graded", "PublishedGold", "PublishedLiveDR", "points"]
 
@@ -64,6 +65,7 @@ class PublishedLiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     name: ClassVar[str] = "livedr"
     withheld: ClassVar[str] = "encrypted"
+    words: ClassVar = LIVEDR
 
     checkout: str
 

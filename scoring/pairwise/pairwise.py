@@ -17,6 +17,7 @@ from adjudge.scoring.answers.parts import EVERY, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
+from adjudge.scoring.pairwise.words import PAIRWISE
 
 __all__ = ["FIRST", "LAST", "WON", "BetterReport", "Pairwise"]
 
@@ -62,6 +63,7 @@ class Pairwise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     name: ClassVar[str] = "pairwise"
+    words: ClassVar = PAIRWISE
 
     baseline: str | None = None
     """The system that all others are compared with; without one, each is with each."""

@@ -7,6 +7,7 @@ from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.rubrics.criteria import Criterion, tags_of
 from adjudge.scoring.rubrics.figures import ByCriteria, Figure
 from adjudge.scoring.rubrics.measures import clipped, pass_rate, rubric_score
+from adjudge.scoring.rubrics.words import DRACO
 
 __all__ = ["Draco"]
 
@@ -20,6 +21,7 @@ class Draco(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     name: ClassVar[str] = "draco"
+    words: ClassVar = DRACO
 
     def figures(self, criteria: Sequence[Criterion]) -> Iterator[Figure]:
         """Both figures over all criteria, then both by section."""

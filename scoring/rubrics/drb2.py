@@ -17,6 +17,7 @@ from adjudge.scoring.rubrics.asking import ItemAnswer, ItemsAQuestion, by_place,
 from adjudge.scoring.rubrics.blocked import Blocked, Traces, traces
 from adjudge.scoring.rubrics.figures import MAX_CRITERIA
 from adjudge.scoring.rubrics.questions import MAX_ITEMS, Explained, ExplainedItems
+from adjudge.scoring.rubrics.words import DRB2
 from adjudge.scoring.text.aside import aside, storable
 
 __all__ = ["DIMENSIONS", "BlockedItems", "DeepResearchBench2", "Gold", "Item", "blocked_rate", "share_met"]
@@ -82,6 +83,7 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """
 
     name: ClassVar[str] = "drb2"
+    words: ClassVar = DRB2
 
     items_a_question: ItemsAQuestion = MAX_ITEMS
     """How many items the judge gets in one question."""

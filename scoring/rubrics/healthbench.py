@@ -7,6 +7,7 @@ from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.rubrics.criteria import Criterion, tags_of
 from adjudge.scoring.rubrics.figures import ByCriteria, Figure
 from adjudge.scoring.rubrics.measures import rubric_score
+from adjudge.scoring.rubrics.words import HEALTHBENCH
 
 __all__ = ["HealthBench"]
 
@@ -20,6 +21,7 @@ class HealthBench(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=T
     """
 
     name: ClassVar[str] = "healthbench"
+    words: ClassVar = HEALTHBENCH
 
     def figures(self, criteria: Sequence[Criterion]) -> Iterator[Figure]:
         """The score over all criteria, then by tag."""

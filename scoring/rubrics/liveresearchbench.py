@@ -30,6 +30,7 @@ from adjudge.scoring.rubrics.live_questions import (
 )
 from adjudge.scoring.rubrics.measures import share
 from adjudge.scoring.rubrics.questions import MAX_ITEMS
+from adjudge.scoring.rubrics.words import LIVERESEARCHBENCH
 
 __all__ = ["PRESENTATION", "LiveGold", "LiveResearchBench", "depth_won", "problem_score"]
 
@@ -95,6 +96,7 @@ class LiveResearchBench(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     name: ClassVar[str] = "liveresearchbench"
     withheld: ClassVar[str] = "gated"
+    words: ClassVar = LIVERESEARCHBENCH
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -8,6 +8,7 @@ from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.rubrics.criteria import Criterion, tags_of
 from adjudge.scoring.rubrics.figures import ByCriteria, Figure
 from adjudge.scoring.rubrics.measures import rubric_score, tag_score
+from adjudge.scoring.rubrics.words import RESEARCHRUBRICS
 
 __all__ = ["ResearchRubrics"]
 
@@ -20,6 +21,7 @@ class ResearchRubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fiel
     """
 
     name: ClassVar[str] = "researchrubrics"
+    words: ClassVar = RESEARCHRUBRICS
 
     grading: Literal["binary", "ternary"] = "binary"
     """Two grades for each rubric, or three."""

@@ -32,6 +32,7 @@ from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
 from adjudge.scoring.rubrics.drafting import draft_query, query_items
 from adjudge.scoring.rubrics.keywords import Keyword, Matching, keyword_frequency, rate_keywords
 from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links, match_substrings
+from adjudge.scoring.rubrics.words import RIGOROUS
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.cleaning import clean_report
 
@@ -162,6 +163,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     name: ClassVar[str] = "rigorous"
+    words: ClassVar = RIGOROUS
     drafts_from: ClassVar[DraftsFrom] = "task"
 
     file: str | None = None

@@ -13,6 +13,7 @@ from adjudge.scoring.rubrics.asking import give_points
 from adjudge.scoring.rubrics.criteria import Criterion
 from adjudge.scoring.rubrics.figures import GOLD, MAX_CRITERIA, ByCriteria, Figure
 from adjudge.scoring.rubrics.measures import Given
+from adjudge.scoring.rubrics.words import RLER
 
 __all__ = ["Rler", "kind_reward", "rubric_reward"]
 
@@ -43,6 +44,7 @@ class Rler(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     name: ClassVar[str] = "rler"
+    words: ClassVar = RLER
 
     def criteria(self, case: Case) -> list[Criterion]:
         """The task's rubrics, each with half its weight between none and all. Raises GoldError."""

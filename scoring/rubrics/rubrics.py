@@ -19,6 +19,7 @@ from adjudge.scoring.rubrics.criteria import Criterion, load_criteria, tags_of
 from adjudge.scoring.rubrics.drafting import criterion_item, draft_criteria
 from adjudge.scoring.rubrics.figures import GOLD, ByCriteria, Figure, checked
 from adjudge.scoring.rubrics.measures import clipped, pass_rate, rubric_score, share, tag_score
+from adjudge.scoring.rubrics.words import RUBRICS
 
 __all__ = ["Rubrics"]
 
@@ -36,6 +37,7 @@ class Rubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     name: ClassVar[str] = "rubrics"
+    words: ClassVar = RUBRICS
     drafts_from: ClassVar[DraftsFrom] = "task"
 
     file: str | None = None

@@ -1,0 +1,48 @@
+"""What the metrics of RACE and FACT are."""
+
+from adjudge.scoring.contract.metric_words import MetricWords
+
+__all__ = ["FACT", "RACE"]
+
+_OVER = "The report's marks over the sum of its own and the reference's: 50 is as good as the reference."
+
+RACE = MetricWords(
+    source="DeepResearch Bench (RACE)",
+    of={
+        "overall": f"Weighted marks under all of a task's criteria. {_OVER}",
+        "comprehensiveness": f"How fully the report covers the task. {_OVER}",
+        "insight": f"How deep the report's analysis goes. {_OVER}",
+        "instruction_following": f"How well the report does what the task asks for. {_OVER}",
+        "readability": f"How clear and well ordered the report is. {_OVER}",
+        "total": "The report's own weighted marks, without the reference.",
+    },
+    units={"total": "marks from 0 to 10"},
+    forms={"_strict": "Without a value where the code gives 0 for a reply that it lacks."},
+)
+
+_PAIR = "A pair is a statement of the report and a page that it cites for it."
+
+FACT = MetricWords(
+    source="DeepResearch Bench (FACT)",
+    of={
+        "c_acc": f"Citation accuracy by the paper: supported pairs of all pairs, a mean over tasks. {_PAIR}",
+        "e_cit": "Effective citations by the paper: supported pairs in a report, a mean over tasks.",
+        "c_acc_code": "Citation accuracy by the code: supported pairs of all judged ones, pooled over tasks.",
+        "e_cit_code": "Effective citations by the code: supported pairs for each report that cites.",
+        "pairs": f"All pairs of a report. {_PAIR}",
+        "supported": "Pairs whose page supports the statement.",
+        "unsupported": "Pairs whose page does not support the statement.",
+        "unknown": "Pairs that the judge could not decide on.",
+        "unreachable": "Pairs whose page nobody gets.",
+        "unscored": "Pairs without an answer for a reason that is not the report's.",
+        "judged": "Pairs that are supported or not.",
+        "cited": "Whether the report cites anything: 1 or 0.",
+    },
+    units={
+        **dict.fromkeys(("e_cit", "e_cit_code"), "citations a report"),
+        **dict.fromkeys(
+            ("pairs", "supported", "unsupported", "unknown", "unreachable", "unscored", "judged"), "count"
+        ),
+    },
+    forms={"_strict": "A page that nobody gets counts as no support."},
+)

@@ -1,0 +1,55 @@
+"""What metrics are, in words: every metric of every protocol has a definition, a unit and a source."""
+
+import pytest
+
+from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.rendering.headline import about_metric
+from adjudge.scoring.contract.metric_words import explained
+from adjudge.scoring.contract.protocol import installed_protocols, published_protocols
+from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.rubrics.criteria import Criterion
+from adjudge.scoring.rubrics.figures import ByCriteria
+from tests.made_runs import made_run
+
+TAGGED = (
+    Criterion(criterion="Says when.", points=3.0, tags=("a",)),
+    Criterion(criterion="Invents.", points=-2.0, tags=("a",)),
+)
+
+
+def protocols():
+    for name, load in installed_protocols():
+        if load().__module__.startswith("adjudge."):
+            yield name, load()()
+    for name, load in published_protocols():
+        yield f"published {name}", load()(checkout="none")
+
+
+@pytest.mark.parametrize(("name", "protocol"), list(protocols()))
+def test_every_metric_has_words(name, protocol):
+    metrics = list(protocol.metrics)
+    if isinstance(protocol, ByCriteria):
+        metrics += [one.metric for one in protocol.figures(TAGGED)]
+    for metric in metrics:
+        found = explained(protocol, metric)
+        assert found.definition.endswith(".") and found.units and found.source, metric.name
+        assert len(found.definition) < 250
+
+
+def test_words_of_a_form_add_to_those_of_its_metric():
+    (fact,) = [protocol for name, protocol in protocols() if name == "fact"]
+    plain, strict = (explained(fact, Metric(name=name)) for name in ("c_acc", "c_acc_strict"))
+    assert strict.definition.startswith(plain.definition) and strict.definition != plain.definition
+    assert explained(fact, Metric(name="unheard_of")).definition == ""
+    assert explained(object(), Metric(name="c_acc")) == Metric(name="c_acc")
+
+
+def test_leaderboard_carries_the_words(tmp_path):
+    board = build_leaderboard([made_run(tmp_path, ("a", "b"), 6)])
+    said = {one.metric: about_metric(one) for one in board.metrics}
+    assert said["unreachable"].splitlines()[1:] == [
+        "Unit: count.",
+        "Lower is better.",
+        "Source: DeepResearch Bench (FACT).",
+    ]
+    assert "Unit: per cent." in said["overall"] and "Higher is better." in said["overall"]
