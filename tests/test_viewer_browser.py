@@ -209,7 +209,6 @@ async def test_colour_scheme_is_kept_across_pages(browser: "Browser", viewer: Re
         assert light != dark and await page.evaluate(paper) == dark
 
 
-@served
 async def test_leaderboard_value_leads_to_its_reports(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, viewer.at("leaderboard")) as page:
         cell = page.locator("td[data-metric] a").first

@@ -67,7 +67,7 @@ async def test_exported_links_lead_to_files(quick: Path, tmp_path: Path) -> None
     inside = {link for link in links if not re.match(r"https?:|data:", link)}
     assert {"index.html", "tasks.html", "left-out.html", "assets/viewer.js"} <= inside
     assert inside <= names
-    assert all('name="robots" content="noindex"' in file.read_text() for file in site.glob("report-*.html"))
+    assert all('name="robots" content="noindex"' in file.read_text() for file in site.glob("*.html"))
     assert (site / "robots.txt").read_text() == "User-agent: *\nDisallow: /\n"
 
 
@@ -117,6 +117,22 @@ async def test_view_exports_from_the_command_line(quick: Path, tmp_path: Path, c
     (site / MADE_BY).unlink()
     code, _, error = await asyncio.to_thread(run, capsys, "view", quick, "--export", site)
     assert code == 2 and "holds other files" in error
+
+
+async def test_commands_of_the_page_on_publishing(
+    quick: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """docs/publish.md: the commands that write a folder, typed in its order."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "first").symlink_to(quick)
+    page = (Path(__file__).parents[1] / "docs" / "publish.md").read_text()
+    typed = [line.split()[1:] for line in page.splitlines() if re.match("adjudge view .*--export", line)]
+    assert len(typed) == 3
+    for words in typed:
+        code, out, _ = await asyncio.to_thread(run, capsys, *words)
+        assert code == 0 and "put site on any web host" in out
+    assert (tmp_path / "site" / "left-out.html").is_file()
 
 
 async def test_exported_folder_opens_from_disk(browser: "Browser", quick: Path, tmp_path: Path) -> None:

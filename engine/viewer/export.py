@@ -33,6 +33,7 @@ from adjudge.engine.viewer.data.query import (
 from adjudge.engine.viewer.names import LEFT_OUT, Names
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import home, tasks_page
+from adjudge.engine.viewer.pages.leaderboard import board_page
 from adjudge.engine.viewer.pages.questions import page_page
 from adjudge.engine.viewer.pages.report import evidence_page, report_page
 from adjudge.engine.viewer.pages.system import system_page
@@ -154,12 +155,13 @@ class _Export:
 
     async def _leaderboard(self) -> None:
         try:
-            page = await asyncio.to_thread((self._run.folder / "leaderboard.html").read_text, "utf-8")
-        except OSError:
+            page = await board_page(self._run)
+        except NotThere as error:
             page = self._frame.show(
-                "failed.html.jinja", "Leaderboard", why="This run has no leaderboard.", here="leaderboard"
+                "failed.html.jinja", "Leaderboard", why=f"There is none: {error}.", here="leaderboard"
             )
-        self._put("leaderboard.html", page)
+        unlisted = '<head>\n<meta name="robots" content="noindex">'
+        self._put("leaderboard.html", page.replace("<head>", unlisted, 1))
 
     async def _system(self, system: str) -> None:
         """A system's reports by every metric, all of them and those with a reason."""
