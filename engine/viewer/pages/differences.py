@@ -121,8 +121,14 @@ def _summary(rows: list[Row], scale: float) -> _Summary | None:
     return _Summary(len(both), len(rows), same, *(number(mean, scale) for mean in means))
 
 
-def _figure(value: float | None, reason: str | None, scale: float) -> str:
-    return reason or "-" if value is None else number(value, scale)
+def _written(metric: Metric, *cards: Scorecard) -> list[str]:
+    """A metric's value in each of `cards`, or why it has none."""
+    written = writer(metric, [card.scores.get(metric.name) for card in cards])
+    return [
+        card.reasons.get(metric.name, "-") if card.scores.get(metric.name) is None
+        else written(card.scores[metric.name])
+        for card in cards
+    ]  # fmt: skip
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -142,17 +148,9 @@ async def difference_page(run: OpenRun, other: OpenRun, frame: Frame, query: Rep
     if protocol not in shared:
         raise NotThere(f"the two runs have no scorecards of this report under {protocol!r}")
     here, there = cards[0][protocol], cards[1][protocol]
-    scales = {metric.name: metric.scale for metric in run.record.metrics.get(protocol, ())}
-    scores = [
-        (
-            name,
-            *(
-                _figure(card.scores.get(name), card.reasons.get(name), scales.get(name, 1.0))
-                for card in (here, there)
-            ),
-        )
-        for name in dict.fromkeys([*here.scores, *there.scores])
-    ]
+    metrics = {metric.name: metric for metric in run.record.metrics.get(protocol, ())}
+    names = dict.fromkeys([*here.scores, *there.scores])
+    scores = [(name, *_written(metrics.get(name, Metric(name=name)), here, there)) for name in names]
     lines = _aligned(here, there)
     return frame.show(
         "difference.html.jinja",
