@@ -28,6 +28,7 @@ NAMES = (
     "viewer",
     "calibration",
     "coverage",
+    "labels",
     "tournaments",
     "check",
     "imports",

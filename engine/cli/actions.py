@@ -147,6 +147,7 @@ def _built(options: argparse.Namespace) -> Leaderboard:
         options.runs,
         published=() if options.published is None else read_published(options.published),
         human=options.human,
+        labels=options.labels,
         select=Select(**select_section(options)),
         by=options.by,
         metrics=options.metric,

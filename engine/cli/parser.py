@@ -104,11 +104,13 @@ def _leaderboard(commands: Commands) -> None:
     command.add_argument(
         "--cluster", default="none", metavar="WHERE", help="none, local, or the address of a Ray head"
     )
-    command.add_argument(
+    people = command.add_mutually_exclusive_group()
+    people.add_argument(
         "--human",
         metavar="FILE",
         help="correct means and differences by human scores: CSV or JSONL in the format of agreement",
     )
+    people.add_argument("--labels", metavar="FILE", help="correct them by people's labels from adjudge label")
     command.add_argument(
         "--published", metavar="FILE", help="show published figures too: CSV with system, metric, value"
     )

@@ -21,6 +21,7 @@ from adjudge.engine.leaderboard.comparisons import comparison_boards
 from adjudge.engine.leaderboard.correction import Correction, corrections
 from adjudge.engine.leaderboard.detail import Noise, detail_of, noise_of
 from adjudge.engine.leaderboard.groups import Drawing, attributes_of, grouped, known_attribute
+from adjudge.engine.leaderboard.item_correction import item_corrections
 from adjudge.engine.leaderboard.measured import Known, Measured, measured
 from adjudge.engine.leaderboard.notes import notes_on
 from adjudge.engine.leaderboard.placement import placed, ranked_among, sign_of
@@ -90,11 +91,13 @@ def build_leaderboard(
     select: Select = EVERYTHING,
     by: str = "",
     metrics: Sequence[str] = (),
+    labels: str | Path | None = None,
 ) -> Leaderboard:
     """The leaderboard of what `select` chooses of the run folders `runs`; `statistics` computes it, by default in this
     process.
 
-    `published`, `human`, `by` and `metrics` are those of `leaderboard_of`.
+    `published`, `human`, `by` and `metrics` are those of `leaderboard_of`; people's labels of single verdicts in the
+    file `labels` correct the metrics that the verdicts make up.
     Of a run that has not finished, the tasks count that are complete. Raises UsageError for a folder without a run, and
     what `leaderboard_of` raises.
     """
@@ -114,7 +117,9 @@ def build_leaderboard(
     else:
         scores = statistics.read(folders)
     records, scores = chosen_runs(select, records, scores)
-    board = leaderboard_of(records, scores, statistics, published, human, by, metrics)
+    here = [record.found_from_here(folder) for record, folder in zip(records, folders, strict=True)]
+    corrected = [] if labels is None else item_corrections(here, labels)
+    board = leaderboard_of(records, scores, statistics, published, human, by, metrics, corrected)
     chosen = (f"chosen for this leaderboard: {select.words}",) if select.words else ()
     return _provisional(msgspec.structs.replace(board, notes=(*chosen, *board.notes)), unfinished)
 
@@ -137,19 +142,21 @@ def leaderboard_of(
     human: str | Path | None = None,
     by: str = "",
     metrics: Sequence[str] = (),
+    corrected: Sequence[Correction] = (),
 ) -> Leaderboard:
     """The leaderboard of the runs in `records`, whose score rows, one after the other, are `scores`.
 
     `published` figures are set beside the metrics they name. The ratings in the file `human` give corrected means and
-    differences beside the judge's. All metrics are grouped `by` this attribute of tasks, the headline ones by every
-    attribute. `metrics` are shown instead of the protocols' own choice. Raises UsageError if no published figure is for
-    a metric of these runs, and for an unknown attribute or metric.
+    differences beside the judge's, as those that are `corrected` already. All metrics are grouped `by` this attribute
+    of tasks, the headline ones by every attribute. `metrics` are shown instead of the protocols' own choice. Raises
+    UsageError if no published figure is for a metric of these runs, and for an unknown attribute or metric.
     """
     comparisons, scores = compared(scores), alone(scores)
     known = _Known.of(records, scores)
     rows = metric_rows(scores)
     among = selections(records, rows)
-    corrected = [] if human is None else corrections([one.matrix() for one in rows], human)
+    if human is not None:
+        corrected = [*corrected, *corrections([one.matrix() for one in rows], human)]
     if by:
         known_attribute(by, known.tasks)
     boards, due = [], []
@@ -280,7 +287,7 @@ def _unknown(published: Sequence[Published], boards: Sequence[MetricBoard]) -> l
 def _with_people(board: MetricBoard, corrected: Sequence[Correction]) -> MetricBoard:
     """`board` with its means and differences corrected by people's scores."""
     for one in corrected:
-        if (one.protocol, one.metric) == (board.protocol, board.metric):
+        if one.means and (one.protocol, one.metric) == (board.protocol, board.metric):
             standings = tuple(
                 msgspec.structs.replace(row, corrected=one.means.get(row.system)) for row in board.standings
             )

@@ -24,8 +24,9 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     """An estimate of people's mean score over all tasks, on their scale, at 95 %; None where too few are labelled.
 
     `power` is the weight given to the judge (PPI++; 0: people alone, about 1: a judge as good as people).
-    `people`, `people_low` and `people_high` come from the labels alone. `n_labelled` tasks have a label and a judge's
-    score, `n_unlabelled` only the judge's score.
+    `people`, `people_low` and `people_high` come from the labels alone; None for labels of single verdicts, which say
+    nothing without the judge. `n_labelled` tasks, or verdicts, have a label and the judge's score, `n_unlabelled` only
+    the judge's.
     """
 
     value: float | None
@@ -53,7 +54,8 @@ class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
     """All systems and pairs of one metric; systems without a label have no figures, pairs without one are left out.
 
-    `left_out` are the reports that people rated and the runs do not have.
+    `left_out` are the reports that people rated and the runs do not have. `basis` says what the figures rest on,
+    `notes` what could not be corrected.
     """
 
     protocol: str
@@ -61,6 +63,10 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     means: dict[str, Corrected]
     differences: tuple[CorrectedDifference, ...]
     left_out: str = ""
+    basis: str = (
+        "corrected figures estimate people's mean scores; they hold if the rated tasks were drawn at random"
+    )
+    notes: tuple[str, ...] = ()
 
 
 def corrections(matrices: list[ScoreMatrix], human: str | Path) -> list[Correction]:

@@ -125,9 +125,9 @@ def _costing(records: Sequence[RunRecord]) -> Iterator[str]:
 
 
 def _correcting(corrected: Sequence[Correction]) -> Iterator[str]:
-    if any(one.differences for one in corrected):
-        yield "corrected figures estimate people's mean scores; they hold if the rated tasks were drawn at random"
+    yield from dict.fromkeys(one.basis for one in corrected if one.differences)
     for one in corrected:
+        yield from one.notes
         if one.left_out:
             yield f"{one.protocol} {one.metric}: people rated reports that are not in these runs: {one.left_out}"
 
