@@ -61,9 +61,9 @@ async def _served(
             await desk.stop()
 
 
-def sampled(run: OpenRun, number: int, protocol: str = "") -> list[Item]:
+def sampled(run: OpenRun, number: int) -> list[Item]:
     """The sample of a run. Raises UsageError if it has no verdicts that people can label, StoreError."""
-    items = [item for item in items_of(run.record) if protocol in ("", item.protocol)]
+    items = list(items_of(run.record))
     if not items:
         raise UsageError(
             f"{run.folder}: no verdicts that people can label; choose a run of fact, rubrics or the like"
