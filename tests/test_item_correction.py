@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adjudge.engine import RunConfig, evaluate
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.labelling.sample import drawn
 from adjudge.engine.records.items import items_of, labelled_cards
 from adjudge.engine.records.record import RunRecord

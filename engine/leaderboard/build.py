@@ -147,16 +147,14 @@ def leaderboard_of(
     """The leaderboard of the runs in `records`, whose score rows, one after the other, are `scores`.
 
     `published` figures are set beside the metrics they name. The ratings in the file `human` give corrected means and
-    differences beside the judge's, as those that are `corrected` already. All metrics are grouped `by` this attribute
+    differences beside the judge's, in the place of `corrected` ones. All metrics are grouped `by` this attribute
     of tasks, the headline ones by every attribute. `metrics` are shown instead of the protocols' own choice. Raises
     UsageError if no published figure is for a metric of these runs, and for an unknown attribute or metric.
     """
     comparisons, scores = compared(scores), alone(scores)
-    known = _Known.of(records, scores)
-    rows = metric_rows(scores)
+    known, rows = _Known.of(records, scores), metric_rows(scores)
     among = selections(records, rows)
-    if human is not None:
-        corrected = [*corrected, *corrections([one.matrix() for one in rows], human)]
+    corrected = corrected if human is None else corrections([one.matrix() for one in rows], human)
     if by:
         known_attribute(by, known.tasks)
     boards, due = [], []
