@@ -18,7 +18,7 @@ from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.viewer.app import Viewer
-from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.followed import FollowedRun
 from adjudge.engine.viewer.data.query import Where, with_fields
 from adjudge.engine.viewer.export import export
 from adjudge.engine.viewer.names import Names
@@ -138,7 +138,7 @@ def links(path: str, body: str) -> list[str]:
 @contextlib.asynccontextmanager
 async def viewing(run: Path, other: Path | None = None) -> AsyncIterator[Reader]:
     """A reader of the viewer on `run`."""
-    viewer = Viewer(OpenRun(str(run)), None if other is None else OpenRun(str(other)))
+    viewer = Viewer(FollowedRun(str(run)), None if other is None else FollowedRun(str(other)))
     url = await viewer.start(0)
     try:
         async with aiohttp.ClientSession() as session:

@@ -15,8 +15,9 @@ from adjudge.engine.cli.comparisons import (
     labels_sheet,
     preferences_sheet,
 )
+from adjudge.engine.cli.following import following
 from adjudge.engine.cli.options import cluster_section, gold_config, run_config, select_section
-from adjudge.engine.cli.progress import counted_on, progress_on
+from adjudge.engine.cli.progress import Step, counted_on, progress_on
 from adjudge.engine.cli.sentences import agreement_said, comparison_said, labels_said, preferences_said
 from adjudge.engine.cli.sheet import Sheet
 from adjudge.engine.cli.terminal import Terminal
@@ -50,6 +51,7 @@ from adjudge.engine.labelling.sheet import write_sheet
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.leaderboard.published import read_published
+from adjudge.engine.records.pulse import Reading
 from adjudge.engine.rendering.files import write_leaderboard
 from adjudge.engine.rendering.markdown import leaderboard_markdown, rich_markdown
 from adjudge.engine.serving.server import serve
@@ -99,8 +101,14 @@ Command = Callable[[argparse.Namespace], int]
 
 def on_evaluate(options: argparse.Namespace) -> int:
     """Score reports and print the leaderboard."""
-    with progress_on(Terminal(stderr=True)) as on_start:
-        result = evaluate(run_config(options), on_start)
+    config, console = run_config(options), Terminal(stderr=True)
+    with progress_on(console) as on_start, following(config.out, console, view=options.view) as follow:
+
+        def begin(total: int, reading: Callable[[], Reading]) -> Step:
+            follow()
+            return on_start(total, reading)
+
+        result = evaluate(config, begin)
     show.rejected(result.rejected)
     _print(options, result, show.result)
     return DONE if result.complete else INCOMPLETE
@@ -207,7 +215,7 @@ def on_view(options: argparse.Namespace) -> int:
         return DONE
     if options.with_pages or options.with_gold:
         raise UsageError("with-pages and with-gold: only for --export DIR; add it")
-    view(options.run_folder, options.other, options.port, options.json)
+    view(options.run_folder, options.other, options.port, options.json, options.with_stdin)
     return DONE
 
 

@@ -52,6 +52,9 @@ def _evaluate(commands: Commands) -> None:
     command = _add(commands, "evaluate", actions.on_evaluate, "score reports and print the leaderboard")
     _add_run_options(command)
     command.add_argument(
+        "--view", action="store_true", help="also open the viewer on the run, while it lasts"
+    )
+    command.add_argument(
         "--until-resolved",
         metavar="METRIC[:A,B]",
         help="stop when the full run's order of all pairs of systems, or of A and B, is known",
@@ -178,6 +181,7 @@ def _view(commands: Commands) -> None:
     command.add_argument(
         "--with-gold", action="store_true", help="export the gold of encrypted and gated benchmarks too"
     )
+    command.add_argument("--with-stdin", action="store_true", help=argparse.SUPPRESS)  # ends when stdin does
 
 
 def _fetch(commands: Commands) -> None:

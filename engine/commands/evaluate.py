@@ -112,11 +112,11 @@ async def evaluate_async(
     record = await asyncio.to_thread(begun, config, dataset, run, started, course.scorecards)
     with about(run=run), RunFolder(out, record, gauge) as folder:
         steps = [*course.steps, *ledger.steps, folder.take]
-        if on_start is not None:
-            steps.append(on_start(course.scorecards, gauge))
         check = partial(_check_window, config, course)
         async with _open(config, place, patience, check, gauge) as evaluator, metrics_served(evaluator):
             folder.opened(Judging.of(config.bench, evaluator.judges), evaluator.pages)
+            if on_start is not None:
+                steps.append(on_start(course.scorecards, gauge))
             evaluator.metrics.planned(course.scorecards)
             names = ", ".join(dict.fromkeys(judge.name for judge in evaluator.judges.values()))
             event(_log, "run started", judge=names, scorecards=course.scorecards)

@@ -52,6 +52,7 @@ class PartStore(Generic[R]):
         self._kind = kind
         self._answers = answers
         self._index = KeyIndex()
+        self._every = False
         self._names: list[str] = []  # parts by number
         self._numbers: dict[str, int] = {}
         self._indexed: list[int] = []  # how many rows of each part are indexed
@@ -75,11 +76,12 @@ class PartStore(Generic[R]):
 
     async def open(self, every: bool = False) -> None:
         """Build the key index, of `every` row or only of rows that answer. Raises StoreError."""
+        self._every = every
         self._growing = await asyncio.to_thread(self._journals)
-        await self._take_in(await asyncio.to_thread(live_parts, self._place), every)
+        await self._take_in(await asyncio.to_thread(live_parts, self._place))
 
     async def refresh(self) -> None:
-        """Index the rows that other processes have written since, if they answer. Raises StoreError."""
+        """Index the rows that other processes have written since, as `open` did. Raises StoreError."""
         growing = self._growing
         await self._take_in(await asyncio.to_thread(self._others))
         for group in [group for group in self._groups if self._names[group[0]] in growing]:
@@ -96,12 +98,12 @@ class PartStore(Generic[R]):
         names = journals(journal_folder(self._place)) if self._kind.journaled else []
         return {name for name in names if self.writer.name not in name}
 
-    async def _take_in(self, names: list[str], every: bool = False) -> None:
-        rows = await asyncio.to_thread(self._keyed, names, every)
+    async def _take_in(self, names: list[str]) -> None:
+        rows = await asyncio.to_thread(self._keyed, names)
         if rows is not None:
             await asyncio.to_thread(self._index.add, *rows)
 
-    def _keyed(self, names: list[str], every: bool) -> tuple[Prefixes, Locations, Locations] | None:
+    def _keyed(self, names: list[str]) -> tuple[Prefixes, Locations, Locations] | None:
         """Prefix, part and row of each row in `names` that is not yet indexed, in order of precedence."""
         prefix, written, part, row = [], [], [], []
         for name in names:
@@ -111,7 +113,7 @@ class PartStore(Generic[R]):
                 continue
             number = self._number(name)
             known, self._indexed[number] = self._indexed[number], max(self._indexed[number], len(keyed))
-            kept = np.flatnonzero(self._answering(keyed["reason"], every)).astype(np.uint32)
+            kept = np.flatnonzero(self._answering(keyed["reason"])).astype(np.uint32)
             kept = kept[kept >= known]
             prefix.append(prefixes(keyed["key"])[kept])
             written.append(keyed["written_at"].cast(pa.int64()).to_numpy()[kept])
@@ -131,9 +133,9 @@ class PartStore(Generic[R]):
             self._indexed.append(0)
         return self._numbers[name]
 
-    def _answering(self, reasons: pa.ChunkedArray, every: bool) -> npt.NDArray[np.bool_]:
+    def _answering(self, reasons: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Which rows answer, or all of them."""
-        if every:
+        if self._every:
             return np.ones(len(reasons), bool)
         kinds = pc.cast(reasons, pa.string()).dictionary_encode(null_encoding="encode").combine_chunks()
         if isinstance(kinds, pa.ChunkedArray):

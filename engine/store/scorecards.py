@@ -1,5 +1,6 @@
 """The store of scorecards: what each run gave, with its evidence."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -22,6 +23,7 @@ __all__ = [
     "ScorecardRow",
     "ScorecardStore",
     "find_cards",
+    "flat_scores",
     "run_cards",
     "score_table",
     "with_bounds",
@@ -121,17 +123,26 @@ class ScorecardStore(Table[ScorecardRow]):
 def score_table(place: Place, run: str) -> pa.Table:
     """The score rows of `run`: one per card and metric, columns SCORE_COLUMNS, sorted by those that identify a row."""
     names = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds", RIVAL]
+    own = (
+        table.filter(pc.equal(pc.cast(table["run"], pa.string()), run))
+        for table in scan(place, SCORECARDS, names)
+    )
+    scores = flat_scores(current(rows, SCORECARDS) for rows in own)
+    compared = RIVAL in scores.column_names
+    order = [(name, "ascending") for name in (*SCORE_COLUMNS[:6], *([RIVAL] if compared else []))]
+    return scores.sort_by(order).combine_chunks()
+
+
+def flat_scores(cards: Iterable[pa.Table]) -> pa.Table:
+    """The score rows of scorecards: one per card and metric, columns SCORE_COLUMNS, and RIVAL where some have one."""
     tables = []
-    for table in scan(place, SCORECARDS, names):
-        rows = current(table.filter(pc.equal(pc.cast(table["run"], pa.string()), run)), SCORECARDS)
+    for rows in cards:
         bounded = pc.is_valid(rows["bounds"])
         tables += [_flat(rows.filter(bounded)), _flat(rows.filter(pc.invert(bounded)))]
     if not tables:
         return pa.table({name: pa.array([], kind) for name, kind in SCORE_TYPES.items()})
     scores = pa.concat_tables(tables)
-    compared = scores[RIVAL].null_count < len(scores)
-    order = [(name, "ascending") for name in (*SCORE_COLUMNS[:6], *([RIVAL] if compared else []))]
-    return (scores if compared else scores.drop_columns([RIVAL])).sort_by(order).combine_chunks()
+    return scores if scores[RIVAL].null_count < len(scores) else scores.drop_columns([RIVAL])
 
 
 def _flat(table: pa.Table) -> pa.Table:

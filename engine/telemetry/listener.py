@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import os
 import signal
 import sys
-from contextlib import AbstractAsyncContextManager
+import threading
+from contextlib import AbstractAsyncContextManager, suppress
 
 import msgspec
 from aiohttp import http, web
@@ -57,18 +59,30 @@ class _Site(web.BaseSite):
         await super().stop()
 
 
-async def serve_until_signal(server: AbstractAsyncContextManager[str], json: bool) -> None:
-    """Open `server`, print its URL, and close it at SIGTERM or SIGINT.
+async def serve_until_signal(
+    server: AbstractAsyncContextManager[str], json: bool, with_stdin: bool = False
+) -> None:
+    """Open `server`, print its URL, and close it at SIGTERM or SIGINT, or when standard input ends if `with_stdin`.
 
     The URL is printed as it is, or as a JSON document {"url": ...} if `json`.
     """
     stop = asyncio.Event()
+    if with_stdin:
+        threading.Thread(target=_at_end, args=(asyncio.get_running_loop(), stop), daemon=True).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with server as url:
         sys.stdout.write(f"{msgspec.json.encode({'url': url}).decode() if json else url}\n")
         sys.stdout.flush()
         await stop.wait()
+
+
+def _at_end(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """Set `stop` when standard input has ended: the process that started this one is gone."""
+    while os.read(0, 1 << 12):
+        pass
+    with suppress(RuntimeError):  # the loop has closed meanwhile
+        loop.call_soon_threadsafe(stop.set)
 
 
 def _without_request(record: logging.LogRecord) -> bool:

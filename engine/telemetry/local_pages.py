@@ -11,14 +11,14 @@ from aiohttp import web
 
 from adjudge.engine.config.access import is_foreign, is_local
 
-__all__ = ["HOST", "local_only"]
+__all__ = ["HEADERS", "HOST", "local_only"]
 
 HOST = "127.0.0.1"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_HEADERS = {
+HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -43,6 +43,6 @@ async def local_only(request: web.Request, handler: Handler) -> web.StreamRespon
             response = await handler(request)
         except web.HTTPException as error:
             response = web.Response(status=error.status, text=f"{error.reason}\n")
-    for name, value in _HEADERS.items():
+    for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response

@@ -18,7 +18,8 @@ from aiohttp import web
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rendering.leaderboard_page import asset, page_policy
 from adjudge.engine.telemetry.listener import listen, serve_until_signal
-from adjudge.engine.telemetry.local_pages import HOST, local_only
+from adjudge.engine.telemetry.local_pages import HEADERS, HOST, local_only
+from adjudge.engine.viewer.data.followed import FollowedRun
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
     BadQuery,
@@ -39,6 +40,7 @@ from adjudge.engine.viewer.pages.differences import difference_page, differences
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import home, tasks_page
 from adjudge.engine.viewer.pages.leaderboard import board_page
+from adjudge.engine.viewer.pages.live import live_page, live_view
 from adjudge.engine.viewer.pages.questions import page_page, question_page, questions_page
 from adjudge.engine.viewer.pages.report import evidence_page, report_page
 from adjudge.engine.viewer.pages.search import search_page
@@ -50,8 +52,12 @@ __all__ = ["Viewer", "view"]
 
 AT_ONCE = 8
 THREADS = 2
+STREAMS = 32
+SLOWEST_S = 30.0  # for a client to take one event
 MAX_LINE = 1 << 18  # more than the longest query, whose characters take up to twelve bytes once encoded
 _TYPES = {
+    "live.css": "text/css",
+    "live.js": "text/javascript",
     "base.css": "text/css",
     "base.js": "text/javascript",
     "viewer.css": "text/css",
@@ -65,25 +71,26 @@ Q = TypeVar("Q")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def view(run: str, other: str | None, port: int, json: bool = False) -> None:
+def view(run: str, other: str | None, port: int, json: bool = False, with_stdin: bool = False) -> None:
     """Serve the run folder `run`, and `other` beside it if given, until SIGTERM or SIGINT.
 
-    Raises UsageError for a folder without a run, and a port that cannot be bound.
+    With `with_stdin`, the end of standard input ends it too. Raises UsageError for a folder without a run, and a port
+    that cannot be bound.
     """
-    asyncio.run(_view(run, other, port, json))
+    asyncio.run(_view(run, other, port, json, with_stdin))
 
 
-async def _view(run: str, other: str | None, port: int, json: bool) -> None:
+async def _view(run: str, other: str | None, port: int, json: bool, with_stdin: bool) -> None:
     # Arrow's own pool keeps the memory of a large read, the system's returns it; and each reading thread has a heap.
     pa.set_memory_pool(pa.system_memory_pool())
     pa.set_io_thread_count(THREADS)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
-    await serve_until_signal(_served(run, other, port), json)
+    await serve_until_signal(_served(run, other, port), json, with_stdin)
 
 
 @asynccontextmanager
 async def _served(run: str, other: str | None, port: int) -> AsyncIterator[str]:
-    viewer = Viewer(OpenRun(run), None if other is None else OpenRun(other))
+    viewer = Viewer(FollowedRun(run), None if other is None else FollowedRun(other))
     async with open_workers():
         url = await viewer.start(port)
         try:
@@ -95,8 +102,9 @@ async def _served(run: str, other: str | None, port: int) -> AsyncIterator[str]:
 class Viewer:
     """The HTTP server of one run, or of two side by side."""
 
-    def __init__(self, run: OpenRun, other: OpenRun | None = None) -> None:
+    def __init__(self, run: FollowedRun, other: FollowedRun | None = None) -> None:
         self._runs = [run] if other is None else [run, other]
+        self._streams = 0
         self._room = asyncio.Semaphore(AT_ONCE)
         app = web.Application(middlewares=[local_only])
         app.add_routes(self._routes("/", run, other, "other/"))
@@ -115,7 +123,7 @@ class Viewer:
         """Listen on loopback and return the viewer's URL. Raises UsageError if the port cannot be bound."""
         url = await listen(self._runner, "view", HOST, port)
         for run in self._runs:
-            run.begin()
+            run.now().begin()
         return f"{url}/"
 
     async def stop(self) -> None:
@@ -124,25 +132,34 @@ class Viewer:
         for run in self._runs:
             await run.close()
 
-    def _routes(self, base: str, run: OpenRun, other: OpenRun | None, there: str) -> list[web.RouteDef]:
-        frame = Frame(run.record.run, run.record.judging.said, there if other is not None else "")
+    def _routes(
+        self, base: str, run: FollowedRun, other: FollowedRun | None, there: str
+    ) -> list[web.RouteDef]:
+        beside = there if other is not None else ""
 
         def page(
-            path: str, kind: type[Q], make: Callable[..., Awaitable[str]], *runs: OpenRun
+            path: str, kind: type[Q], make: Callable[..., Awaitable[str]], *runs: FollowedRun
         ) -> web.RouteDef:
             async def handle(request: web.Request) -> web.StreamResponse:
                 query = read(request.query, kind)
                 async with self._room:
-                    return _html(200, await make(*runs, frame, query))
+                    opened = [one.now() for one in runs]
+                    return _html(200, await make(*opened, await _frame(opened[0], beside), query))
 
-            return web.get(base + path, _explained(handle, frame))
+            return web.get(base + path, _explained(handle, run, beside))
+
+        async def first(found: OpenRun, frame: Frame, query: ListQuery) -> str:
+            return await (home if found.following is None else live_page)(found, frame, query)
 
         async def leaderboard(request: web.Request) -> web.StreamResponse:
             async with self._room:
-                return await _leaderboard(run)
+                return await _leaderboard(run.now())
+
+        async def events(request: web.Request) -> web.StreamResponse:
+            return await self._events(request, run)
 
         routes = [
-            page("", ListQuery, home, run),
+            page("", ListQuery, first, run),
             page("tasks", ListQuery, tasks_page, run),
             page("task", TaskQuery, task_page, run),
             page("system", SystemQuery, system_page, run),
@@ -152,7 +169,8 @@ class Viewer:
             page("question", QuestionQuery, question_page, run),
             page("page", PageQuery, page_page, run),
             page("search", SearchQuery, search_page, run),
-            web.get(f"{base}leaderboard", _explained(leaderboard, frame)),
+            web.get(f"{base}leaderboard", _explained(leaderboard, run, beside)),
+            web.get(f"{base}events", _explained(events, run, beside)),
             web.get(f"{base}assets/{{name}}", _asset),
         ]
         if other is not None:
@@ -162,26 +180,64 @@ class Viewer:
             ]
         return routes
 
+    async def _events(self, request: web.Request, run: FollowedRun) -> web.StreamResponse:
+        """The figures of a run as server-sent events, one whenever they differ, until it has finished.
 
-def _explained(handler: Handler, frame: Frame) -> Handler:
+        A client gets the newest when it has read the last: a slow one gets fewer, and holds nobody up.
+        """
+        if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+            raise web.HTTPForbidden(reason="only pages of this viewer may follow a run")
+        if self._streams >= STREAMS:
+            raise web.HTTPServiceUnavailable(reason="too many pages follow this run; close some")
+        stream = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
+        self._streams += 1
+        try:
+            await stream.prepare(request)
+            last = b""
+            async for snapshot in run.snapshots():
+                data = msgspec.json.encode(live_view(snapshot))
+                if data != last:
+                    async with asyncio.timeout(SLOWEST_S):
+                        await stream.write(b"data: %b\n\n" % data)
+                last = data
+            await stream.write(b"event: end\ndata: {}\n\n")
+        except (ConnectionError, TimeoutError):
+            pass  # the page was closed, or does not read what it asked for
+        except (OSError, UsageError, pa.ArrowException) as error:
+            _log.error("%s", error)  # the page asks again in a while
+        finally:
+            self._streams -= 1
+        return stream
+
+
+async def _frame(run: OpenRun, other: str) -> Frame:
+    """The frame of the run's pages as it is now."""
+    frame = Frame(run.record.run, run.record.judging.said, other)
+    if run.following is None:
+        return frame
+    view = live_view(await asyncio.to_thread(run.following.look))
+    return msgspec.structs.replace(frame, state=view.state, headline=view.figures["headline"])
+
+
+def _explained(handler: Handler, run: FollowedRun, other: str) -> Handler:
     """`handler` with its failures shown as pages."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
             return await handler(request)
         except BadQuery as error:
-            return _failed(frame, 400, "Invalid address", str(error))
+            return _failed(400, "Invalid address", error)
         except NotThere as error:
-            return _failed(frame, 404, "Not found", str(error))
+            return _failed(404, "Not found", error)
         except (OSError, UsageError, pa.ArrowException, msgspec.MsgspecError) as error:
             _log.error("%s", error)
-            return _failed(frame, 503, "The run cannot be read", str(error))
+            return _failed(503, "The run cannot be read", error)
+
+    def _failed(status: int, title: str, error: Exception) -> web.Response:
+        frame = Frame(run.last.record.run, run.last.record.judging.said, other)
+        return _html(status, frame.show("failed.html.jinja", title, why=str(error)[:2_000]))
 
     return handle
-
-
-def _failed(frame: Frame, status: int, title: str, why: str) -> web.Response:
-    return _html(status, frame.show("failed.html.jinja", title, why=why[:2_000]))
 
 
 def _html(status: int, page: str) -> web.Response:

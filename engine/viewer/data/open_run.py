@@ -5,7 +5,9 @@ wait.
 """
 
 import asyncio
+import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,9 +19,10 @@ from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.viewer.data.card_index import CardIndex
+from adjudge.engine.viewer.data.following import Following
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
 from adjudge.engine.viewer.data.replay import AskedQuestion, Replayer
-from adjudge.engine.viewer.data.score_rows import ScoreRows
+from adjudge.engine.viewer.data.score_rows import RowsSoFar, ScoreRows
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
@@ -27,6 +30,7 @@ from adjudge.scoring.contract.scorecard import Metric, Scorecard
 __all__ = ["OpenRun"]
 
 _CACHED_GROUPS = 4
+FRESH_S = 5.0  # for so long, a page of a running run may miss what was just scored
 
 
 class OpenRun:
@@ -35,8 +39,10 @@ class OpenRun:
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
         self.record = RunRecord.read(self.folder).found_from_here(self.folder)
-        self.scores = ScoreRows(self.folder)
         self.place = Place.of(self.record.config.store)
+        self.following = None if self.record.due is None else Following(self.folder, self.record, self.place)
+        self.scores = ScoreRows(self.folder) if self.following is None else RowsSoFar(self.following.rows)
+        self._fresh_until = dict.fromkeys(("cards", "stores"), time.monotonic() + FRESH_S)
         self._store: asyncio.Task[tuple[JudgmentStore, PageStore]] | None = None
         self._cards: asyncio.Task[CardIndex] | None = None
         self._dataset: asyncio.Task[Dataset] | None = None
@@ -60,6 +66,8 @@ class OpenRun:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self.following is not None:
+            await self.following.close()
 
     def metrics(self, protocol: str) -> tuple[Metric, ...]:
         """The protocol's metrics, its headline first. Raises NotThere."""
@@ -69,7 +77,9 @@ class OpenRun:
             raise NotThere(f"this run has no protocol {protocol!r}") from error
 
     def leaderboard(self) -> Leaderboard:
-        """The run's leaderboard. Raises NotThere if it cannot be read."""
+        """The run's leaderboard, or what it is so far. Raises NotThere if it cannot be read."""
+        if self.following is not None:
+            return self.following.board()
         try:
             return msgspec.json.decode((self.folder / "leaderboard.json").read_bytes(), type=Leaderboard)
         except (OSError, msgspec.MsgspecError) as error:
@@ -79,7 +89,7 @@ class OpenRun:
 
     async def cards(self) -> CardIndex:
         """Where the run's scorecards are. Raises StoreError."""
-        if self._cards is None:
+        if self._cards is None or self._is_stale("cards", self._cards):
             self._cards = asyncio.ensure_future(asyncio.to_thread(CardIndex.of, self.place, self.record.run))
         return await asyncio.shield(self._cards)
 
@@ -87,6 +97,8 @@ class OpenRun:
         """The run's judgments and pages, indexed. Raises StoreError."""
         if self._store is None:
             self._store = asyncio.ensure_future(self._open_stores())
+        elif self._is_stale("stores", self._store):
+            self._store = asyncio.ensure_future(self._refreshed(self._store))
         return await asyncio.shield(self._store)
 
     async def dataset(self) -> Dataset:
@@ -107,8 +119,11 @@ class OpenRun:
 
     async def find_cards(self, wanted: ReportQuery) -> list[Scorecard]:
         """The scorecards of a report. Raises NotThere if there is none."""
-        index = await self.cards()
-        found = await asyncio.to_thread(index.find, wanted.system, wanted.task, wanted.sample, wanted.repeat)
+        identity = (wanted.system, wanted.task, wanted.sample, wanted.repeat)
+        found = await asyncio.to_thread((await self.cards()).find, *identity)
+        if not found and self.record.state == "running":
+            self._cards = None  # it may just have been scored
+            found = await asyncio.to_thread((await self.cards()).find, *identity)
         if not found:
             raise NotThere(f"no scorecard of {wanted.system!r} for task {wanted.task!r} in this run")
         return found
@@ -150,6 +165,23 @@ class OpenRun:
             return Replayer(self.record, *stores)
         except ConfigError as error:
             raise NotThere(str(error)) from error
+
+    def _is_stale(self, what: str, opened: "asyncio.Task[Any]") -> bool:
+        """Whether a running run may have added to what was `opened`; said once in a while."""
+        now = time.monotonic()
+        if self.record.state != "running" or not opened.done() or now < self._fresh_until[what]:
+            return False
+        self._fresh_until[what] = now + FRESH_S
+        return True
+
+    async def _refreshed(
+        self, opened: "asyncio.Task[tuple[JudgmentStore, PageStore]]"
+    ) -> tuple[JudgmentStore, PageStore]:
+        stores = await opened
+        for store in stores:
+            await store.refresh()
+        self._replayed = None
+        return stores
 
     async def _open_stores(self) -> tuple[JudgmentStore, PageStore]:
         again = self.record.config.retry_unscored

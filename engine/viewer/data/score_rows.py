@@ -1,5 +1,6 @@
 """A run's score rows, read on demand: row groups without a wanted row are not opened."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
 
-__all__ = ["ScoreRows", "joined"]
+__all__ = ["RowsSoFar", "ScoreRows", "joined"]
 
 _REPORT = ("system", "task_id", "sample", "repeat")
 
@@ -59,6 +60,17 @@ class ScoreRows:
         ):
             tasks.setdefault(task, {})[system] = value
         return tasks
+
+
+class RowsSoFar(ScoreRows):
+    """The score rows of a run that has not finished, as `rows` gives them."""
+
+    def __init__(self, rows: Callable[[], pa.Table]) -> None:
+        self._rows = rows
+
+    def select(self, columns: list[str], **equal: str | int) -> pa.Table:
+        """`columns` of the rows whose values equal those in `equal`."""
+        return _matching(self._rows(), equal).select(columns)
 
 
 def joined(here: pa.Table, there: pa.Table) -> pa.Table:

@@ -16,7 +16,8 @@ class Frame(msgspec.Struct, frozen=True):
     """The frame of a run's pages: the run's name and judge, and the address of the other run, if there is one.
 
     A page shows `rows` rows of a table at once. A `still` page is a file of its own that no server answers for; without
-    `sources` it holds only passages of the pages that were judged.
+    `sources` it holds only passages of the pages that were judged. Of a run that has not finished, `state` says how it
+    stands, and `headline` how far it is.
     """
 
     run: str
@@ -25,6 +26,8 @@ class Frame(msgspec.Struct, frozen=True):
     rows: int = 100
     still: bool = False
     sources: bool = True
+    state: str = ""
+    headline: str = ""
 
     @property
     def places(self) -> list[tuple[str, str]]:
