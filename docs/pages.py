@@ -56,7 +56,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
     """Raise an error for a page that no menu leads to."""
     lost = [page.src_uri for page in files.documentation_pages() if page.page and page.page.parent is None]
-    known = {"index.md", "quickstart.md"}
+    known = {"index.md", "quickstart.md", "guide.md"}
     if set(lost) - known:
         raise PluginError(f"in no menu: {', '.join(sorted(set(lost) - known))}")
     return nav

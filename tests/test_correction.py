@@ -89,7 +89,7 @@ def test_agreement_intervals_contain_its_figures_and_repeat(rated, tmp_path, cap
     assert {"par", "opc", "icc_1_1", "icc_2_k", "alpha"} <= found["intervals"].keys()
     assert run(capsys, "agreement", tmp_path / "run", "--human", rated, "--json")[1] == out
     code, out, _ = run(capsys, "agreement", tmp_path / "run", "--human", rated)
-    assert code == 0 and f"{low:.2f} to {high:.2f}" in out
+    assert code == 0 and f"{low:.3f} to {high:.3f}" in out
 
 
 def test_judge_agrees_with_itself_exactly(rated, tmp_path, capsys):

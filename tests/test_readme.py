@@ -19,13 +19,18 @@ from tests.worlds import ADJUDGE, lines
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+IN_GUIDE = re.findall(r"^```\w*\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 SERVER = "http://127.0.0.1:8000/v1"
 DOCUMENTS = [
     path.relative_to(ROOT)
     for pattern in (
-        "README.md",
+        "*.md",
         "docs/*.md",
+        "docs/concepts/*.md",
+        "docs/protocols/*.md",
+        "docs/reference/*.md",
         "deploy/*.md",
         "benchmarks/README.md",
         "engine/adapters/*.md",
@@ -57,14 +62,14 @@ FOLDERS = (
 PATH = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]|(?<=`)[\w-]+(?:/[\w-]+)+\.py(?=`)")
 
 
-def block(containing: str) -> str:
-    [found] = [text for text in BLOCKS if containing in text]
+def block(containing: str, among: list[str] = BLOCKS) -> str:
+    [found] = [text for text in among if containing in text]
     return found
 
 
 COMMANDS = [
     shlex.split(line, comments=True)[1:]
-    for line in block("adjudge evaluate").splitlines()
+    for line in block("adjudge evaluate", IN_GUIDE).splitlines()
     if line.startswith("adjudge ")
 ]
 
@@ -127,14 +132,20 @@ def test_commands_work_as_written(folder: Path) -> None:
         adjudge(folder, "evaluate", "adjudge.yaml", "--out", "runs/second", "--repeats", "2")
         for arguments in COMMANDS:
             said[
-                " ".join(part for part in arguments if part in ("--human", "--preferences")) or arguments[0]
-            ] = viewed(folder, arguments) if arguments[0] == "view" else adjudge(folder, *arguments)
+                " ".join(part for part in arguments if part in ("--human", "--preferences", "--export"))
+                or arguments[0]
+            ] = (
+                viewed(folder, arguments)
+                if arguments[0] == "view" and "--export" not in arguments
+                else adjudge(folder, *arguments)
+            )
     assert set(said) == {
         "gold",
         "plan",
         "evaluate",
         "show",
         "view",
+        "--export",
         "compare",
         "--human",
         "--preferences",
@@ -142,6 +153,15 @@ def test_commands_work_as_written(folder: Path) -> None:
     }
     assert "http://127.0.0.1:" in said["view"]
     assert all(said.values())
+
+
+def test_readme_is_one_page_and_the_guide_has_its_commands() -> None:
+    assert len(README.splitlines()) < 150
+    shown = {line.partition("#")[0].strip() for line in block("adjudge evaluate").splitlines()}
+    assert shown <= {
+        line.partition("#")[0].strip() for line in block("adjudge evaluate", IN_GUIDE).splitlines()
+    }
+    assert block("# adjudge.yaml").splitlines()[2:] == block("# adjudge.yaml", IN_GUIDE).splitlines()[2:]
 
 
 def test_rewards_work_as_written(folder: Path) -> None:
@@ -167,7 +187,7 @@ def test_python_works_as_written(folder: Path) -> None:
         config = block("# adjudge.yaml").replace(SERVER, url).replace("my-judge", "m")
         (folder / "adjudge.yaml").write_text(config, encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-c", block("adjudge.evaluate(")],
+            [sys.executable, "-c", block("adjudge.evaluate(", IN_GUIDE)],
             cwd=folder,
             capture_output=True,
             text=True,
@@ -181,7 +201,7 @@ def test_python_works_as_written(folder: Path) -> None:
 
 
 def test_doctor_and_store_commands_work_as_written(folder: Path) -> None:
-    assert "adjudge doctor adjudge.yaml" in README and "adjudge store ls/compact/prune/repair URI" in README
+    assert "adjudge doctor adjudge.yaml" in README and "adjudge store ls/compact/prune/repair URI" in GUIDE
     (folder / "adjudge.yaml").write_text(block("# adjudge.yaml").replace("my-judge", "m"), encoding="utf-8")
     done = subprocess.run([*ADJUDGE, "doctor", "adjudge.yaml"], cwd=folder, capture_output=True, check=False)
     assert done.returncode in (0, 1) and b"judge" in done.stdout
