@@ -256,7 +256,9 @@ def _command(name: str, command: argparse.ArgumentParser, said: str, level: int 
     options = [one for one in command._actions if one not in inner and one.dest != "help"]
     rows = []
     for one in options:
-        if not one.help or one.help == argparse.SUPPRESS:
+        if one.help == argparse.SUPPRESS:
+            continue
+        if not one.help:
             raise PluginError(f"adjudge {name}: {one.option_strings or one.dest}: has no help")
         words = ", ".join(f"`{each}`" for each in one.option_strings) or f"`{one.metavar or one.dest}`"
         value = _value(one) if one.option_strings else ""

@@ -45,7 +45,7 @@ def _options(command: argparse.ArgumentParser, name: str) -> Iterator[str]:
         if isinstance(one, argparse._SubParsersAction):
             for word, inner in one.choices.items():
                 yield from _options(inner, f"{name} {word}")
-        else:
+        elif one.help != argparse.SUPPRESS:
             yield from (f"{name} {option}" for option in one.option_strings)
 
 
