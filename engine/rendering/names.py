@@ -82,7 +82,6 @@ def _look(label: str) -> str:
     return unicodedata.normalize("NFKC", label).translate(_DOUBLES)
 
 
-_DOUBLES = str.maketrans(
-    "АВЕКМНОРСТХаеорсухіјѕΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",
-    "ABEKMHOPCTXaeopcyxijsABEZHIKMNOPTYXo",
-)
+_CYRILLIC = str.maketrans("АВЕКМНОРСТХаеорсухіјѕ", "ABEKMHOPCTXaeopcyxijs")
+_GREEK = str.maketrans("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "ABEZHIKMNOPTYXo")
+_DOUBLES = _CYRILLIC | _GREEK
