@@ -9,6 +9,7 @@ from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.records.items import items_of_card, label_readers
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ReportQuery
 from adjudge.engine.viewer.pages.lines import KINDS, Line, lines_of
@@ -173,3 +174,52 @@ async def test_long_report_with_many_statements_is_one_light_page(tmp_path: Path
     page = HTMLParser(body)
     assert status == 200 and len(page.css(".report a.chip")) == len(page.css(".evidence li")) >= 500
     assert len(body.encode()) < 12 * len(text)
+
+
+async def test_people_stand_beside_the_judge(tmp_path: Path) -> None:
+    """Labels by item and by words, agreeing and not; hostile names stay text."""
+    run = await quickstart(tmp_path)
+    opened = OpenRun(str(run))
+    [card] = [
+        one
+        for one in await opened.find_cards(ReportQuery(system="delta", task="heat-pumps"))
+        if one.protocol == "fact"
+    ]
+    await opened.close()
+    items = items_of_card(card, label_readers(opened.record)["fact"])
+    first, second = list(items)[:2]
+    judged = items[first].labelled.label
+    other = next(
+        label for label in items[second].labelled.kind.labels if label != items[second].labelled.label
+    )
+    lines(
+        tmp_path / "labels.jsonl",
+        [
+            {"item": items[first].id, "label": judged, "rater": "anna"},
+            {"item": items[first].id, "label": judged, "rater": "<b>bo"},
+            {
+                "system": "delta",
+                "task_id": "heat-pumps",
+                "what": items[second].line.what,
+                "url": items[second].line.url,
+                "label": other,
+                "rater": "anna",
+                "note": "No such figure there.",
+            },
+            {"item": "v0000000000000000", "label": judged, "rater": "anna"},
+        ],
+    )
+    async with viewing(run, labels=tmp_path / "labels.jsonl") as reader:
+        page = await reader.page(f"report?{DELTA}&protocol=fact")
+        said = {node.attributes["data-n"]: node for node in page.css(".evidence li[data-people]")}
+        assert said[str(first)].attributes["data-people"] == "agree"
+        assert said[str(second)].attributes["data-people"] == "differ"
+        words = said[str(first)].text()
+        assert "anna" in words and "<b>bo" in words and "as the judge" in words
+        assert f"{other}, anna" in " ".join(said[str(second)].text().split())
+        assert sum(bool(node.attributes["data-people"]) for node in said.values()) == 2
+        assert page.css_first("#by-people") is not None
+        alone = await reader.page(f"evidence?{DELTA}&protocol=fact&n={second}")
+        assert "differs from the judge" in alone.text()
+    async with viewing(run) as reader:
+        assert (await reader.page(f"report?{DELTA}&protocol=fact")).css_first("#by-people") is None

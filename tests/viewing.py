@@ -136,9 +136,9 @@ def links(path: str, body: str) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def viewing(run: Path, other: Path | None = None) -> AsyncIterator[Reader]:
+async def viewing(run: Path, other: Path | None = None, labels: Path | None = None) -> AsyncIterator[Reader]:
     """A reader of the viewer on `run`."""
-    viewer = Viewer(FollowedRun(str(run)), None if other is None else FollowedRun(str(other)))
+    viewer = Viewer(FollowedRun(str(run), labels), None if other is None else FollowedRun(str(other)))
     url = await viewer.start(0)
     try:
         async with aiohttp.ClientSession() as session:

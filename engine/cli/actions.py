@@ -201,8 +201,8 @@ def on_show(options: argparse.Namespace) -> int:
 def on_view(options: argparse.Namespace) -> int:
     """Serve the viewer until interrupted, or write its pages."""
     if options.export is not None:
-        if options.other is not None:
-            raise UsageError("export: one run at a time; leave --other out")
+        if options.other is not None or options.labels is not None:
+            raise UsageError("export: one run at a time, without labels; leave --other and --labels out")
         with counted_on(Terminal(stderr=True), "reports") as step:
             written = export(
                 options.run_folder,
@@ -215,7 +215,7 @@ def on_view(options: argparse.Namespace) -> int:
         return DONE
     if options.with_pages or options.with_gold:
         raise UsageError("with-pages and with-gold: only for --export DIR; add it")
-    view(options.run_folder, options.other, options.port, options.json, options.with_stdin)
+    view(options.run_folder, options.other, options.port, options.json, options.with_stdin, options.labels)
     return DONE
 
 

@@ -171,6 +171,9 @@ def _view(commands: Commands) -> None:
     command = _add(commands, "view", actions.on_view, summary)
     _add_run(command)
     command.add_argument("--other", metavar="RUN", help="another run, to see where the two differ")
+    command.add_argument(
+        "--labels", metavar="FILE", help="people's labels, to stand beside the judge's verdicts"
+    )
     command.add_argument("--port", type=port, default=8301, metavar="N", help="0 for any free port")
     command.add_argument(
         "--export", metavar="DIR", help="write the pages as files, to be put on any web host"

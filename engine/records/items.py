@@ -14,7 +14,7 @@ from adjudge.scoring.contract.labels import GivesLabels, Labelled
 from adjudge.scoring.contract.protocol import installed_protocols
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 
-__all__ = ["Item", "Stratum", "items_of", "label_readers", "labelled_cards", "stratum_sizes"]
+__all__ = ["Item", "Stratum", "items_of", "items_of_card", "label_readers", "labelled_cards", "stratum_sizes"]
 
 LabelReader = Callable[[Evidence], Labelled | None]
 
@@ -60,7 +60,7 @@ def labelled_cards(record: RunRecord) -> Iterator[tuple[Scorecard, list[Item]]]:
     readers = label_readers(record)
     for card in run_cards(Place.of(record.config.store), record.run):
         if not card.repeat and not card.rival and card.protocol in readers:
-            yield card, list(_items(card, readers[card.protocol]))
+            yield card, list(items_of_card(card, readers[card.protocol]).values())
 
 
 def items_of(record: RunRecord) -> Iterator[Item]:
@@ -74,14 +74,16 @@ def stratum_sizes(items: Iterable[Item]) -> Counter[Stratum]:
     return Counter(item.stratum for item in items)
 
 
-def _items(card: Scorecard, read: LabelReader) -> Iterator[Item]:
+def items_of_card(card: Scorecard, read: LabelReader) -> dict[int, Item]:
+    """The lines of a scorecard that are read as labels, "" among them, by their numbers from 1."""
+    found: dict[int, Item] = {}
     seen: Counter[tuple[str, str]] = Counter()
-    for line in card.evidence:
+    for n, line in enumerate(card.evidence, 1):
         labelled = read(line)
         seen[line.what, line.url] += 1
         if labelled is not None:
             identity = (card.protocol, card.system, card.task_id, str(card.sample), line.what, line.url)
-            yield Item(
+            found[n] = Item(
                 id=_id(*identity, str(seen[line.what, line.url])),
                 protocol=card.protocol,
                 system=card.system,
@@ -90,6 +92,7 @@ def _items(card: Scorecard, read: LabelReader) -> Iterator[Item]:
                 line=line,
                 labelled=labelled,
             )
+    return found
 
 
 def _id(*names: str) -> str:

@@ -8,7 +8,8 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -71,26 +72,35 @@ Q = TypeVar("Q")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def view(run: str, other: str | None, port: int, json: bool = False, with_stdin: bool = False) -> None:
+def view(
+    run: str,
+    other: str | None,
+    port: int,
+    json: bool = False,
+    with_stdin: bool = False,
+    labels: str | None = None,
+) -> None:
     """Serve the run folder `run`, and `other` beside it if given, until SIGTERM or SIGINT.
 
-    With `with_stdin`, the end of standard input ends it too. Raises UsageError for a folder without a run, and a port
-    that cannot be bound.
+    `labels` is a file of people's labels, shown beside the judge's verdicts. With `with_stdin`, the end of standard
+    input ends it too. Raises UsageError for a folder without a run, a file that cannot be read, and a port that cannot
+    be bound.
     """
-    asyncio.run(_view(run, other, port, json, with_stdin))
+    file = None if labels is None else Path(labels)
+    asyncio.run(_view(_served(run, other, port, file), json, with_stdin))
 
 
-async def _view(run: str, other: str | None, port: int, json: bool, with_stdin: bool) -> None:
+async def _view(served: AbstractAsyncContextManager[str], json: bool, with_stdin: bool) -> None:
     # Arrow's own pool keeps the memory of a large read, the system's returns it; and each reading thread has a heap.
     pa.set_memory_pool(pa.system_memory_pool())
     pa.set_io_thread_count(THREADS)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
-    await serve_until_signal(_served(run, other, port), json, with_stdin)
+    await serve_until_signal(served, json, with_stdin)
 
 
 @asynccontextmanager
-async def _served(run: str, other: str | None, port: int) -> AsyncIterator[str]:
-    viewer = Viewer(FollowedRun(run), None if other is None else FollowedRun(other))
+async def _served(run: str, other: str | None, port: int, labels: Path | None) -> AsyncIterator[str]:
+    viewer = Viewer(FollowedRun(run, labels), None if other is None else FollowedRun(other))
     async with open_workers():
         url = await viewer.start(port)
         try:

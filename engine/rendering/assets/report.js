@@ -82,6 +82,7 @@
       show: new Set((address.get("show") ?? "").split(",").filter(Boolean)),
       source: address.get("source") ?? "",
       criterion: address.get("criterion") ?? "",
+      people: address.get("people") ?? "",
     };
   };
 
@@ -89,7 +90,8 @@
     const fits = (line) =>
       (!wanted.show.size || wanted.show.has(line.dataset.kind)) &&
       (!wanted.source || line.dataset.source === wanted.source) &&
-      (!wanted.criterion || line.dataset.criterion === wanted.criterion);
+      (!wanted.criterion || line.dataset.criterion === wanted.criterion) &&
+      (!wanted.people || line.dataset.people === wanted.people);
     for (const line of lines) line.hidden = !fits(line);
     const shown = new Set(lines.filter((line) => !line.hidden).map((line) => line.dataset.n));
     const filtered = shown.size < lines.length;
@@ -101,7 +103,7 @@
       button.setAttribute("aria-pressed", String(wanted.show.has(button.dataset.show)));
     }
     for (const select of all("select[data-by]")) select.value = wanted[select.dataset.by];
-    const active = Boolean(wanted.show.size || wanted.source || wanted.criterion);
+    const active = Boolean(wanted.show.size || wanted.source || wanted.criterion || wanted.people);
     const said = document.getElementById("shown");
     if (said) said.textContent = active ? `${shown.size} of ${lines.length} shown` : "";
     const clear = document.getElementById("show-all");
@@ -113,7 +115,8 @@
 
   function change(wanted) {
     const address = new URL(location.href);
-    const said = { show: [...wanted.show].join(","), source: wanted.source, criterion: wanted.criterion };
+    const { source, criterion, people } = wanted;
+    const said = { show: [...wanted.show].join(","), source, criterion, people };
     for (const [name, value] of Object.entries(said)) {
       if (value) address.searchParams.set(name, value);
       else address.searchParams.delete(name);
@@ -122,7 +125,7 @@
     apply(wanted);
   }
 
-  const nothing = () => ({ show: new Set(), source: "", criterion: "" });
+  const nothing = () => ({ show: new Set(), source: "", criterion: "", people: "" });
 
   function filters() {
     for (const button of all("button[data-show]")) {

@@ -14,12 +14,13 @@ NOTICED_S = 1.0  # until a stream sees that a run has ended, or that another has
 
 
 class FollowedRun:
-    """The run in `folder`. Raises UsageError if there is none."""
+    """The run in `folder`, with the file of people's `labels` if there is one. Raises UsageError if there is no run."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, labels: Path | None = None) -> None:
         self._folder = folder
+        self._labels = labels
         self._written = _written(folder)
-        self._run = OpenRun(folder)
+        self._run = OpenRun(folder, labels)
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -32,7 +33,7 @@ class FollowedRun:
         written = _written(self._folder)
         died = self._run.record.state == "running" and not alive(Path(self._folder))
         if written != self._written or died:
-            run = OpenRun(self._folder)
+            run = OpenRun(self._folder, self._labels)
             closing = asyncio.ensure_future(self._run.close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)

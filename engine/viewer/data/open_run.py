@@ -20,6 +20,7 @@ from adjudge.engine.records.record import RunRecord
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.following import Following
+from adjudge.engine.viewer.data.people import People
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
 from adjudge.engine.viewer.data.replay import AskedQuestion, Replayer
 from adjudge.engine.viewer.data.score_rows import RowsSoFar, ScoreRows
@@ -34,12 +35,16 @@ FRESH_S = 5.0  # for so long, a page of a running run may miss what was just sco
 
 
 class OpenRun:
-    """The run in `folder`. Raises UsageError if there is none. `close` ends the work in the background."""
+    """The run in `folder`, with people's `labels` of its verdicts if a file has some.
 
-    def __init__(self, folder: str) -> None:
+    Raises UsageError if there is none. `close` ends the work in the background.
+    """
+
+    def __init__(self, folder: str, labels: Path | None = None) -> None:
         self.folder = Path(folder)
         self.record = RunRecord.read(self.folder).found_from_here(self.folder)
         self.place = Place.of(self.record.config.store)
+        self.people = None if labels is None else People(self.record, labels)
         self.following = None if self.record.due is None else Following(self.folder, self.record, self.place)
         self.scores = ScoreRows(self.folder) if self.following is None else RowsSoFar(self.following.rows)
         self._fresh_until = dict.fromkeys(("cards", "stores"), time.monotonic() + FRESH_S)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from adjudge.engine.rendering.cells import number
+from adjudge.engine.viewer.data.people import Said
 from adjudge.engine.viewer.data.verdicts import KINDS, Points, kind_of, points_of
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
@@ -26,7 +27,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Line `n` of a scorecard's evidence, counted from 1.
 
     `kind` is one of KINDS or empty, `group` what several criteria belong to (a dimension, a tag), `weight` the share of
-    the whole in percent, `host` the source's. `looked_for` is what to find in the report, empty if nothing is.
+    the whole in percent, `host` the source's. `looked_for` is what to find in the report, empty if nothing is. `people`
+    is what people said of it.
     """
 
     n: int
@@ -45,6 +47,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     explanation: str = ""
     weight: str = ""
     looked_for: str = ""
+    people: tuple[Said, ...] = ()
 
     @property
     def clipped(self) -> str:
@@ -57,22 +60,37 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.looked_for) and not self.quote
 
     @property
+    def by_people(self) -> str:
+        """Whether people "agree" with the judge, or at least one "differs"; empty if nobody said anything."""
+        if not self.people:
+            return ""
+        return "agree" if all(one.agrees for one in self.people) else "differ"
+
+    @property
     def label(self) -> str:
         """What a screen reader says of its sign and number."""
         return f"{self.n}: {self.said or 'no outcome'}"
 
 
 def lines_of(
-    card: Scorecard, explained: Iterable[ExplainedCriterion] = (), reasons: Mapping[int, str] | None = None
+    card: Scorecard,
+    explained: Iterable[ExplainedCriterion] = (),
+    reasons: Mapping[int, str] | None = None,
+    people: Mapping[int, tuple[Said, ...]] | None = None,
 ) -> list[Line]:
-    """The lines of `card`, with what is known of its criteria; `reasons` are the judge's by the line's number."""
+    """The lines of `card`, with what is known of its criteria.
+
+    `reasons` are the judge's by the line's number, `people` what people said of it.
+    """
     known = {one.what: one for one in explained}
     stated = any(kind_of(line) in _STATEMENTS for line in card.evidence)
     groups = _groups(card.evidence)
-    return [
+    lines = [
         _line(n, line, known.get(line.what), groups, stated, (reasons or {}).get(n, ""))
         for n, line in enumerate(card.evidence, 1)
     ]
+    said = people or {}
+    return [msgspec.structs.replace(line, people=said[line.n]) if line.n in said else line for line in lines]
 
 
 def _line(

@@ -91,6 +91,7 @@ async def report_page(run: OpenRun, frame: Frame, query: ReportQuery) -> str:
         shares=_shares(lines),
         hosts=_counted(line.host for line in shown if line.host),
         groups=_counted(line.group for line in shown if line.group),
+        people=_counted(line.by_people for line in shown if line.by_people),
         evidence={line.n: address("evidence", query, n=line.n, part=1, text="") for line in shown},
         questions={line.n: _question(query, line) for line in shown},
     )
@@ -98,14 +99,15 @@ async def report_page(run: OpenRun, frame: Frame, query: ReportQuery) -> str:
 
 async def _explained_lines(run: OpenRun, card: Scorecard, query: ReportQuery) -> list[Line]:
     """The lines of evidence; criteria with their explanations and the judge's reasons."""
-    lines = lines_of(card)
+    people = {} if run.people is None else run.people.about(card)
+    lines = lines_of(card, people=people)
     criteria = [line.n for line in lines if not line.is_statement]
     if not criteria:
         return lines
     judgments, _ = await run.stores()
     silent = {n for n in criteria[:MAX_LINES] if not card.evidence[n - 1].note}
     reasons = await reasons_given(judgments, card.evidence, silent)
-    return lines_of(card, await run.explained(query, card.protocol), reasons)
+    return lines_of(card, await run.explained(query, card.protocol), reasons, people)
 
 
 def _at(query: ReportQuery, card: Scorecard) -> str:
@@ -244,7 +246,8 @@ async def evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str
     line = card.evidence[query.n - 1]
     judgments, _ = await run.stores()
     reasons = {} if line.note else await reasons_given(judgments, card.evidence, {query.n})
-    shown = lines_of(card, await run.explained(query, card.protocol), reasons)[query.n - 1]
+    people = {} if run.people is None else run.people.about(card)
+    shown = lines_of(card, await run.explained(query, card.protocol), reasons, people)[query.n - 1]
     steps = [("Previous", query.n - 1), ("Next", query.n + 1)]
     return frame.show(
         "evidence.html.jinja",
