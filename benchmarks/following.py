@@ -1,9 +1,9 @@
 """What following a run costs it: `python -m benchmarks.following [--quick] [--json]`.
 
-The same run of rubrics over 12 systems (quick: 4) x 60 tasks, judged by a local server that answers at once, is made
-with and without `adjudge view` and an open stream of its figures, alternating, each time with a new store. Rows: the
-processor time of `adjudge evaluate` (user and system, its workers included) without a viewer beside that with one; its
-wall time likewise; and the processor time of the viewer from its first event to the end of the run, per second.
+The same run of rubrics over 12 systems x 240 tasks (quick: 60), judged by a local server that takes 0.1 s for an
+answer, is made with and without `adjudge view` and an open stream of its figures, alternating, each time with a new
+store. Rows: the processor time of `adjudge evaluate` (user and system, its workers included) with a viewer and without;
+its wall time likewise; and the processor time of the viewer per second, from its first event to the end of the run.
 """
 
 import json
@@ -27,7 +27,7 @@ from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main
 from tests.processes import free_port
 from tests.worlds import ADJUDGE, world
 
-SYSTEMS, QUICK_SYSTEMS, TASKS = 12, 4, 60
+SYSTEMS, TASKS, QUICK_TASKS = 12, 240, 60
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -101,9 +101,9 @@ def run(folder: Path, *, followed: bool) -> Spent:
 
 @contextmanager
 def judge() -> Iterator[str]:
-    """The URL of a server that answers every question at once."""
+    """The URL of a server that takes 0.1 s for an answer."""
     port = free_port()
-    command = [sys.executable, "-m", "tests.mock_openai", "--port", str(port), "--latency", "0"]
+    command = [sys.executable, "-m", "tests.mock_openai", "--port", str(port), "--latency", "0.1"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
             for _ in range(300):
@@ -118,17 +118,17 @@ def judge() -> Iterator[str]:
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Make runs, every other one followed."""
-    systems, runs = (QUICK_SYSTEMS, QUICK_RUNS) if quick else (SYSTEMS, RUNS)
+    tasks, runs = (QUICK_TASKS, QUICK_RUNS) if quick else (TASKS, RUNS)
     with tempfile.TemporaryDirectory() as name, judge() as url:
         folder = Path(name)
         server = {"backend": "openai", "url": url, "model": "mock", "max_in_flight": 32}
-        world(folder, systems=systems, tasks=TASKS, judge=server)
+        world(folder, systems=SYSTEMS, tasks=tasks, judge=server)
         run(folder, followed=False)
         plain, followed = [], []
         for number in range(runs):
             for watched in (True, False) if number % 2 else (False, True):
                 (followed if watched else plain).append(run(folder, followed=watched))
-    n = systems * TASKS
+    n = SYSTEMS * tasks
     for what, of in (("processor time", lambda one: one.cpu), ("wall time", lambda one: one.wall)):
         with_it, without = (statistics.median(map(of, side)) for side in (followed, plain))
         ratio = statistics.median(of(b) / of(a) for a, b in zip(followed, plain, strict=True))

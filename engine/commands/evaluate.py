@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -54,6 +55,7 @@ _log = logging.getLogger(__name__)
 
 CHECKED_CASES = 2_000
 CLUSTER_ENDS_S = 60.0
+WAITS_S = 5.0
 
 Progress = Callable[[Scorecard], None]
 OnStart = Callable[[int, Callable[[], Reading]], Progress]
@@ -190,17 +192,23 @@ class _Spender(Protocol):
 
 
 class _Gauge:
-    """Reads what a run has asked and spent until now, from its `source` once it is open."""
+    """Reads what a run has asked and spent until now, from its `source` once it is open.
+
+    It is waiting once it was seen to wait for a while: a single question may wait for the answer to the next.
+    """
 
     def __init__(self, config: RunConfig) -> None:
         self.source: _Spender | None = None
         self._priced = bool(config.prices)
+        self._waits_since = math.inf
 
     def __call__(self) -> Reading:
         if self.source is None:
             return Reading()
-        spent = self.source.spent
-        return Reading(spent.questions, spent.cost if self._priced else None, self.source.is_waiting)
+        now, spent = time.monotonic(), self.source.spent
+        self._waits_since = min(self._waits_since, now) if self.source.is_waiting else math.inf
+        waiting = now - self._waits_since >= WAITS_S
+        return Reading(spent.questions, spent.cost if self._priced else None, waiting)
 
 
 @asynccontextmanager

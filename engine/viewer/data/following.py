@@ -1,7 +1,7 @@
 """Follows a run that has not finished: what has been scored, how fast, what failed, and where the systems stand.
 
-A look at the run that took some computing is followed by a hundred times as much rest, so that following costs less
-than 1 % of a processor, however large the run is.
+New rows are taken in, and standings computed, each followed by two hundred times as much rest as it took computing, so
+that following costs less than 1 % of a processor, however large the run is.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from adjudge.scoring.contract.protocol import Comparing
 
 __all__ = ["Failed", "Following", "Placed", "Snapshot", "Standing", "Tally"]
 
-REST = 100  # times what the last look took
+REST = 200  # times what the last look took
 SHORTEST_S = 1.0
 BOARD_S = 5.0
 RECENT_S = 60.0
@@ -129,7 +129,7 @@ class Following:
         """The run as it is now, or as it was when it was last looked at, a moment ago. Raises StoreError."""
         with self._looking:
             if self.snapshot is None or time.monotonic() >= self._rest_until:
-                began = time.thread_time()
+                began = time.process_time()
                 self._take_in()
                 self._rest_until = _rested(began, SHORTEST_S)
                 board = self._board
@@ -163,10 +163,10 @@ class Following:
         return self._board_version < self.version and time.monotonic() >= self._board_rest_until
 
     def _make_board(self) -> Leaderboard:
-        began = time.thread_time()
+        began = time.process_time()
         self._board = leaderboard_so_far(self._record, self._arrivals.rows, Statistics())
         # The first one in a process also loads what computes it.
-        self._board_rest_until = _rested(began if self._board_version >= 0 else time.thread_time(), BOARD_S)
+        self._board_rest_until = _rested(began if self._board_version >= 0 else time.process_time(), BOARD_S)
         self._board_version = self.version
         return self._board
 
@@ -253,8 +253,8 @@ class Pace:
 
 
 def _rested(began: float, shortest_s: float) -> float:
-    """When to look again after a look that began then, in this thread's own time, and ends now."""
-    return time.monotonic() + max(shortest_s, REST * (time.thread_time() - began))
+    """When to look again after a look that began then, in this process's own time, and ends now."""
+    return time.monotonic() + max(shortest_s, REST * (time.process_time() - began))
 
 
 def _tallies(record: RunRecord, due: Due, done: Counter[tuple[str, str]]) -> Iterator[Tally]:
