@@ -106,7 +106,6 @@ def test_a_text_with_lone_surrogates_is_read_like_any_other() -> None:
 
 @pytest.mark.parametrize(("function", "reason"), [(sleep_over, "deadline"), (die_of, "worker_died")])
 def test_a_reader_that_is_late_or_dies_is_not_the_reports_doing(function, reason, monkeypatch) -> None:
-    monkeypatch.setattr("adjudge.scoring.text.aside.SECONDS", 4.0)
 
     class Reading(Fact, frozen=True, kw_only=True):
         async def score(self, case, tools):
@@ -116,7 +115,10 @@ def test_a_reader_that_is_late_or_dies_is_not_the_reports_doing(function, reason
         report = Report(task_id="1", system="a", text=LONG)
         case = Case(task=Task(id="1", prompt="p"), report=report)
         async with open_workers():
-            card = await score_case(Reading(), case, None)
+            await aside(pid_of, LONG)  # a worker takes its time to start
+            with monkeypatch.context() as patience:
+                patience.setattr("adjudge.scoring.text.aside.SECONDS", 4.0)
+                card = await score_case(Reading(), case, None)
             assert await aside(pid_of, LONG) != os.getpid()  # and the next one is read
         return card
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from adjudge import judges, prompts, scoring
 from adjudge.judges import Question
+from adjudge.judges.schema import max_tokens, schema_of
 from adjudge.prompts import Prompt, PromptBook, PromptError
+from tests.examples_of_questions import example
 
 SHIPPED = sorted(Path(prompts.__file__).parent.glob("*.md"))
 NAMES = sorted({file.name.split(".")[0] for file in SHIPPED})
@@ -128,3 +130,10 @@ def test_fill_requires_every_field() -> None:
     prompt = Prompt("p", "en", "{{one}}", b"", frozenset({"one"}))
     with pytest.raises(KeyError):
         prompt.fill({})
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_every_answer_fits_into_a_window_of_32k(kind: type[Question]) -> None:
+    """With 8,000 tokens left for what is judged."""
+    schema = schema_of(example(kind), analysis=True)
+    assert max_tokens(schema) <= 24_000

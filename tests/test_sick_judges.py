@@ -15,6 +15,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.dry_run import longest
 from adjudge.engine.evaluation.trust import Patience
+from adjudge.engine.records.record import RunRecord
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case, Report, Task
@@ -46,9 +47,11 @@ def scores(folder: Path) -> list[dict[str, object]]:
 
 
 def assert_nothing_came_of_it(folder: Path) -> None:
-    """No judgment, no score and no leaderboard."""
+    """No judgment, no score and no leaderboard; the run's record says that it ended."""
     assert not list(folder.glob("store/**/*.parquet"))
-    assert [file.name for file in folder.glob("run/*")] == []
+    assert {file.name for file in folder.glob("run/*")} <= {"run.json"}
+    if (folder / "run" / "run.json").exists():
+        assert RunRecord.read(folder / "run").state != "running"
 
 
 SICK = {
@@ -291,9 +294,17 @@ async def test_prompts_that_do_not_fit_are_counted_before_the_run(tmp_path, caps
         ]
         lines(tmp_path / "reports" / "long.jsonl", rows)
         code, out, _ = await asyncio.to_thread(run, capsys, "plan", path)
-        assert code == 0 and "window of 2,500 tokens: about RubricPoints 50" in out and mock.calls == 0
+        assert (
+            code == 0
+            and "window of 2,500 tokens: about 50 of points for one rubric" in out
+            and mock.calls == 0
+        )
         code, out, _ = await asyncio.to_thread(run, capsys, "doctor", path)
-        assert code == 1 and "window of 2,500 tokens" in out and "50 of 200 RubricPoints" in out
+        assert (
+            code == 1
+            and "window of 2,500 tokens" in out
+            and "50 of 200 questions (points for one rubric)" in out
+        )
         await evaluate_async(RunConfig.load(path))
         (line,) = caplog.messages
         assert (
@@ -304,7 +315,7 @@ async def test_prompts_that_do_not_fit_are_counted_before_the_run(tmp_path, caps
         assert code == 0 and "fit into 2,500 tokens" in out  # nothing is left to ask
     small = changed(path, judge=judged(mock.url, max_context=2_500), store="new")
     code, out, _ = await asyncio.to_thread(run, capsys, "plan", small)
-    assert code == 0 and "window of 2,500 tokens: about RubricPoints 50" in out
+    assert code == 0 and "window of 2,500 tokens: about 50 of points for one rubric" in out
     away = changed(path, judge=judged(mock.url), store="new")
     code, out, _ = await asyncio.to_thread(run, capsys, "plan", away)
     assert code == 0 and "the judge's window is not known" in out

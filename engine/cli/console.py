@@ -69,7 +69,7 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 _SHOWN_REJECTED = 20
-_PIPE_WIDTH = 200
+_PIPE_WIDTH = 400
 
 
 def _out() -> Terminal:

@@ -16,16 +16,17 @@ from adjudge.scoring.livedrbench.claims import Claim
 
 __all__ = ["ClaimsOf", "DraftedClaims", "claim_items", "draft_claims"]
 
-MOST = 20
+MOST = 12
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+Detail = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class DraftedClaim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A claim, and what supports or details it."""
 
     claim: Text
-    subclaims: Annotated[tuple[Text, ...], msgspec.Meta(max_length=5)]
+    subclaims: Annotated[tuple[Detail, ...], msgspec.Meta(max_length=3)]
 
 
 class DraftedClaims(Answer, frozen=True, kw_only=True):
