@@ -2,8 +2,8 @@
 
 Creates a run of 20 systems x 100 tasks (quick: 5) whose reports have 20,000 characters, with 40 cited statements judged
 by FACT and 25 criteria marked by RACE for each, and 5,000 pages; then writes it with `adjudge view --export` in a
-new process. The size is that of all files, peak memory that of the process. There is no peer: the size compares with a
-fixed limit (200 MB).
+new process. The size counts all files; peak memory is the process's. Nothing else does this work, so the size is
+compared with a fixed limit (200 MB).
 """
 
 import resource

@@ -5,8 +5,8 @@
 64 prompts x 8 rollouts x 20 rubrics with a judge that takes 200 ms and 256 questions at once: the judge-bound optimum
 is calls x latency / 256. Our side is `RewardModel` with its store; every run has new reports. The peers send the same
 requests to the same judge: one after the other; one asyncio coroutine per rollout; blocking functions in ten
-processes. The slow peers do part of the work and are compared with ours on the same part. In rows `own rubrics` there
-are no tasks: each rollout has 20 rubrics of its own. The judge fails in rows `a deadline ...`.
+processes. The slow peers do part of the work and are compared with ours on the same part. In rows `own rubrics` each
+rollout brings 20 rubrics of its own instead of naming a task. In rows `a deadline ...` the judge fails.
 """
 
 import asyncio

@@ -23,7 +23,7 @@ import pytest
 import pytest_asyncio
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, ConsoleMessage, Page, Route
+    from playwright.async_api import Browser, ConsoleMessage, Dialog, Page, Route
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PICTURES = Path(__file__).parents[1] / ".screenshots"
@@ -66,8 +66,8 @@ async def visiting(
 ) -> "AsyncIterator[Page]":
     """The loaded page `url` in a window `width` pixels wide.
 
-    On exit the test fails if the console had an error, a script raised, or a request went to another origin than the
-    page's (for a file: to anything but files).
+    On exit the test fails if the console had an error, a script raised or opened a dialog, or a request went to another
+    origin than the page's (for a file: to anything but files).
     """
     context = await browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
@@ -86,10 +86,15 @@ async def visiting(
         if message.type in ("error", "warning"):
             wrong.append(f"console: {message.text}")
 
+    async def dismiss(dialog: "Dialog") -> None:
+        wrong.append(f"opened a dialog: {dialog.message}")
+        await dialog.dismiss()
+
     try:
         await context.route("**/*", ask)
         page = await context.new_page()
         page.on("console", say)
+        page.on("dialog", dismiss)
         page.on("pageerror", lambda error: wrong.append(f"raised {error}"))
         await page.goto(url)
         yield page

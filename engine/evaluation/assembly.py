@@ -111,7 +111,7 @@ async def open_evaluator(
 
 
 def _traced(config: RunConfig, book: PromptBook, tracer: Any) -> Callable[[JudgeConfig], Spans | None]:
-    """What traces the calls of a judge: nothing where there is no tracer, no model, or a panel, whose members are."""
+    """The tracer of a judge's calls; None without a tracer or a model, and for a panel, whose members are traced."""
 
     def spans(judge: JudgeConfig) -> Spans | None:
         if tracer is None or judge.backend in ("lexical", "panel"):

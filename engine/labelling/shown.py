@@ -18,7 +18,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The text that the judge was shown, in three pieces: `before` the nearest passage, the `passage`, and `after` it.
 
     `fields` are the parts of the judge's question without which nobody can answer (references, say), `prompt` is the
-    task's. `missing` says why there is no text; `cut` how many characters of it are left out.
+    task's. `missing` says why the text is absent, and `cut` how many of its characters are left out.
     """
 
     prompt: str

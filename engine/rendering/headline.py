@@ -281,7 +281,7 @@ def _badges(row: Standing) -> Iterator[Badge]:
     if row.flagged:
         yield Badge(
             f"cov. {_percent(row.coverage)}",
-            f"{row.n_scored:,} of {row.n_total:,} reports are scored; under {FLAGGED_BELOW:.0%} there is no rank.",
+            f"{row.n_scored:,} of {row.n_total:,} reports are scored; a system needs {FLAGGED_BELOW:.0%} to be ranked.",
             "bad",
         )
     if row.n_unscored:

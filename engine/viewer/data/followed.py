@@ -14,7 +14,7 @@ NOTICED_S = 1.0  # until a stream sees that a run has ended, or that another has
 
 
 class FollowedRun:
-    """The run in `folder`, with the file of people's `labels` if there is one. Raises UsageError if there is no run."""
+    """The run in `folder`, and people's `labels` of it, if given. Raises UsageError if `folder` has no run."""
 
     def __init__(self, folder: str, labels: Path | None = None) -> None:
         self._folder = folder
