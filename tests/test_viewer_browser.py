@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from adjudge.engine.viewer.pages import search
 from tests.browser import overflow, picture, violations, visiting
 from tests.mock_openai import MockOpenAI
 from tests.viewing import Reader, exporting, hostile, quickstart, viewing
@@ -197,6 +198,21 @@ async def test_search_by_keyboard_leads_to_the_statement(browser: "Browser", vie
         await page.locator(".finds a").first.press("Enter")
         await page.get_by_role("heading", name="Evidence").wait_for()
         assert "odium-ion cells" in await page.locator("blockquote").inner_text()
+
+
+async def test_search_goes_on_by_itself(
+    browser: "Browser", runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = "search?where=statements&q=heat"
+    async with viewing(runs[0]) as reader:
+        async with visiting(browser, reader.url + where) as page:
+            whole = await page.locator(".finds a").all_inner_texts()
+        monkeypatch.setattr(search, "SECONDS", 0.0)
+        async with visiting(browser, reader.url + where) as page:
+            await page.locator("a[data-search-on]").wait_for(state="detached")
+            assert await page.locator(".finds a").all_inner_texts() == whole
+            assert await page.locator("#found").inner_text() == f"{len(whole)} found on this page."
+    assert len(whole) > 1
 
 
 async def test_colour_scheme_is_kept_across_pages(browser: "Browser", viewer: Reader) -> None:

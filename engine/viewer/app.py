@@ -21,6 +21,7 @@ from adjudge.engine.rendering.leaderboard_page import asset, page_policy
 from adjudge.engine.telemetry.listener import listen, serve_until_signal
 from adjudge.engine.telemetry.local_pages import HEADERS, HOST, local_only
 from adjudge.engine.viewer.data.followed import FollowedRun
+from adjudge.engine.viewer.data.memory import release, use_little
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
     BadQuery,
@@ -91,9 +92,7 @@ def view(
 
 
 async def _view(served: AbstractAsyncContextManager[str], json: bool, with_stdin: bool) -> None:
-    # Arrow's own pool keeps the memory of a large read, the system's returns it; and each reading thread has a heap.
-    pa.set_memory_pool(pa.system_memory_pool())
-    pa.set_io_thread_count(THREADS)
+    use_little(THREADS)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
     await serve_until_signal(served, json, with_stdin)
 
@@ -154,7 +153,10 @@ class Viewer:
                 query = read(request.query, kind)
                 async with self._room:
                     opened = [one.now() for one in runs]
-                    return _html(200, await make(*opened, await _frame(opened[0], beside), query))
+                    try:
+                        return _html(200, await make(*opened, await _frame(opened[0], beside), query))
+                    finally:
+                        release()
 
             return web.get(base + path, _explained(handle, run, beside))
 

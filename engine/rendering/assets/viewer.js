@@ -216,6 +216,29 @@
     held.scrollTop = 0;
   }
 
+  // A search that ran out of time goes on by itself, until it has a page full or is at the end.
+  async function searchOn() {
+    const finds = document.getElementById("finds");
+    let link;
+    while ((link = document.querySelector("a[data-search-on]")) && finds.children.length < 50) {
+      let page;
+      try {
+        page = await read(link.href);
+      } catch {
+        return; // the link stays
+      }
+      const more = page.getElementById("finds");
+      if (!more) return;
+      finds.append(...[...more.children].map((node) => document.importNode(node, true)));
+      finds.hidden = finds.children.length === 0;
+      const next = page.querySelector("a[data-search-on]");
+      if (next) link.href = next.getAttribute("href");
+      else link.parentNode.remove();
+      const count = finds.children.length.toLocaleString("en");
+      document.getElementById("found").textContent = `${count} found on this page${next ? " so far" : ""}.`;
+    }
+  }
+
   function plain(event) {
     return event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
   }
@@ -242,6 +265,7 @@
     document.getElementById("show-keys")?.addEventListener("click", keys);
     tables();
     parallel();
+    searchOn();
     if (!location.hash) document.querySelector("mark.window")?.scrollIntoView({ block: "center" });
   });
 })();

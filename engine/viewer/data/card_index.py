@@ -1,6 +1,7 @@
 """A run's scorecards: an index in memory, the cards themselves on disk."""
 
 from collections.abc import Collection, Iterator
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -11,11 +12,13 @@ import pyarrow.compute as pc
 from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
-from adjudge.engine.viewer.data.verdicts import Verdicts
+from adjudge.engine.viewer.data.memory import release
+from adjudge.engine.viewer.data.verdicts import CountedCard, Verdicts
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["CardIndex"]
 
+C = TypeVar("C", Scorecard, CountedCard)
 Columns = npt.NDArray[np.int32]
 CardName = tuple[str, str, str, int, int]  # protocol, system, task, sample, repeat
 
@@ -67,8 +70,8 @@ class CardIndex:
 
     def find(self, system: str, task: str, sample: int, repeat: int) -> list[Scorecard]:
         """The cards of one report, in order of protocol."""
-        found = self._at(self._of(system, task) & (self._sample == sample) & (self._repeat == repeat))
-        return sorted((card for _, card in found), key=lambda card: card.protocol)
+        wanted = self._of(system, task) & (self._sample == sample) & (self._repeat == repeat)
+        return sorted((card for _, card in self._at(wanted, Scorecard)), key=lambda card: card.protocol)
 
     def verdicts_of_system(self, system: str, tasks: Collection[str]) -> dict[CardName, Verdicts]:
         """The verdicts of the cards of a system's reports for `tasks`."""
@@ -84,7 +87,7 @@ class CardIndex:
         places = np.flatnonzero(wanted).tolist()
         unread = wanted.copy()
         unread[[place for place in places if place in self._counted]] = False
-        for place, card in self._at(unread):
+        for place, card in self._at(unread, CountedCard):
             name = (card.protocol, card.system, card.task_id, card.sample, card.repeat)
             self._counted[place] = name, Verdicts.of(card.evidence)
         return dict(self._counted[place] for place in places)
@@ -96,17 +99,16 @@ class CardIndex:
         )
         return found
 
-    def _at(self, wanted: npt.NDArray[np.bool_]) -> list[tuple[int, Scorecard]]:
-        """The cards where `wanted` is set with their places, each group of rows read once."""
+    def _at(self, wanted: npt.NDArray[np.bool_], kind: type[C]) -> Iterator[tuple[int, C]]:
+        """The cards where `wanted` is set as `kind`, with their places; each group of rows is read once."""
         groups: dict[tuple[int, int], dict[int, int]] = {}
         for place in np.flatnonzero(wanted).tolist():
             group, row = divmod(int(self._row[place]), SCORECARDS.row_group)
             groups.setdefault((int(self._part[place]), group), {})[row] = place
-        return [
-            (places[row], card)
-            for (part, group), places in groups.items()
-            for row, card in self._read(part, group, list(places))
-        ]
+        for (part, group), places in groups.items():
+            for start, column in self._cards(part, group):
+                for row in sorted(places.keys() & range(start, start + len(column))):
+                    yield places[row], _card(column[row - start], kind)
 
     def scan(self, after: int, holding: str) -> Iterator[tuple[int, Scorecard | None]]:
         """From place `after` on: (place, card) for cards with `holding` in their JSON, and (place, None) in between.
@@ -132,15 +134,7 @@ class CardIndex:
             found = pc.match_substring(column, holding, ignore_case=True).to_pylist()
             for row, hit in enumerate(found, start):
                 if hit and row in wanted:
-                    yield row, _card(column[row - start])
-
-    def _read(self, part: int, group: int, rows: list[int]) -> list[tuple[int, Scorecard]]:
-        return [
-            (row, _card(column[row - start]))
-            for start, column in self._cards(part, group)
-            for row in rows
-            if start <= row < start + len(column)
-        ]
+                    yield row, _card(column[row - start], Scorecard)
 
     def _cards(self, part: int, group: int) -> Iterator[tuple[int, pa.Array]]:
         """The cards of a row group in batches, each with the row of its first card."""
@@ -149,10 +143,11 @@ class CardIndex:
         for batch in file.batches(group, ["card"], _AT_ONCE):
             yield start, batch.column(0)
             start += len(batch)
+        release()
 
 
-def _card(text: pa.StringScalar) -> Scorecard:
-    return msgspec.json.decode(text.as_py(), type=Scorecard)
+def _card(text: pa.StringScalar, kind: type[C]) -> C:
+    return msgspec.json.decode(memoryview(text.as_buffer()), type=kind)
 
 
 def _numbered(names: pa.ChunkedArray, known: dict[str, int]) -> npt.NDArray[np.int32]:

@@ -8,7 +8,7 @@ import msgspec
 
 from adjudge.scoring.contract.scorecard import Evidence
 
-__all__ = ["KINDS", "Kind", "Points", "Verdicts", "kind_of", "points_of"]
+__all__ = ["KINDS", "CountedCard", "Kind", "Points", "Verdicts", "kind_of", "points_of"]
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -45,7 +45,26 @@ class Points(msgspec.Struct, frozen=True):
     reference: float | None
 
 
-def kind_of(line: Evidence) -> str:
+class Outcome(msgspec.Struct, frozen=True):
+    """As much of a line of evidence as says what came of it."""
+
+    outcome: str
+    reason: str = ""
+    value: float | None = None
+
+
+class CountedCard(msgspec.Struct, frozen=True, kw_only=True):
+    """As much of a stored scorecard as its verdicts need: a fifth of the time and memory of the whole."""
+
+    protocol: str
+    system: str
+    task_id: str
+    sample: int
+    repeat: int
+    evidence: tuple[Outcome, ...] = ()
+
+
+def kind_of(line: Evidence | Outcome) -> str:
     """Which of KINDS the outcome of a line is of, "" for none of them."""
     word = line.outcome.partition(" ")[0].rstrip(":")
     if word in _STATED:
@@ -75,7 +94,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     counts: tuple[int, ...]
 
     @classmethod
-    def of(cls, evidence: Sequence[Evidence]) -> "Verdicts":
+    def of(cls, evidence: Sequence[Evidence | Outcome]) -> "Verdicts":
         """The verdicts of `evidence`; lines of no kind are not counted."""
         found = Counter(map(kind_of, evidence))
         return cls(tuple(found[kind] for kind in KINDS))

@@ -1,4 +1,4 @@
-"""The search page: words in a run, searched until 0.4 s have passed or fifty places are found, then continued."""
+"""The search page: words in a run, searched until 0.2 s have passed or fifty places are found, then continued."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ from adjudge.scoring.contract.scorecard import Scorecard
 __all__ = ["search_page"]
 
 AT_MOST = 50
-SECONDS = 0.4
+SECONDS = 0.2
 _AROUND = 160
 _BATCH = 256
 
