@@ -193,6 +193,20 @@ async def test_r_shows_the_raw_text_and_keeps_the_filter(browser: "Browser", vie
         assert "text=raw" not in page.url and await shown(page) == kept
 
 
+async def test_text_follows_evidence_that_is_scrolled(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, f"{viewer.url}report?system=s&task=long&protocol=fact", width=1280) as page:
+        line = page.locator(".evidence li[data-n]").nth(10)
+        await page.locator(".aside").hover()
+        await page.locator(".aside").evaluate(
+            "(one, line) => { one.scrollTop += line.getBoundingClientRect().top - one.getBoundingClientRect().top }",
+            await line.element_handle(),
+        )
+        chip = page.locator(f"#s{await line.get_attribute('data-n')}")
+        await page.wait_for_function("scrollY > 0")
+        held, read = await line.bounding_box(), await chip.bounding_box()
+        assert held is not None and read is not None and abs(held["y"] - read["y"]) < 3
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_panel_pins_statement_and_verdict(browser: "Browser", viewer: Reader, width: int) -> None:
     address = f"{viewer.url}report?system=s&task=long&protocol=fact&show=supported"

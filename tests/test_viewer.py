@@ -19,6 +19,7 @@ from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.rendering.cells import number
+from adjudge.engine.rendering.headline import about_metric
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest, said_at
 from adjudge.engine.viewer.data.query import ListQuery, ReportQuery, address
@@ -179,6 +180,7 @@ async def test_question_shows_its_raw_reply_and_its_cases(run):
         alone = await reader.page(links[-1].partition("&")[0])
     assert json.loads(texts(page, "pre")[0])["items"]["c01"] in ("supported", "unsupported")
     assert "delta: heat-pumps" in alone.body.text() and texts(alone, "pre") == texts(page, "pre")
+    assert texts(alone, "h1") == ["Statements a cited page supports"]
 
 
 # Every number equals the leaderboard's and leads to its evidence.
@@ -191,6 +193,18 @@ async def test_leaderboard_values_equal_those_of_the_linked_pages(run):
                 link = address("system", system=row.system, protocol=metric.protocol, metric=metric.metric)
                 page = await reader.page(link)
                 assert texts(page, "#value") == [number(row.value, metric.scale)], link
+
+
+async def test_headings_of_metrics_tell_what_they_are(run):
+    wanted = next(
+        about_metric(one) for one in board(run).metrics if (one.protocol, one.metric) == ("fact", "c_acc")
+    )
+    heading = "thead [data-tip]"
+    async with viewing(run) as reader:
+        for path in ("system?system=delta&protocol=fact&metric=c_acc", "task?task=heat-pumps&protocol=fact"):
+            tips = [node.attributes["data-tip"] for node in (await reader.page(path)).css(heading)]
+            assert wanted in tips and "Source: " in wanted, path
+        assert "Higher is better." in str([node.attributes for node in (await reader.page("")).css(heading)])
 
 
 async def test_random_cells_lead_to_questions_answers_and_pages(run):

@@ -78,7 +78,7 @@ async def test_every_page_fits_both_window_sizes(
 @served
 async def test_question_page_shows_its_prompt(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, viewer.at(f"questions?{DELTA}")) as page:
-        await page.get_by_role("link", name="Backed").first.click()
+        await page.get_by_role("link", name="statements a cited page supports").first.click()
         await page.get_by_role("heading", name="Prompt").wait_for()
         assert await page.locator("pre").count() == 4
         assert await violations(page) == []

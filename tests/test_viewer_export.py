@@ -117,6 +117,8 @@ async def test_view_exports_from_the_command_line(quick: Path, tmp_path: Path, c
     (site / MADE_BY).unlink()
     code, _, error = await asyncio.to_thread(run, capsys, "view", quick, "--export", site)
     assert code == 2 and "holds other files" in error
+    code, _, error = await asyncio.to_thread(run, capsys, "view", quick, "--export", site / "index.html")
+    assert code == 2 and "index.html is a file; pass a new or an empty folder" in error
 
 
 async def test_commands_of_the_page_on_publishing(

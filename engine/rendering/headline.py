@@ -12,6 +12,7 @@ from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Leaderboard, MetricB
 from adjudge.engine.rendering.cells import Cell, number, span
 from adjudge.engine.rendering.names import labels
 from adjudge.engine.rendering.standings import Ranking
+from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["Badge", "Bar", "Column", "Headline", "Row", "about_metric", "headline"]
 
@@ -108,9 +109,10 @@ def headline(ranking: Ranking, board: Leaderboard) -> Headline:
     )
 
 
-def about_metric(metric: MetricBoard) -> str:
+def about_metric(metric: MetricBoard | Metric) -> str:
     """What `metric` is: definition, unit, direction and source, a line each."""
-    unit = "per cent" if metric.unit == "share" and metric.scale == 100 else metric.unit
+    unit = metric.units if isinstance(metric, Metric) else metric.unit
+    unit = "per cent" if unit == "share" and metric.scale == 100 else unit
     times = f", shown times {metric.scale:g}" if metric.scale not in (1, 100) else ""
     lines = (
         metric.definition,

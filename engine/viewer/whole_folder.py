@@ -20,7 +20,9 @@ def whole_folder(place: Path, key: str) -> Iterator[Path]:
 
     Raises UsageError that begins with `key` where something else is already, or where nothing can be written.
     """
-    if place.exists() and not (place / MADE_BY).is_file() and (not place.is_dir() or any(place.iterdir())):
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"{key}: {place} is a file; pass a new or an empty folder")
+    if place.exists() and not (place / MADE_BY).is_file() and any(place.iterdir()):
         raise UsageError(f"{key}: {place} holds other files; pass a new or an empty folder")
     token = secrets.token_hex(4)
     new, old = (place.parent / f".{place.name[:80]}.{token}.{end}" for end in ("new", "old"))

@@ -28,10 +28,13 @@
     for (const mark of marks.get(line?.dataset.n) ?? []) mark.classList.add("now");
   }
 
+  let led = false; // the next scroll of the evidence is ours, not the reader's
   function beside(line, place) {
     if (!aside || !line || !wide.matches || aside.scrollHeight <= aside.clientHeight) return;
     const wanted = Math.max(48, Math.min(place - aside.getBoundingClientRect().top, aside.clientHeight * 0.6));
+    const before = aside.scrollTop;
     aside.scrollTop += line.getBoundingClientRect().top - aside.getBoundingClientRect().top - wanted;
+    led = aside.scrollTop !== before;
   }
 
   function go(line) {
@@ -70,6 +73,23 @@
       const place = chips.get(line.dataset.n)?.getBoundingClientRect();
       if (place && place.bottom > edge) {
         beside(line, place.top);
+        return;
+      }
+    }
+  }
+
+  // The text follows the evidence that the reader scrolls: the first line below the heading has its passage beside it.
+  function lead() {
+    if (led || !wide.matches || !aside.matches(":hover, :focus-within")) {
+      led = false;
+      return;
+    }
+    const top = aside.getBoundingClientRect().top;
+    for (const line of lines) {
+      const place = line.hidden ? null : line.getBoundingClientRect();
+      const chip = chips.get(line.dataset.n);
+      if (place && chip && place.bottom > top + 48) {
+        scrollBy({ top: chip.getBoundingClientRect().top - place.top, behavior: "instant" });
         return;
       }
     }
@@ -198,5 +218,6 @@
       if (!waiting) requestAnimationFrame(follow);
       waiting = true;
     }, { passive: true });
+    aside?.addEventListener("scroll", lead, { passive: true });
   });
 })();

@@ -7,6 +7,7 @@ import msgspec
 from adjudge.engine.leaderboard.board import MetricBoard, Standing
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.rendering.cells import Cell
+from adjudge.engine.rendering.headline import about_metric
 from adjudge.engine.rendering.leaderboard_page import title_of
 from adjudge.engine.rendering.standings import Kind, Ranking, rankings, standings
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -77,6 +78,7 @@ def _standings(run: OpenRun, ranking: Ranking, number: int, query: ListQuery, at
             "" if column.kind in ("scored", "unscored") else f"{number}.{column.name}",
             number=column.numeric,
             low_first=column.kind == "rank" or (column.kind == "value" and ranking.head.lower_is_better),
+            tip=about_metric(ranking.head) if column.kind == "value" else "",
         )
         for column in columns
     ]

@@ -5,6 +5,7 @@ import time
 
 import msgspec
 
+from adjudge.engine.evaluation.dry_run import words_of
 from adjudge.engine.store.judgments import JudgmentRow
 from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -58,7 +59,7 @@ async def questions_page(run: OpenRun, frame: Frame, query: QuestionsQuery) -> s
 
 async def _row(run: OpenRun, key: str, asked: AskedQuestion | None, query: ReportQuery) -> Row:
     row = await _stored(run, key)
-    kind = type(asked.question).__name__ if asked else row.question if row else "question"
+    kind = words_of(asked.question) if asked else row.question if row else "question"
     to = QuestionQuery(
         key=key, system=query.system, task=query.task, sample=query.sample, repeat=query.repeat,
         protocol=query.protocol,
@@ -88,10 +89,11 @@ async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str
     report = query.report or await asyncio.to_thread(_owner, await run.cards(), query.key)
     if row is None and report is None:
         raise NotThere(f"the store holds no judgment {query.key}, and no scorecard of this run names it")
-    messages, note = await _prompt(run, query.key, report)
+    asked, why = await _asked(run, query.key, report)
+    messages, note = await _prompt(run, asked) if asked else ([], why)
     return frame.show(
         "question.html.jinja",
-        row.question if row else "Question",
+        words_of(asked.question).capitalize() if asked else row.question if row else "Question",
         crumbs=report_crumbs(report) if report else (),
         about=(f"{report.system}: {report.task}", address("report", report)) if report else None,
         row=row,
@@ -123,23 +125,24 @@ def _owner(cards: CardIndex, key: str) -> ReportQuery | None:
     return None
 
 
-async def _prompt(
-    run: OpenRun, key: str, report: ReportQuery | None
-) -> tuple[list[tuple[str, tuple[str, int]]], str]:
-    """The messages by role, and what must be said about them."""
+async def _asked(run: OpenRun, key: str, report: ReportQuery | None) -> tuple[AskedQuestion | None, str]:
+    """The question with `key`, or why it is not known."""
     if report is None:
-        return [], "Another run with this store asked it; open that run to see its prompt."
+        return None, "Another run with this store asked it; open that run to see its prompt."
     try:
         asked = (await run.questions(report, report.protocol)).get(key)
     except NotThere as error:
-        return [], f"The prompt cannot be shown: {error}."
-    if asked is None:
-        return [], (
-            "The prompt cannot be shown: the same report leads to other questions now. Its prompts, input or adjudge "
-            "changed since the run, or the judge is a panel and this is one member's answer."
-        )
-    replayer = await run.replayer()
-    sent = [(message["role"], _long(message["content"])) for message in replayer.rendered(asked)]
+        return None, f"The prompt cannot be shown: {error}."
+    return asked, "" if asked else (
+        "The prompt cannot be shown: the same report leads to other questions now. Its prompts, input or adjudge "
+        "changed since the run, or the judge is a panel and this is one member's answer."
+    )
+
+
+async def _prompt(run: OpenRun, asked: AskedQuestion) -> tuple[list[tuple[str, tuple[str, int]]], str]:
+    """The messages by role, and what must be said about them."""
+    rendered = (await run.replayer()).rendered(asked)
+    sent = [(message["role"], _long(message["content"])) for message in rendered]
     judge = asked.judge.name
     return sent, f"As sent to a chat model; the judge {judge} reads no prompt." if judge == "lexical" else ""
 

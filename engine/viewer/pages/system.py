@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from adjudge.engine.leaderboard.comparisons import FROM_COMPARISONS
 from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.rendering.cells import bounds, number
+from adjudge.engine.rendering.headline import about_metric
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, SystemQuery, address
 from adjudge.engine.viewer.data.verdicts import Verdicts
@@ -69,7 +70,13 @@ def _columns(metric: Metric, rows: list[Row]) -> list[Column]:
     return [
         Column("task", "task_id"),
         *(Column(name, name, number=True, low_first=True) for name in several),
-        Column(value, "value", number=True, low_first=metric.lower_is_better),
+        Column(
+            value,
+            "value",
+            number=True,
+            low_first=metric.lower_is_better,
+            tip="" if below else about_metric(metric),
+        ),
         *([Column(below, "below", number=True)] if below else []),
         *(
             [

@@ -3,6 +3,7 @@
 import asyncio
 import math
 
+from adjudge.engine.rendering.headline import about_metric
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, TaskQuery, address
 from adjudge.engine.viewer.data.verdicts import Verdicts
@@ -31,7 +32,12 @@ async def task_page(run: OpenRun, frame: Frame, query: TaskQuery) -> str:
     columns = [
         Column("system", "system"),
         *(Column(name, name, number=True, low_first=True) for name in several),
-        *(Column(one.name, f"m.{one.name}", number=True, low_first=one.lower_is_better) for one in metrics),
+        *(
+            Column(
+                one.name, f"m.{one.name}", number=True, low_first=one.lower_is_better, tip=about_metric(one)
+            )
+            for one in metrics
+        ),
         *([Column("verdicts", tip="How many of all are supported, or have full points.")] if kinds else []),
         *([Column("reason")] if reasons else []),
     ]
