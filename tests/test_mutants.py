@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-pytest.importorskip("mutmut", reason="needs the extra dev")
+pytest.importorskip("mutmut", reason="needs the dependency group dev")
 
 from benchmarks.mutant import SCORING, Mutant, drawn
 from benchmarks.mutants import Trace

