@@ -1,5 +1,7 @@
 """What metrics are, in words: every metric of every protocol has a definition, a unit and a source."""
 
+from collections import defaultdict
+
 import pytest
 
 from adjudge.engine.leaderboard.build import build_leaderboard
@@ -34,6 +36,21 @@ def test_every_metric_has_words(name, protocol):
         found = explained(protocol, metric)
         assert found.definition.endswith(".") and found.units and found.source, metric.name
         assert len(found.definition) < 250
+
+
+def test_words_are_of_metrics_that_exist():
+    """Under the protocol's own calls, the published ones, or with tags."""
+    used, words = defaultdict(set), {}
+    for name, protocol in protocols():
+        name = name.removeprefix("published ")
+        words[name] = protocol.words
+        metrics = list(protocol.metrics)
+        if isinstance(protocol, ByCriteria):
+            metrics += [one.metric for one in protocol.figures(TAGGED)]
+        used[name] |= {protocol.words._found(metric.name)[0] for metric in metrics}
+    assert {
+        name: set(said.of) - used[name] for name, said in words.items() if set(said.of) - used[name]
+    } == {}
 
 
 def test_words_of_a_form_add_to_those_of_its_metric():

@@ -4,13 +4,22 @@ import importlib.util
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Annotated, ClassVar
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 import adjudge
+from adjudge.engine.config.protocols import protocol_loaders
+from adjudge.engine.store.scorecards import SCORE_COLUMNS
+from adjudge.engine.store.upkeep import TABLES
+from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.scoring.contract.metric_words import MetricWords
+from adjudge.scoring.contract.scorecard import Metric
 from tests.public_names import RELEASED, public_names
 from tests.test_readme import judge
 from tests.worlds import ADJUDGE
@@ -28,7 +37,9 @@ def pages() -> ModuleType:
     spec = importlib.util.spec_from_file_location("site_pages", ROOT / "docs/pages.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs"))  # as mkdocs does
+        spec.loader.exec_module(module)
     return module
 
 
@@ -84,13 +95,53 @@ def test_key_without_words_is_an_error(pages: ModuleType) -> None:
     from mkdocs.exceptions import PluginError
 
     with pytest.raises(PluginError, match=r"Outer\.silent: has no words"):
-        pages._keys(Outer)
+        sys.modules["reference.configuration"]._keys(Outer)
+    with pytest.raises(PluginError, match=r"Outer\.silent: has no words"):
+        sys.modules["reference.columns"].columns(Outer)
+    with pytest.raises(PluginError, match=r"outer\.silent: has no definition"):
+        sys.modules["reference.metrics"].section("outer", Silent(), None)
 
 
 class Outer(msgspec.Struct):
-    said: int = 0
+    said: Annotated[int, pa.int64()] = 0
     """Said."""
-    silent: int = 0
+    silent: Annotated[int, pa.int64()] = 0
+
+
+class Silent(msgspec.Struct):
+    name: ClassVar[str] = "outer"
+    words: ClassVar[MetricWords] = MetricWords(source="a paper", of={"said": "Said."})
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        return (Metric(name="said"), Metric(name="silent"))
+
+
+def test_reference_has_every_metric_and_column(pages: ModuleType) -> None:
+    metrics, columns = pages.metrics_page(), pages.columns_page()
+    for name, load in protocol_loaders().items():
+        section = metrics.partition(f"## `{name}` ")[2].partition("\n## ")[0]
+        for metric in load()().metrics:
+            assert f"\n| `{metric.name}` | " in section, f"{name}.{metric.name}"
+    for kind in TABLES:
+        section = columns.partition(f"## `{kind.name}/` ")[2].partition("\n## ")[0]
+        assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == kind.schema.names
+    of_runs = columns.partition("{#run}")[2]
+    assert re.findall(r"^\| `(\w+)` \|", of_runs, re.MULTILINE) == list(SCORE_COLUMNS)
+
+
+def test_reference_has_every_metric_that_is_watched(pages: ModuleType) -> None:
+    """Those of a running process, and those that the dashboard and the alerts ask for."""
+    page = set(re.findall(r"^\| `(\w+)` \|", pages.prometheus_page(), re.MULTILINE))
+    registry = Metrics().registry
+    made = {family.name for family in registry.collect()}
+    assert made == {name for name in made if any(one.startswith(name) for one in page)}
+    wanted = {
+        name
+        for file in ("dashboard.json", "alerts.yml")
+        for name in re.findall(r"\badjudge_[a-z_]+", (ROOT / "deploy" / file).read_text(encoding="utf-8"))
+    }
+    assert len(wanted) > 20 and wanted <= page
 
 
 def test_public_names_of_the_last_release_stay() -> None:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from prometheus_client import Counter, Gauge, Histogram
 
 from adjudge.engine.rewards.reward import Reward
+from adjudge.engine.rewards.scorer import RewardScorer
+from adjudge.engine.serving.admission import Admission
 from adjudge.engine.telemetry.metrics import SECONDS, Metrics
 
-__all__ = ["RewardMetrics"]
+__all__ = ["RewardMetrics", "metrics_of"]
 
 
 class RewardMetrics:
@@ -54,3 +56,34 @@ class RewardMetrics:
                 self._unanswered.labels(reward.reason or "").inc()
         for flag in flags:
             self._flags.labels(flag).inc(sum(reward.scores.get(flag) or 0.0 for reward in rewards))
+
+
+def metrics_of(scorer: RewardScorer, admission: Admission) -> RewardMetrics:
+    """The metrics of a server with `scorer`: those of its group, audit, log and canaries only if it has them."""
+    metrics = RewardMetrics(scorer.evaluator.metrics)
+    metrics.watch("adjudge_items_in_flight", "Rollouts being scored", lambda: admission.items)
+    metrics.watch("adjudge_body_bytes", "Bytes of bodies held", lambda: admission.body_bytes)
+    if scorer.reward_config.group.asks:
+        metrics.watch("adjudge_group_first", "Wins of the report shown first", lambda: scorer.positions.first)
+        metrics.watch(
+            "adjudge_group_comparisons", "Comparisons answered", lambda: scorer.positions.comparisons
+        )
+    if (audit := scorer.audit) is not None:
+        metrics.watch("adjudge_audit_gap", "First judge minus second, lately", lambda: audit.gap)
+        metrics.watch(
+            "adjudge_audit_gap_growth", "The judges' gap minus its first mean", lambda: audit.growth
+        )
+        metrics.watch("adjudge_audit_done", "Rollouts scored by both judges", lambda: audit.done)
+        metrics.watch("adjudge_audit_failed", "Audits without a second reward", lambda: audit.failed)
+        metrics.watch("adjudge_audit_skipped", "Audits skipped, too many waiting", lambda: audit.skipped)
+    if (log := scorer.log) is not None:
+        metrics.watch("adjudge_log_written", "Rollouts written to the log", lambda: log.written)
+        metrics.watch("adjudge_log_skipped", "Rollouts left out of the log", lambda: log.skipped)
+    if (canary := scorer.canary) is not None:
+        metrics.watch("adjudge_canary_drift", "Canaries' rewards minus known ones", lambda: canary.drift)
+        metrics.watch(
+            "adjudge_canary_distance", "Canaries' rewards minus known ones, absolute", lambda: canary.distance
+        )
+        metrics.watch("adjudge_canary_failed", "Canaries without a reward", lambda: canary.failed)
+        metrics.watch("adjudge_canary_rounds", "Rounds of canaries", lambda: canary.rounds)
+    return metrics

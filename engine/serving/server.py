@@ -21,7 +21,7 @@ from adjudge.engine.rewards.reward import Reward, RewardError
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
 from adjudge.engine.serving.admission import Admission, Overloaded
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, Call, Dialect, NoReward
-from adjudge.engine.serving.metrics import RewardMetrics
+from adjudge.engine.serving.metrics import metrics_of
 from adjudge.engine.serving.openapi import Failure, openapi
 from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.families import CONTENT_TYPE, page
@@ -67,7 +67,7 @@ class RewardServer:
         self._access = access or Access()
         self._limits = scorer.reward_config.limits
         self._admission = Admission(self._limits)
-        self._metrics = _metrics_of(scorer, self._admission)
+        self._metrics = metrics_of(scorer, self._admission)
         self._draining = False
         self._document = msgspec.json.encode(openapi(self._access.has_token))
         app = web.Application(middlewares=[self._guard])
@@ -222,29 +222,3 @@ def _json(status: int, body: object, **headers: str) -> web.Response:
 
 def _failed(status: int, why: str, **headers: str) -> web.Response:
     return _json(status, Failure(why), **headers)
-
-
-def _metrics_of(scorer: RewardScorer, admission: Admission) -> RewardMetrics:
-    metrics = RewardMetrics(scorer.evaluator.metrics)
-    metrics.watch("adjudge_items_in_flight", "Rollouts being scored", lambda: admission.items)
-    metrics.watch("adjudge_body_bytes", "Bytes of bodies held", lambda: admission.body_bytes)
-    if scorer.reward_config.group.asks:
-        metrics.watch("adjudge_group_first", "Wins of the report shown first", lambda: scorer.positions.first)
-        metrics.watch(
-            "adjudge_group_comparisons", "Comparisons answered", lambda: scorer.positions.comparisons
-        )
-    if (audit := scorer.audit) is not None:
-        metrics.watch("adjudge_audit_gap", "First judge minus second, lately", lambda: audit.gap)
-        metrics.watch("adjudge_audit_gap_growth", "The same minus its first mean", lambda: audit.growth)
-        metrics.watch("adjudge_audit_done", "Rollouts scored by both judges", lambda: audit.done)
-        metrics.watch("adjudge_audit_failed", "Audits without a second reward", lambda: audit.failed)
-        metrics.watch("adjudge_audit_skipped", "Audits skipped, too many waiting", lambda: audit.skipped)
-    if (log := scorer.log) is not None:
-        metrics.watch("adjudge_log_written", "Rollouts written to the log", lambda: log.written)
-        metrics.watch("adjudge_log_skipped", "Rollouts left out of the log", lambda: log.skipped)
-    if (canary := scorer.canary) is not None:
-        metrics.watch("adjudge_canary_drift", "Canaries' rewards minus known ones", lambda: canary.drift)
-        metrics.watch("adjudge_canary_distance", "The same, absolute", lambda: canary.distance)
-        metrics.watch("adjudge_canary_failed", "Canaries without a reward", lambda: canary.failed)
-        metrics.watch("adjudge_canary_rounds", "Rounds of canaries", lambda: canary.rounds)
-    return metrics

@@ -24,20 +24,35 @@ class JudgmentRow(msgspec.Struct, frozen=True, gc=False):
     """A judgment as it is stored: `answer` is JSON, `written_at` is in microseconds since the epoch."""
 
     key: Key
+    """Hash of all that decides the answer: judge, prompts, answer schema, context, the question's fields, repeat."""
     group: Key
+    """Hash of the context, the long text that was shown: questions about one report share it."""
     question: Name
+    """Type of the question."""
     answer: Annotated[str | None, pa.string()]
+    """The answer as JSON; null if unscored."""
     status: Annotated[Status, NAMES]
+    """`scored` or `unscored`."""
     reason: Annotated[JudgeReason | None, NAMES]
+    """Why there is no answer; null if there is one."""
     text: Text
+    """The reply as the judge sent it, or what was said in its place; at most 100,000 characters."""
     finish_reason: Name
+    """Why the judge stopped writing, as its server says."""
     prompt_tokens: Integer
+    """Tokens of the prompt, cached ones included, as the server counted them."""
     cached_tokens: Integer
+    """Those of them that the server had in its prefix cache."""
     completion_tokens: Integer
+    """Tokens that the judge wrote, its thinking included."""
     seconds: Annotated[float, pa.float64()]
+    """From sending the question to the last byte of the answer."""
     judge: Name
+    """The judge's name."""
     engine: Name
+    """The version of adjudge that asked."""
     written_at: Time
+    """When the answer came."""
 
 
 JUDGMENTS = TableKind(

@@ -6,7 +6,7 @@ from typing import Annotated, Generic, Protocol, TypeVar, get_type_hints
 import msgspec
 import pyarrow as pa
 
-__all__ = ["NAMES", "Integer", "Key", "Name", "R", "Row", "TableKind", "Text", "Time"]
+__all__ = ["NAMES", "Integer", "Key", "Name", "R", "Row", "TableKind", "Text", "Time", "schema_of"]
 
 NAMES = pa.dictionary(pa.int32(), pa.string())  # for columns of few different values
 
@@ -48,10 +48,11 @@ class TableKind(msgspec.Struct, Generic[R], frozen=True):
     @property
     def schema(self) -> pa.Schema:
         """The columns, in the order of the struct's fields."""
-        return _schema(self.row)
+        return schema_of(self.row)
 
 
 @cache
-def _schema(row: type[Row]) -> pa.Schema:
+def schema_of(row: type) -> pa.Schema:
+    """The columns of a struct whose fields are annotated with Arrow types."""
     hints = get_type_hints(row, include_extras=True)
     return pa.schema([(name, hint.__metadata__[0]) for name, hint in hints.items()])

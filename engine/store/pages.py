@@ -26,19 +26,33 @@ class PageRow(msgspec.Struct, frozen=True, gc=False):
     """
 
     key: Key
+    """Hash of `source` and URL."""
     source: Name
+    """Where pages are read from (`live`, or a snapshot by its hash), and by which extractor and downloader."""
     url: Text
+    """The URL in its normal form; as it was given if it has none."""
     final_url: Text
+    """Where the redirects ended; the last one tried if the page failed."""
     status: Annotated[Literal["read", "failed"], NAMES]
+    """`read` or `failed`."""
     reason: Annotated[PageReason | None, NAMES]
+    """Why the page could not be read; null if it was."""
     content_type: Name
+    """Media type in lower case, without parameters; empty if unknown."""
     sha256: Text
+    """Of the body, in hexadecimal; empty if it was not read whole."""
     title: Text
+    """The page's title."""
     description: Text
+    """The page's own description of itself."""
     text: Text
+    """The text that was extracted from the page, which is what a judge is shown."""
     detail: Text
+    """What happened, for people: at most 300 characters."""
     size: Annotated[int | None, pa.int64()]
+    """Bytes of the body; 0 if the page failed, null in the oldest stores."""
     written_at: Time
+    """When the page was fetched."""
 
 
 PAGES = TableKind("pages", PageRow, row_group=32, named_by=("url", "source"), journaled=False)

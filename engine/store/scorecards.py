@@ -7,7 +7,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time
+from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time, schema_of
 from adjudge.engine.store.part import current
 from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, scan
 from adjudge.engine.store.place import Place
@@ -20,6 +20,7 @@ __all__ = [
     "SCORECARDS",
     "SCORE_COLUMNS",
     "SCORE_TYPES",
+    "ScoreRow",
     "ScorecardRow",
     "ScorecardStore",
     "find_cards",
@@ -37,6 +38,9 @@ _BOUNDS = pa.list_(
 )
 
 
+_Number = Annotated[float | None, pa.float64()]
+
+
 class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A scorecard as it is stored: `card` is all of it as JSON, `written_at` is in microseconds since the epoch.
 
@@ -44,18 +48,31 @@ class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     key: Key
+    """16 zero bytes: scorecards are not looked up by a key."""
     run: Name
+    """The run, `run` in its `run.json`."""
     protocol: Name
+    """Name of the protocol."""
     system: Name
+    """The system that wrote the report."""
     task_id: Text
+    """The task."""
     sample: Integer
+    """Number of the system's own attempt at the task, from 0."""
     repeat: Integer
+    """Number of the judge's repetition, from 0."""
     reason: Annotated[str | None, NAMES]
+    """Why a metric is missing, or why the report got the minimum; null otherwise."""
     metrics: Annotated[list[dict[str, str | float | None]], _METRICS]
+    """Every metric: its value, null if it is missing, and the reason."""
     bounds: Annotated[list[dict[str, float | None] | None], _BOUNDS]
+    """For each of `metrics`, the ends between which it lies and its parts; null where there is only the value."""
     card: Text
+    """The whole scorecard as JSON, with `evidence`, `judgments` (hexadecimal keys) and `pages` (URLs)."""
     rival: Annotated[str | None, NAMES] = None
+    """The other system of a comparison; null for a report that was judged alone."""
     written_at: Time
+    """When the scorecard was made."""
 
 
 SCORECARDS = TableKind(
@@ -66,21 +83,39 @@ SCORECARDS = TableKind(
     journaled=True,
 )
 
-SCORE_TYPES = {
-    "protocol": pa.string(),
-    "system": pa.string(),
-    "task_id": pa.string(),
-    "sample": pa.int32(),
-    "repeat": pa.int32(),
-    "metric": pa.string(),
-    "value": pa.float64(),
-    "low": pa.float64(),
-    "high": pa.float64(),
-    "answered": pa.int32(),
-    "parts": pa.int32(),
-    "status": pa.string(),
-    "reason": pa.string(),
-}
+
+class ScoreRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A metric of a scorecard: a row of a run's scores.parquet."""
+
+    protocol: Text
+    """Name of the protocol."""
+    system: Text
+    """The system that wrote the report."""
+    task_id: Text
+    """The task."""
+    sample: Integer
+    """Number of the system's own attempt at the task, from 0."""
+    repeat: Integer
+    """Number of the judge's repetition, from 0."""
+    metric: Text
+    """Name of the metric."""
+    value: _Number
+    """The value; null if unscored."""
+    low: _Number
+    """The least that it could be, whatever its missing parts would have answered; null if there is no such bound."""
+    high: _Number
+    """The most that it could be; null if there is no such bound."""
+    answered: Integer
+    """Parts (pairs, criteria, questions) that have an answer."""
+    parts: Integer
+    """All parts of the metric; 1 where it has no parts."""
+    status: Text
+    """`scored` or `unscored`."""
+    reason: Annotated[str | None, pa.string()]
+    """Why it is unscored, or why the report got the minimum; null otherwise."""
+
+
+SCORE_TYPES: dict[str, pa.DataType] = {column.name: column.type for column in schema_of(ScoreRow)}
 SCORE_COLUMNS = tuple(SCORE_TYPES)
 """The columns of scores.parquet. `low` and `high` are null where a metric is unbounded, or its bounds are unknown."""
 RIVAL = "rival"

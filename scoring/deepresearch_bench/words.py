@@ -25,8 +25,8 @@ _PAIR = "A pair is a statement of the report and a page that it cites for it."
 FACT = MetricWords(
     source="DeepResearch Bench (FACT)",
     of={
-        "c_acc": f"Citation accuracy by the paper: supported pairs of all pairs, a mean over tasks. {_PAIR}",
-        "e_cit": "Effective citations by the paper: supported pairs in a report, a mean over tasks.",
+        "c_acc": f"Citation accuracy by the paper (equation 3): supported of all pairs, a mean over tasks. {_PAIR}",
+        "e_cit": "Effective citations by the paper (equation 4): supported pairs in a report, a mean over tasks.",
         "c_acc_code": "Citation accuracy by the code: supported pairs of all judged ones, pooled over tasks.",
         "e_cit_code": "Effective citations by the code: supported pairs for each report that cites.",
         "pairs": f"All pairs of a report. {_PAIR}",

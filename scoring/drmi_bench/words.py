@@ -28,7 +28,7 @@ DRMI = MetricWords(
         "reasoning_recall_macro": "Recall as the mean over the labels of statements.",
     },
     forms={
-        "_doi": "Works are the same if their DOIs are.",
-        "_title20": "Works are the same if the first 20 letters and digits of their titles are.",
+        "_doi": "Works are the same if their DOIs are (section 3.2).",
+        "_title20": "Works are the same if the first 20 letters and digits of their titles are (A.17).",
     },
 )
