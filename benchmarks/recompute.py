@@ -183,7 +183,9 @@ def _said(question: Question[Any], sentences: list[str]) -> str:
     seed = hashlib.blake2b(question.context.digest + question.identity(), digest_size=32).digest()
     place = int.from_bytes(seed[:8], "big")
     analysis = " ".join(sentences[(place + i) % len(sentences)] for i in range(4))
-    answer = valid(_schema(question), seed) | {"analysis": analysis[:400]}
+    answer = valid(_schema(question), seed)
+    if "analysis" in answer:
+        answer["analysis"] = analysis[:400]
     return msgspec.json.encode(answer).decode()
 
 

@@ -1,5 +1,6 @@
 """What came back: a judgment, scored or unscored with a reason. Success and failure have the same fields."""
 
+from collections.abc import Iterable
 from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -48,11 +49,17 @@ class Usage(msgspec.Struct, frozen=True):
     completion_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            min(MOST_TOKENS, self.prompt_tokens + other.prompt_tokens),
-            min(MOST_TOKENS, self.cached_tokens + other.cached_tokens),
-            min(MOST_TOKENS, self.completion_tokens + other.completion_tokens),
-        )
+        return Usage.total((self, other))
+
+    @classmethod
+    def total(cls, several: Iterable["Usage"]) -> "Usage":
+        """The sum of `several`."""
+        prompt = cached = completion = 0
+        for one in several:
+            prompt += one.prompt_tokens
+            cached += one.cached_tokens
+            completion += one.completion_tokens
+        return cls(min(MOST_TOKENS, prompt), min(MOST_TOKENS, cached), min(MOST_TOKENS, completion))
 
 
 class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):

@@ -354,6 +354,19 @@ def test_texts_that_may_hold_no_mark_hold_none(text: str) -> None:
         assert may_hold_mark(line) or not found
 
 
+@pytest.mark.parametrize("beside", ["", "é"])
+def test_each_character_may_hold_a_mark_in_any_text(beside: str) -> None:
+    for char in map(chr, range(128)):
+        assert may_hold_mark(beside + char) is (char in "0123456789\\[<"), char
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\u2028"])
+@pytest.mark.parametrize("length", [9_999, 10_000, 10_001])
+def test_lines_end_where_python_ends_them(end: str, length: int) -> None:
+    for text in (f"{'a' * length}{end}{end}b{end}" * 3, f"{'a' * (length - 1)}{end}b"):
+        assert [line.raw for line in lines(text)] == text.splitlines()
+
+
 def test_real_reports_give_the_triplets_a_judge_extracted() -> None:
     """Eight real reports in bracket style: for each URL at least 95% of the recorded triplets, and at most 5% more."""
     for line in shared("golden/fact/dls_science_03_17_dedup.jsonl").read_text(encoding="utf-8").splitlines():

@@ -1,5 +1,6 @@
 """Rubrics: the file of criteria, the arithmetic, missing answers and their bounds, malformed replies."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -363,3 +364,17 @@ def test_worst_and_best_are_the_ends_of_the_options(said):
     criterion = Criterion(criterion="x", **rule)
     ends = (criterion.options[0], criterion.options[-1])
     assert repr((criterion.worst, criterion.best)) == repr(ends)
+
+
+def test_figures_are_made_once_for_equal_criteria():
+    class Counted(Rubrics, frozen=True, kw_only=True):
+        def figures(self, criteria):
+            made.append(criteria)
+            return super().figures(criteria)
+
+    made: list[object] = []
+    for text in (TEXT, f"{TEXT} More."):
+        protocol = Counted()
+        card = asyncio.run(score_case(protocol, case(sixty(), text), DirectTools(LexicalJudge())))
+        assert list(card.scores) == [metric.name for metric in protocol.metrics_of(case(sixty()))]
+    assert len(made) == 1

@@ -29,7 +29,7 @@ from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, begin, event
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import ScoringProtocol, concerns
+from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["PULSE_SECONDS", "UNWRITTEN", "EvaluatorActor"]
@@ -181,11 +181,7 @@ class EvaluatorActor:
     async def _score(self, number: int, case: Case) -> None:
         try:
             cards = await asyncio.gather(
-                *(
-                    self._card(case, protocol)
-                    for protocol in self._evaluator.protocols
-                    if concerns(protocol, case)
-                )
+                *(self._card(case, protocol) for protocol in self._evaluator.protocols_of(case))
             )
         except FATAL as error:
             self._fail(error)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from adjudge.engine.cluster.messages import Delivery
 from adjudge.engine.cluster.shards import Shards
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import ScoringProtocol, concerns, unscored
+from adjudge.scoring.contract.protocol import ScoringProtocol, by_case, unscored
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["Work"]
@@ -18,7 +18,7 @@ class Work:
     def __init__(self, cases: Iterable[Case], protocols: tuple[ScoringProtocol, ...]) -> None:
         self.shards = Shards(cases)
         self.complete: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._protocols = protocols
+        self._protocols_of = by_case(protocols)
         self._cards: asyncio.Queue[Scorecard | None] = asyncio.Queue()
 
     def check_complete(self) -> None:
@@ -38,7 +38,7 @@ class Work:
     def lose(self, worker: str) -> None:
         """Return the cases of a dead `worker` to the pool; those that killed too many workers get scorecards here."""
         for case in self.shards.lose(worker):
-            for protocol in (one for one in self._protocols if concerns(one, case)):
+            for protocol in self._protocols_of(case):
                 self._cards.put_nowait(unscored(protocol, case, "worker_died"))
 
     def end(self) -> None:

@@ -212,6 +212,8 @@ class ProtocolAsker:
         each: Callable[[Judgment[A]], None] = lambda judgment: None,
     ) -> list[Judgment[A]]:
         """What `Asker.ask_all` gives, from several judges at once."""
+        if not self._media:
+            return await self._own.ask_all(questions, repeat, priority, each)
         places: dict[Asker, list[int]] = {}
         for place, question in enumerate(questions):
             places.setdefault(self.of(question), []).append(place)

@@ -17,7 +17,7 @@ from adjudge.fetchers.page import Page, PageSource
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS, ScoringProtocol, concerns, score_case
+from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS, ScoringProtocol, by_case, score_case
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["CaseTools", "Counts", "Evaluator"]
@@ -82,7 +82,7 @@ class CaseTools(PageSource):
     @property
     def usage(self) -> Usage:
         """What the judgments given so far took of the judge, each counted once."""
-        return sum(self.judgments.values(), Usage())
+        return Usage.total(self.judgments.values())
 
     def _remember(self, judgment: Judgment[A]) -> None:
         self.answered += judgment.answer is not None
@@ -119,6 +119,7 @@ class Evaluator:
         self._bench = bench
         self._first = next(iter(askers.values()))
         self.protocols = protocols
+        self.protocols_of = by_case(protocols)
         self._window = window
 
     @property
@@ -194,7 +195,7 @@ class Evaluator:
 
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:
         """The scorecards of `cases`, as each is done. An engine-fatal error ends the run and propagates."""
-        work = ((case, protocol) for case in cases for protocol in self.protocols if concerns(protocol, case))
+        work = ((case, protocol) for case in cases for protocol in self.protocols_of(case))
         done: asyncio.Queue[Scorecard | None] = asyncio.Queue(self._window)
         workers = [asyncio.ensure_future(self._work(work, done)) for _ in range(self._window)]
         finish = asyncio.ensure_future(_finish(workers, done))

@@ -8,14 +8,14 @@ its best; a value over fewer parts never leaves them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
 from adjudge.scoring.answers.answered import Answered
 from adjudge.scoring.contract.scorecard import Bounds, Missing, Partial
 
-__all__ = ["ANY", "EVERY", "Measure", "MinAnswered", "bounded", "combined", "measured"]
+__all__ = ["ANY", "EVERY", "Measure", "MinAnswered", "Parts", "bounded", "combined", "measured"]
 
 T = TypeVar("T")
 
@@ -28,23 +28,35 @@ Measure = Callable[[Sequence[tuple[T, float]]], float | None]
 """A metric's arithmetic over (item, value) pairs; None where it is not defined for so few of them."""
 
 
-def measured(answers: Sequence[Answered[T]], measure: Measure[T], least: float) -> float | Partial:
-    """The metric over `answers`; without a value if fewer than the share `least` of them, or none asked, have one.
+class Parts(Generic[T]):
+    """The answers that one or several metrics are over."""
 
-    `measure` must be defined over all of the answers, and rise or fall with every one of them.
-    """
-    present = [(answer.item, answer.value) for answer in answers if not isinstance(answer.value, Missing)]
-    missing = next((answer.value for answer in answers if isinstance(answer.value, Missing)), None)
-    if missing is None:
-        value = _defined(measure(present))
-        return bounded(value, (value, value), len(answers), len(answers))
-    low, high = sorted(
-        _defined(measure([_end(answer, best) for answer in answers])) for best in (False, True)
-    )
-    asked = any(answer.judgment for answer in answers if not isinstance(answer.value, Missing))
-    partial = measure(present) if asked and len(present) >= least * len(answers) - 1e-9 else None
-    known = missing if partial is None else min(max(partial, low), high)
-    return bounded(known, (low, high), len(present), len(answers))
+    def __init__(self, answers: Sequence[Answered[T]]) -> None:
+        self._answers = answers
+        self._present = [(one.item, one.value) for one in answers if not isinstance(one.value, Missing)]
+
+    def measured(self, measure: Measure[T], least: float) -> float | Partial:
+        """The metric over the answers; without a value if fewer than the share `least`, or none asked, have one.
+
+        `measure` must be defined over all of the answers, and rise or fall with every one of them.
+        """
+        answers, present = self._answers, self._present
+        if len(present) == len(answers):
+            value = _defined(measure(present))
+            return bounded(value, (value, value), len(answers), len(answers))
+        low, high = sorted(
+            _defined(measure([_end(answer, best) for answer in answers])) for best in (False, True)
+        )
+        asked = any(answer.judgment for answer in answers if not isinstance(answer.value, Missing))
+        partial = measure(present) if asked and len(present) >= least * len(answers) - 1e-9 else None
+        missing = next(answer.value for answer in answers if isinstance(answer.value, Missing))
+        known = missing if partial is None else min(max(partial, low), high)
+        return bounded(known, (low, high), len(present), len(answers))
+
+
+def measured(answers: Sequence[Answered[T]], measure: Measure[T], least: float) -> float | Partial:
+    """The one metric over `answers`, as `Parts.measured` gives it."""
+    return Parts(answers).measured(measure, least)
 
 
 def bounded(value: float | Missing, ends: Iterable[float], answered: int, parts: int) -> float | Partial:

@@ -23,7 +23,7 @@ __all__ = [
     "ScoringProtocol",
     "ShowsMedia",
     "Tools",
-    "concerns",
+    "by_case",
     "installed_protocols",
     "minimum",
     "own_doing",
@@ -179,6 +179,8 @@ def unscored(
 
 def _bounded(protocol: ScoringProtocol, case: Case, card: Scorecard) -> Scorecard:
     """`card` with bounds for every metric without a value."""
+    if None not in card.scores.values():
+        return card
     lacking = [metric for metric in _metrics_of(protocol, case) if card.scores.get(metric.name, 0) is None]
     bounds = {metric.name: card.bounds_of(metric) for metric in lacking}
     return msgspec.structs.replace(card, bounds=card.bounds | bounds) if bounds else card
@@ -206,9 +208,13 @@ def _unopposed(protocol: ScoringProtocol, case: Case, reason: Reason, won: float
     return msgspec.structs.replace(card, reason=reason)
 
 
-def concerns(protocol: ScoringProtocol, case: Case) -> bool:
-    """Whether `protocol` scores such cases: those with a rival where it compares reports, else those without."""
-    return isinstance(protocol, Comparing) == (case.rival is not None)
+def by_case(protocols: Iterable[ScoringProtocol]) -> Callable[[Case], list[ScoringProtocol]]:
+    """Which of `protocols` score a case: with a rival those that compare reports, without one the others."""
+    alone: list[ScoringProtocol] = []
+    comparing: list[ScoringProtocol] = []
+    for protocol in protocols:
+        (comparing if isinstance(protocol, Comparing) else alone).append(protocol)
+    return lambda case: alone if case.rival is None else comparing
 
 
 def own_doing(report: Report, report_limit: int = MAX_REPORT_CHARS) -> Reason | None:

@@ -33,7 +33,9 @@ class CriteriaError(ValueError):
     """A file of criteria cannot be used; the message names the file and the row."""
 
 
-class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+class Criterion(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True, cache_hash=True
+):
     """One thing that a report is given points for, or, with negative `points`, has points taken away for.
 
     `values` are all the points that may be given; left empty they are 0 and `points`. `task` limits it to one task.

@@ -1,13 +1,14 @@
 """Protocols that give points for criteria: what they share, so that each states only its figures."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 import msgspec
 
 from adjudge.scoring.answers.answered import Answered
 from adjudge.scoring.answers.label_kinds import labelled_points
-from adjudge.scoring.answers.parts import EVERY, Measure, measured
+from adjudge.scoring.answers.parts import EVERY, Measure, Parts
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.labels import Labelled
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
@@ -30,10 +31,6 @@ class Figure(msgspec.Struct, frozen=True):
     metric: Metric
     measure: Measure[Criterion]
     tag: str | None = None
-
-    def over(self, answers: Sequence[Answered[Criterion]]) -> list[Answered[Criterion]]:
-        """Those of `answers` that the figure is over."""
-        return [one for one in answers if self.tag is None or self.tag in one.item.tags]
 
     def least(self, criteria: Sequence[Criterion]) -> "Figure":
         """The figure with the least that it can be over `criteria` as its worst; 0 where it is not defined."""
@@ -72,9 +69,10 @@ class ByCriteria(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Ask for the criteria; then every figure over what was answered."""
         criteria = self.criteria(case)
         answers, evidence = await self.ask(criteria, case, tools)
+        figures = self._figures(criteria)
+        over = {tag: Parts(_tagged(answers, tag)) for tag in dict.fromkeys(one.tag for one in figures)}
         scores: dict[str, Value] = {
-            figure.metric.name: measured(figure.over(answers), figure.measure, self.needed)
-            for figure in self._figures(criteria)
+            one.metric.name: over[one.tag].measured(one.measure, self.needed) for one in figures
         }
         return Scorecard.of(self.name, case, scores, evidence)
 
@@ -103,8 +101,18 @@ class ByCriteria(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """How far a criterion is met, which `score` counts by its points."""
         return labelled_points(line, "score")
 
-    def _figures(self, criteria: Sequence[Criterion]) -> list[Figure]:
-        return [figure.least(criteria) for figure in self.figures(criteria)]
+    def _figures(self, criteria: Sequence[Criterion]) -> tuple[Figure, ...]:
+        return _figures(self, tuple(criteria))
+
+
+@lru_cache(maxsize=64)  # the reports of a task have the same criteria
+def _figures(protocol: ByCriteria, criteria: tuple[Criterion, ...]) -> tuple[Figure, ...]:
+    return tuple(figure.least(criteria) for figure in protocol.figures(criteria))
+
+
+def _tagged(answers: Sequence[Answered[Criterion]], tag: str | None) -> list[Answered[Criterion]]:
+    """Those of `answers` that figures with `tag` are over."""
+    return [one for one in answers if tag is None or tag in one.item.tags]
 
 
 def checked(case: Case, criteria: list[Criterion]) -> list[Criterion]:

@@ -23,6 +23,7 @@ _LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which opens a
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|(?=[^#\s]))(.*)")
 # Where str.splitlines ends a line.
 _BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
+_PIECE = 10_000  # of a text, whose lines are held at once
 _LOOK_AHEAD = 3
 _NOWHERE = (sys.maxsize, sys.maxsize)
 _TEXT_FENCES = ("markdown", "md", "text")
@@ -115,11 +116,11 @@ def lines(text: str) -> Iterator[Line]:
 def _raw_lines(text: str) -> Iterator[str]:
     """What `text.splitlines()` lists."""
     start = 0
-    for found in _BREAK.finditer(text):
-        yield text[start : found.start()]
-        start = found.end()
-    if start < len(text):
-        yield text[start:]
+    while start < len(text):
+        found = _BREAK.search(text, start + _PIECE)
+        end = found.end() if found else len(text)
+        yield from text[start:end].splitlines()
+        start = end
 
 
 def entry(raw: str) -> Entry | None:

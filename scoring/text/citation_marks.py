@@ -43,8 +43,10 @@ _TOKEN = re.compile(
 )
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
 _SIGN = re.compile(f"[{_SIGNS}]")
+_ASCII_SIGNS = rb"\[<"
 _NAMES = ("http", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
 _DIGIT = re.compile(r"\d")
+_ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
 _PLAIN = re.compile(
     r"(?:(?P<word>[^\W\d_]{1,40})(?P<gap> )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
@@ -120,7 +122,18 @@ def label(text: str) -> str:
 
 def may_hold_mark(text: str) -> bool:
     """Whether `pieces` can find a mark in `text`; most lines hold none, and this takes a tenth of the time."""
-    return _DIGIT.search(text) is not None or _may_hold_token(text)
+    return _has_any(text, _ASCII_DIGITS, _DIGIT) or _may_hold_token(text)
+
+
+def _has_any(text: str, ascii: bytes, every: re.Pattern[str]) -> bool:
+    """Whether `every` finds a character in `text`; in a text of ASCII it finds those of `ascii`.
+
+    Deleting these from the bytes of the text takes a tenth of the time of a search that finds none.
+    """
+    if not text.isascii():
+        return every.search(text) is not None
+    raw = text.encode()
+    return len(raw.translate(None, ascii)) < len(raw)
 
 
 def pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:
@@ -225,7 +238,7 @@ def _tokens(text: str, start: int, end: int, known: Collection[str]) -> Iterator
 
 def _may_hold_token(text: str) -> bool:
     lower = text.lower()
-    return _SIGN.search(text) is not None or any(name in lower for name in _NAMES)
+    return _has_any(text, _ASCII_SIGNS, _SIGN) or any(name in lower for name in _NAMES)
 
 
 def _stop(match: re.Match[str]) -> int:

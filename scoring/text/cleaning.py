@@ -41,7 +41,7 @@ def clean_report(text: str) -> str:
 
     Time and memory are linear in the text. Lone surrogates become question marks.
     """
-    text = text.encode("utf-8", "replace").decode()
+    text = storable(text)
     listed = islice(references_in(lines(text)), MAX_REFERENCES)
     known = frozenset(reference.label for reference in listed)
     kept = StringIO()
@@ -52,7 +52,12 @@ def clean_report(text: str) -> str:
             cleaned = _clean_line(line.raw, known)
             if cleaned is not None:
                 kept.write(f"{cleaned}\n")
-    return _BLANK_LINES.sub("\n\n", kept.getvalue()).strip()
+    return _without_gaps(kept.getvalue())
+
+
+def _without_gaps(text: str) -> str:
+    """`text` with at most one blank line between others, and none at its ends."""
+    return (_BLANK_LINES.sub("\n\n", text) if "\n\n\n" in text else text).strip()
 
 
 def _clean_line(raw: str, known: frozenset[str]) -> str | None:
@@ -120,7 +125,7 @@ async def judge_clean(text: str, language: str, tools: Tools) -> str | Missing:
     whole = _rejoined(
         await asyncio.gather(*(_clean_piece(piece, language, tools) for piece in cut(body, PIECE_CHARS)))
     )
-    return whole if isinstance(whole, Missing) else _BLANK_LINES.sub("\n\n", whole).strip()
+    return whole if isinstance(whole, Missing) else _without_gaps(whole)
 
 
 def without_lists(text: str) -> str:
