@@ -1,4 +1,4 @@
-"""Pages per second, the longest blocking of the event loop, and memory growth.
+"""Pages per second, the longest blocking of the event loop, memory growth, and pages of hostile shapes.
 
     python -m benchmarks.fetch [--quick] [--json] [--only WORDS]
 
@@ -18,6 +18,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from pathlib import Path
@@ -27,14 +28,15 @@ from typing import Self
 import aiohttp
 
 from adjudge.engine.evaluation.gc_tuning import rare_collections
-from adjudge.fetchers.extract import extract
+from adjudge.fetchers.extract import Unreadable, extract
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.page import Page
 from benchmarks.page_server import page_server
 from benchmarks.pages import Document, documents
-from benchmarks.timing import Row, alone, compare, main
+from benchmarks.timing import Row, alone, compare, main, seconds
+from tests.html_shapes import FLAT, SHAPES, shaped
 
 IN_FLIGHT = 64
 PAGES, QUICK_PAGES = 500, 60
@@ -43,6 +45,7 @@ SOAK = 20_000
 QUICK_SOAK = 2_000
 CORES = len(os.sched_getaffinity(0))
 HTML = "text/html; charset=utf-8"
+ELEMENTS = 60_000
 
 
 class Ours:
@@ -149,6 +152,49 @@ def memory(address: str, paths: list[str], count: int, extractor: Extractor) -> 
     return Row(name, late, early, f"after {count // 4}", early / late, "MB", count, 1)
 
 
+def hostile_shapes(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """60,000 nested elements, and of all hostile shapes the slowest, beside a flat page of as many bytes."""
+    extractors: tuple[Extractor, ...] = ("trafilatura", "fast")
+    for extractor in extractors:
+        name = f"60,000 nested elements, {extractor}"
+        if wanted(name):
+            yield beside_flat(name, shaped(SHAPES["nested <div>"], ELEMENTS), extractor, quick)
+        name = f"the slowest of {len(SHAPES)} hostile shapes, {extractor}"
+        if wanted(name):
+            slowest = slowest_shape(extractor)
+            page = shaped(SHAPES[slowest], ELEMENTS // 4 if quick else ELEMENTS)
+            yield beside_flat(f"{name}: {slowest}", page, extractor, quick)
+
+
+def slowest_shape(extractor: Extractor) -> str:
+    """The name of the shape that takes longest to read, or to refuse."""
+
+    def taken(name: str) -> float:
+        page = shaped(SHAPES[name], ELEMENTS // 10)
+        return seconds(lambda: read(page, extractor))
+
+    return max(SHAPES, key=taken)
+
+
+def beside_flat(name: str, page: bytes, extractor: Extractor, quick: bool) -> Row:
+    """`page` beside a flat page of the same length."""
+    flat = shaped(FLAT, len(page) // len(FLAT[1]))
+    return compare(
+        name,
+        lambda: read(page, extractor),
+        lambda: read(flat, extractor),
+        peer_name="a flat page of as many bytes",
+        n=len(page),
+        quick=quick,
+    )
+
+
+def read(body: bytes, extractor: Extractor) -> None:
+    """The body's text, or the refusal to read it."""
+    with suppress(Unreadable):
+        extract(body, HTML, extractor)
+
+
 def resident() -> float:
     """Megabytes that this process and its children hold."""
     me = os.getpid()
@@ -162,6 +208,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     count = QUICK_PAGES if quick else PAGES
     sample = documents(count)
     paths = [document.path for document in sample]
+    yield from hostile_shapes(quick, wanted)
     longest = 0.0
     with page_server(count) as address, rare_collections():
         urls = [f"http://{address}{path}" for path in paths]

@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 from adjudge.fetchers.charset import decode
 from adjudge.fetchers.frames import Extraction, Extractor
 from adjudge.fetchers.media import kind_of
+from adjudge.fetchers.shape import excess
 from adjudge.fetchers.storable import storable
 
 __all__ = ["MAX_DESCRIPTION", "MAX_TITLE", "Unreadable", "extract"]
@@ -29,7 +30,8 @@ class Unreadable(ValueError):
 def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
     """Title, description and main text of `body`, whose Content-Type header is given. Raises Unreadable.
 
-    A page without words is read, its text empty; a PDF without them is unreadable.
+    A page without words is read, its text empty; a PDF without them is unreadable, and so is HTML whose shape would
+    take parsers more than linear time (`fetchers/shape.py`).
     HTML goes through trafilatura; through resiliparse if `extractor` is "fast" or trafilatura finds nothing.
     """
     kind = kind_of(content_type, body)
@@ -50,6 +52,8 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
 
 
 def _html(source: str, extractor: Extractor) -> Extraction:
+    if problem := excess(source):
+        raise Unreadable(problem)
     title, description = _head(source)
     text = _trafilatura(source) if extractor == "trafilatura" else ""
     text = text or _resiliparse(source, main_content=True) or _resiliparse(source, main_content=False)

@@ -17,8 +17,8 @@ page_server_error      source          while other hosts answered: 5xx, 429 and 
 network_unavailable    infrastructure  the same while no other host answered, or no other name resolved
 page_not_in_snapshot   infrastructure  the frozen pages do not hold this URL
 page_unsupported       infrastructure  not a text we read (an image, an archive, an encrypted PDF), larger
-                                       than the byte limit, a PDF without text, or a page that breaks the
-                                       parser or holds it beyond its limit
+                                       than the byte limit, HTML nested too deep, a PDF without text, or a
+                                       page that breaks the parser or holds it beyond its limit
 citation_malformed     report          not a usable http or https URL
 =====================  ==============  ==================================================================
 

@@ -12,7 +12,7 @@ from typing import get_type_hints
 from adjudge.engine.config.reward import Length, ReportRules
 from adjudge.engine.rewards import flags, injection, report
 from adjudge.engine.viewer.data import marked_text, passages
-from adjudge.fetchers import charset, extract, urls
+from adjudge.fetchers import charset, extract, shape, urls
 from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_of, split_url, worker_of
 from adjudge.judges import Context, lexical, reply, schema
 from adjudge.judges.published import UnreadableReply
@@ -176,6 +176,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "judges.schema.decode": _decode,
     "fetchers.charset.decode": lambda text: charset.decode(text.encode("utf-8", "replace"), "text/html"),
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
+    "fetchers.shape.excess": lambda text: shape.excess(f"<p {text}"),
     "fetchers.urls.normalise_url": partial(_url, normalise_url),
     "fetchers.urls.printable": printable,
     "fetchers.urls.site_of": partial(_url, site_of),
@@ -224,6 +225,7 @@ MODULES: tuple[ModuleType, ...] = (
         schema,
         charset,
         extract,
+        shape,
         urls,
         flags,
         injection,

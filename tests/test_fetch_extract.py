@@ -15,11 +15,23 @@ from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.media import kind_of, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool
+from adjudge.fetchers.shape import MAX_ATTRIBUTES, MAX_DEPTH, excess
 from benchmarks.pages import documents
+from tests.html_shapes import SHAPES, shaped
 from tests.processes import worker_processes
-from tests.servers.hostile import ARTICLE, PROSE
+from tests.servers.hostile import ARTICLE, PROSE, SLOW_TO_READ
 
 HTML = "text/html; charset=utf-8"
+REFUSED = {
+    "nested <": "elements nested more than 255 deep",
+    "nested in": "elements nested more than 255 deep",
+    "nested tables": "elements nested more than 255 deep",
+    "nested lists": "elements nested more than 255 deep",
+    "reopened": "elements nested more than 255 deep",
+    "attributes": "a tag with more than 1,000 attributes",
+    "quotes": "a tag with more than 1,000 attributes",
+}
+"""Parts of the names of shapes that are refused, and the reason."""
 
 
 def pdf(text: str, title: str) -> bytes:
@@ -190,17 +202,46 @@ async def test_crash_is_typed_and_the_worker_replaced() -> None:
     assert PROSE.split(".", maxsplit=1)[0] in found.text
 
 
-@pytest.mark.parametrize("nested", [b"<div>", b"<table><tr><td>", b"<b><p>", b"<ul><li><a>"])
-async def test_nested_page_costs_at_most_the_limit(nested: bytes) -> None:
-    """60,000 nested elements: beyond the limit the worker is ended, and the next page is read."""
-    pool = ExtractorPool(1, extractor="fast", seconds=2.0)
-    async with asyncio.timeout(60):
-        try:
-            assert (await pool.extract(nested * 60_000 + b"deep down", HTML)).text == "deep down"
-        except Failure as failure:
-            assert (failure.reason, failure.detail) == ("page_unsupported", "not parsed within 2 s")
-        assert (await pool.extract(ARTICLE, HTML)).title == "A plain article"
+@pytest.mark.parametrize("extractor", ["trafilatura", "fast"])
+async def test_hostile_shapes_are_read_or_refused_by_name(extractor: Extractor) -> None:
+    """60,000 elements or attributes of each shape, all by one worker, which neither dies nor runs out of time."""
+    pool = ExtractorPool(1, extractor=extractor, seconds=20)
+    await pool.extract(ARTICLE, HTML)
+    workers = worker_processes()
+    for name, shape in SHAPES.items():
+        refused = next((why for part, why in REFUSED.items() if part in name), None)
+        if refused is None:
+            await pool.extract(shaped(shape, 60_000), HTML)
+            continue
+        with pytest.raises(Failure) as caught:
+            await pool.extract(shaped(shape, 60_000), HTML)
+        assert (caught.value.reason, caught.value.detail) == ("page_unsupported", refused), name
+    assert worker_processes() == workers
     await pool.close()
+
+
+@pytest.mark.parametrize("extractor", ["trafilatura", "fast"])
+def test_pages_within_the_shape_limits_are_read(extractor: Extractor) -> None:
+    deep = "<div>" * (MAX_DEPTH - 5) + f"<p>{PROSE}</p>" + "<br>" * 3_000
+    wide = (
+        "<p " + " ".join(f"a{n}='>'" for n in range(MAX_ATTRIBUTES)) + f">{PROSE}" + "<!-- long -->" * 5_000
+    )
+    for page in (deep, wide):
+        assert PROSE[:40] in extract(page.encode(), HTML, extractor).text
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p " + "a='>' " * 9_000 + ">",
+        "<p " + "/a= b" * 12_000,
+        '<p a=b="c ' + "=d\t" * 20_000,
+        "<p " + "<p " * 20_000,
+    ],
+)
+def test_attributes_are_counted_as_a_browser_reads_them(page: str) -> None:
+    assert excess(page) == REFUSED["attributes"]
+    assert excess(page.replace("<p ", "< p ")) == ""
 
 
 async def test_worker_killed_between_pages_is_replaced() -> None:
@@ -246,7 +287,7 @@ def _minor_faults(pid: int) -> int:
 
 async def test_cancelled_reader_frees_the_worker() -> None:
     pool = ExtractorPool(1, extractor="fast", seconds=60)
-    hung = asyncio.create_task(pool.extract(b"<div>" * 300_000, HTML))
+    hung = asyncio.create_task(pool.extract(SLOW_TO_READ, HTML))
     await asyncio.sleep(0.5)
     hung.cancel()
     assert (await pool.extract(ARTICLE, HTML)).title == "A plain article"

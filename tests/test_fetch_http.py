@@ -21,7 +21,14 @@ from adjudge.fetchers.storable import storable
 from adjudge.fetchers.turns import retry_after
 from tests.processes import worker_processes
 from tests.servers.base import Exchange, Server
-from tests.servers.hostile import ARTICLE, hostile_server, latin_1_head, plain, self_signed_server
+from tests.servers.hostile import (
+    ARTICLE,
+    hostile_server,
+    latin_1_head,
+    plain,
+    self_signed_server,
+    slow_to_read,
+)
 
 Make = Callable[..., HttpFetcher]
 SMALL = Limits(workers=1, per_host=8)
@@ -335,8 +342,9 @@ async def test_queueing_is_not_counted_as_page_time(make: Make) -> None:
 
 
 async def test_parser_hang_is_ended_and_the_worker_replaced(hostile: Server, make: Make) -> None:
+    hostile.routes["/slow-to-read"] = slow_to_read
     fetcher = make(Limits(workers=1, per_host=8), Timeouts(extract=2.0), allow=[hostile.address])
-    hung = asyncio.create_task(fetcher.read(hostile.url("/deeply-nested")))
+    hung = asyncio.create_task(fetcher.read(hostile.url("/slow-to-read")))
     pages = await asyncio.gather(
         *(fetcher.read(hostile.url(path)) for path in ("/plain", "/fake-pdf", "/wrong-charset"))
     )
@@ -383,7 +391,8 @@ async def test_missing_robots_txt_allows_and_failing_one_does_not(make: Make) ->
 
 async def test_closed_fetcher_leaves_no_process(hostile: Server, make: Make) -> None:
     fetcher = make(allow=[hostile.address])
-    reading = asyncio.create_task(fetcher.read(hostile.url("/deeply-nested")))
+    hostile.routes["/slow-to-read"] = slow_to_read
+    reading = asyncio.create_task(fetcher.read(hostile.url("/slow-to-read")))
     while not worker_processes():
         await asyncio.sleep(0.01)
     await fetcher.close()

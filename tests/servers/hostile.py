@@ -14,6 +14,7 @@ ARTICLE = (
     + "".join(f"<p>In chapter {n}: {PROSE * 3}</p>" for n in range(8))
     + "</article></body></html>"
 ).encode()
+SLOW_TO_READ = b"<div>" * 200 + b"<p>word" * 1_000_000
 
 
 async def plain(to: Exchange) -> None:
@@ -120,6 +121,11 @@ async def single_line(to: Exchange) -> None:
 
 async def deeply_nested(to: Exchange) -> None:
     await to.reply(b"<div>" * 300_000 + b"deep down")
+
+
+async def slow_to_read(to: Exchange) -> None:
+    """Linear, but each of the words is far down, which takes the parser half a minute."""
+    await to.reply(SLOW_TO_READ)
 
 
 async def reset_mid_body(to: Exchange) -> None:
