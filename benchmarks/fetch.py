@@ -158,12 +158,11 @@ def hostile_shapes(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     for extractor in extractors:
         name = f"60,000 nested elements, {extractor}"
         if wanted(name):
-            yield beside_flat(name, shaped(SHAPES["nested <div>"], ELEMENTS), extractor, quick)
+            yield beside_flat(name, "nested <div>", ELEMENTS, extractor, quick)
         name = f"the slowest of {len(SHAPES)} hostile shapes, {extractor}"
         if wanted(name):
-            slowest = slowest_shape(extractor)
-            page = shaped(SHAPES[slowest], ELEMENTS // 4 if quick else ELEMENTS)
-            yield beside_flat(f"{name}: {slowest}", page, extractor, quick)
+            times = ELEMENTS // 4 if quick else ELEMENTS
+            yield beside_flat(name, slowest_shape(extractor), times, extractor, quick)
 
 
 def slowest_shape(extractor: Extractor) -> str:
@@ -176,14 +175,15 @@ def slowest_shape(extractor: Extractor) -> str:
     return max(SHAPES, key=taken)
 
 
-def beside_flat(name: str, page: bytes, extractor: Extractor, quick: bool) -> Row:
-    """`page` beside a flat page of the same length."""
+def beside_flat(name: str, shape: str, times: int, extractor: Extractor, quick: bool) -> Row:
+    """A page of `shape` beside a flat page of the same length."""
+    page = shaped(SHAPES[shape], times)
     flat = shaped(FLAT, len(page) // len(FLAT[1]))
     return compare(
         name,
         lambda: read(page, extractor),
         lambda: read(flat, extractor),
-        peer_name="a flat page of as many bytes",
+        peer_name=f"a flat page as long as that of {shape}",
         n=len(page),
         quick=quick,
     )
