@@ -16,7 +16,7 @@ from adjudge.fetchers.page import Page
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Context, LexicalJudge
 from adjudge.scoring.contract.by_expectation import expected
-from adjudge.scoring.contract.protocol import ScoringProtocol, score_case
+from adjudge.scoring.contract.protocol import Explaining, ScoringProtocol, score_case
 from adjudge.scoring.deepresearch_bench.fact_support import Repeats
 from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
 from adjudge.scoring.deepresearch_bench.yardstick import average_weights
@@ -108,6 +108,27 @@ async def test_questions_use_the_task_language_and_evidence_names_them(
     assert {(type(question).__name__, question.language) for question in tools.questions} == {
         (type(question).__name__, "zh") for question in tools.questions
     }
+
+
+@pytest.mark.parametrize(
+    ("example", "whole"),
+    [
+        *(("draco", 1.0), ("researchrubrics", 1.0), ("healthbench", 1.0), ("deepresearch-bench-2", 1.0)),
+        *(("quickstart", 1.0), ("rigorous", 1.0), ("rubrics", 1.0), ("liveresearchbench", 0.5), ("dr3", 0.5)),
+    ],
+)
+async def test_explained_criteria_are_lines_of_evidence(
+    example: str, whole: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLES / example)
+    config = RunConfig.load("adjudge.yaml")
+    case = next(iter(load_dataset(config.format, config.tasks, config.reports, date=config.date).cases()))
+    protocol = next(one for one in config.scoring_protocols() if isinstance(one, Explaining))
+    tools = Everywhere(LexicalJudge())
+    explained = await protocol.explained(case, tools)
+    card = await score_case(protocol, case, tools)
+    assert {one.what for one in explained} <= {line.what for line in card.evidence}
+    assert sum(max(0.0, one.weight or 0.0) for one in explained) == pytest.approx(whole)
 
 
 @pytest.mark.parametrize("name", HEADLINES)

@@ -125,7 +125,8 @@ class Comparing(ScoringProtocol, Protocol):
 class ExplainedCriterion(msgspec.Struct, frozen=True, kw_only=True):
     """What stands behind the line of evidence about `what`, for those who read it.
 
-    `weight` is the share of the headline metric that it decides, negative for a penalty; None if it has none.
+    `weight` is the share that it decides of the headline metric, or of the part of it that criteria make; negative for
+    a penalty, None if it has none.
     """
 
     what: str

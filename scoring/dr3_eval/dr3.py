@@ -9,7 +9,7 @@ becomes of it, so `fa` and `fa_claims` are over the others where these are the s
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -21,75 +21,24 @@ from adjudge.scoring.answers.parts import EVERY, MinAnswered, combined, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource
 from adjudge.scoring.contract.labels import LabelKind, Labelled
-from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Partial, Scorecard, Value
 from adjudge.scoring.dr3_eval.checklist import check_report, find_checklist
 from adjudge.scoring.dr3_eval.citing import Cited
 from adjudge.scoring.dr3_eval.grounding import COUNTS, POOLED, Pair, ground_claims, role_counts, strictly
 from adjudge.scoring.dr3_eval.insights import find_insights, recall_insights
+from adjudge.scoring.dr3_eval.measures import (
+    claim_accuracy,
+    information_recall,
+    instruction_following,
+    pair_accuracy,
+)
 from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
 from adjudge.scoring.dr3_eval.words import WORDS
 
-__all__ = [
-    "DR3",
-    "DepthQuality",
-    "Gold",
-    "average",
-    "claim_accuracy",
-    "combined_recall",
-    "information_recall",
-    "instruction_following",
-    "instruction_following_code",
-    "pair_accuracy",
-]
+__all__ = ["DR3", "DepthQuality", "Gold"]
 
 SIZES = ("32k", "64k", "128k", "256k", "512k")
-
-
-# The arithmetic, as the paper and its code have it.
-
-
-def information_recall(scores: Sequence[float]) -> float | None:
-    """The share of insights that are wholly recalled: of 1, 0.5 and 0 only 1 counts. None without insights."""
-    return sum(score == 1 for score in scores) / len(scores) if scores else None
-
-
-def combined_recall(user_files: float | None, corpus: float | None) -> float | None:
-    """The mean of the recalls there are."""
-    return average({"user_files": user_files, "corpus": corpus})[0]
-
-
-def pair_accuracy(verdicts: Sequence[bool]) -> float:
-    """Factual accuracy of the paper: supported (claim, source) pairs over all; 0 without a pair."""
-    return sum(verdicts) / len(verdicts) if verdicts else 0.0
-
-
-def claim_accuracy(claims: Sequence[Sequence[bool]]) -> float | None:
-    """The code's factual accuracy: claims whose every citation supports them, over all claims.
-
-    A claim without a citation is unsupported. None without a claim.
-    """
-    return sum(bool(verdicts) and all(verdicts) for verdicts in claims) / len(claims) if claims else None
-
-
-def instruction_following(verdicts: Sequence[bool | None]) -> float | None:
-    """Satisfied over all checklist items (paper); an item without a verdict is not satisfied. None without items."""
-    return sum(verdict is True for verdict in verdicts) / len(verdicts) if verdicts else None
-
-
-def instruction_following_code(verdicts: Sequence[bool | None]) -> float | None:
-    """Satisfied over the checklist items that have a verdict (code)."""
-    return instruction_following([verdict for verdict in verdicts if verdict is not None])
-
-
-def average(components: Mapping[str, float | None]) -> tuple[float | None, tuple[str, ...]]:
-    """The mean of the components that have a value, and the names of those that have none.
-
-    The paper's six are IR of user files, IR of the corpus, CC, FA, IF and DQ; its code combines the first two into one.
-    """
-    known = [value for value in components.values() if value is not None]
-    left_out = tuple(name for name, value in components.items() if value is None)
-    return (sum(known) / len(known) if known else None), left_out
 
 
 # The gold, and the question about the report as a whole.
@@ -206,6 +155,18 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             *_coverage_evidence(sandbox, cited),
         ]
         return Scorecard.of(self.name, case, scores, evidence)
+
+    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
+        """The insights and the checklist of the task's gold, with their share of `average`. Raises GoldError."""
+        gold = case.gold(self.name, Gold)
+        averaged = len(gold.recalls) + gold.requires + len(("fa", "if", "dq"))
+        files, pages = gold.insights.user_files or (), gold.insights.corpus or ()
+        parts = (("insight", files), ("insight", pages), ("checklist", gold.checklist))
+        return [
+            ExplainedCriterion(what=f"{name}: {item}", weight=1 / averaged / len(items))
+            for name, items in parts
+            for item in items
+        ]
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:

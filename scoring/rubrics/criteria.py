@@ -13,14 +13,16 @@ Bench publishes them: "Does it give a date? Yes=2, No=0".
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
 import yaml
 
-__all__ = ["CriteriaError", "Criterion", "load_criteria", "tags_of"]
+from adjudge.scoring.contract.protocol import ExplainedCriterion
+
+__all__ = ["CriteriaError", "Criterion", "explained_criteria", "general_rubrics", "load_criteria", "tags_of"]
 
 MAX_FILE_BYTES = 20_000_000
 MAX_VALUES = 101
@@ -143,3 +145,20 @@ def _criterion(path: Path, number: int, row: object) -> Criterion:
         return Criterion.parse(row) if isinstance(row, str) else msgspec.convert(row, Criterion)
     except ValueError as error:
         raise CriteriaError(f"{path}:{number}: {error}") from error
+
+
+def general_rubrics(language: str = "en") -> tuple[Criterion, ...]:
+    """Our own 48 general rubrics, 73 points, each tagged with a dimension of Rigorous Bench; in English or Chinese."""
+    shipped = "zh" if language == "zh" else "en"
+    return load_criteria(str(Path(__file__).with_name(f"general_rubrics.{shipped}.jsonl")))
+
+
+def explained_criteria(criteria: Sequence[Criterion], share: float = 1.0) -> list[ExplainedCriterion]:
+    """`criteria` with their tags, and what each weighs where all their positive points make up `share`."""
+    full = sum(one.full for one in criteria)
+    return [
+        ExplainedCriterion(
+            what=one.criterion, weight=share * one.weight / full if full else None, tags=one.tags
+        )
+        for one in criteria
+    ]

@@ -11,7 +11,7 @@ from adjudge.scoring.answers.label_kinds import MET_OR_NOT
 from adjudge.scoring.answers.parts import EVERY, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.labels import Labelled
-from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
 from adjudge.scoring.rubrics.asking import ItemAnswer, ItemsAQuestion, by_place, in_batches
 from adjudge.scoring.rubrics.blocked import Blocked, Traces, traces
@@ -125,6 +125,12 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         scores["total"] = measured(answers, share_met, EVERY)
         scores["blocked_rate"] = measured(answers, blocked_rate, EVERY)
         return Scorecard.of(self.name, case, scores, _evidence(answers, told))
+
+    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
+        """The items, which all weigh the same in `total`. Raises GoldError."""
+        rubric = self._gold(case).rubric
+        items = [f"{name}: {text}" for name in DIMENSIONS for text in rubric.get(name, ())]
+        return [ExplainedCriterion(what=what, weight=1 / len(items)) for what in items]
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:

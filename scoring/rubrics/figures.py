@@ -14,7 +14,7 @@ from adjudge.scoring.contract.labels import Labelled
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
 from adjudge.scoring.rubrics.asking import give_points
-from adjudge.scoring.rubrics.criteria import Criterion, tags_of
+from adjudge.scoring.rubrics.criteria import Criterion, explained_criteria, tags_of
 
 __all__ = ["GOLD", "MAX_CRITERIA", "MAX_TAGS", "ByCriteria", "Figure", "checked"]
 
@@ -78,12 +78,7 @@ class ByCriteria(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
         """The criteria with their tags and their share of the positive points. Raises GoldError."""
-        criteria = self.criteria(case)
-        full = sum(one.full for one in criteria)
-        return [
-            ExplainedCriterion(what=one.criterion, weight=one.weight / full, tags=one.tags)
-            for one in criteria
-        ]  # fmt: skip
+        return explained_criteria(self.criteria(case))
 
     @property
     def needed(self) -> float:

@@ -17,7 +17,7 @@ from adjudge.scoring.answers.label_kinds import labelled_points
 from adjudge.scoring.answers.parts import EVERY, combined, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.labels import Labelled
-from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Partial, Scorecard
 from adjudge.scoring.rubrics.asking import give_points
 from adjudge.scoring.rubrics.criteria import Criterion
@@ -113,6 +113,16 @@ class LiveResearchBench(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             Metric(name="depth_decided", best=2.0, worst=0.0, shown=False),
         )
 
+    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
+        """The items of presentation and of coverage, with their share of `average`. Raises GoldError."""
+        gold = _gold(case)
+        averaged = len(_AVERAGED) - (not gold.checklist)
+        return [
+            ExplainedCriterion(what=item, weight=1 / averaged / len(items), tags=(name,))
+            for name, items in (("presentation", _presentation(case)), ("coverage", gold.checklist))
+            for item in items
+        ]
+
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
         """Whether an item of presentation or coverage is met; problems and depth have no label."""
@@ -132,7 +142,7 @@ class LiveResearchBench(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         """The ten fixed items and the checklist, the problems of two kinds, and the comparison, all at once."""
         gold = _gold(case)
         parts = await asyncio.gather(
-            _met(PRESENTATION["zh" if case.task.language == "zh" else "en"], "presentation", case, tools),
+            _met(_presentation(case), "presentation", case, tools),
             _met(gold.checklist, "coverage", case, tools),
             _counted(ConsistencyProblems, "consistency", gold, case, tools),
             _counted(CitationProblems, "citation", gold, case, tools),
@@ -145,6 +155,11 @@ class LiveResearchBench(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 Part = tuple[dict[str, float | Partial], list[Evidence]]
+
+
+def _presentation(case: Case) -> Sequence[str]:
+    """The ten fixed items, in the task's language."""
+    return PRESENTATION["zh" if case.task.language == "zh" else "en"]
 
 
 def _gold(case: Case) -> LiveGold:

@@ -13,7 +13,6 @@ The dimensions are our own breakdown, over the rubrics that were answered (`min_
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -24,11 +23,11 @@ from adjudge.scoring.answers.parts import EVERY, Measure, MinAnswered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
 from adjudge.scoring.contract.labels import Labelled
-from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.rubrics.annotations import annotated
 from adjudge.scoring.rubrics.asking import give_points
-from adjudge.scoring.rubrics.criteria import Criterion, load_criteria
+from adjudge.scoring.rubrics.criteria import Criterion, explained_criteria, general_rubrics, load_criteria
 from adjudge.scoring.rubrics.drafting import draft_query, query_items
 from adjudge.scoring.rubrics.keywords import Keyword, Matching, keyword_frequency, rate_keywords
 from adjudge.scoring.rubrics.trusted_links import LinkMatch, cited_urls, match_links, match_substrings
@@ -42,7 +41,6 @@ __all__ = [
     "contribution_per_token",
     "fak_drift",
     "fdk_drift",
-    "general_rubrics",
     "integrated_score",
     "quality",
     "retrieval_index",
@@ -129,12 +127,6 @@ class Gold(msgspec.Struct, frozen=True):
     fak: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     fdk: tuple[str, ...] = ()
     tsl: tuple[str, ...] = ()
-
-
-def general_rubrics(language: str = "en") -> tuple[Criterion, ...]:
-    """Our own 48 general rubrics, 73 points, each tagged with one of `DIMENSIONS`; in English or Chinese."""
-    shipped = "zh" if language == "zh" else "en"
-    return load_criteria(str(Path(__file__).with_name(f"general_rubrics.{shipped}.jsonl")))
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -247,6 +239,11 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         scores = self._scores(answers, boosts, links.cited, case)
         evidence = [*asked, *asked_generally, *rated, _link_evidence(links)]
         return Scorecard.of(self.name, case, scores, evidence)
+
+    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
+        """The rubrics with their dimensions and their share of `quality`. Raises GoldError."""
+        specific, general = self._gold(case)[1], self._general(case.task.language)
+        return [*explained_criteria(specific, 0.5), *explained_criteria(general, 0.5)]
 
     async def draft(
         self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
