@@ -73,12 +73,14 @@ class Metrics:
             registry=own,
         )
         self._planned = Gauge("adjudge_scorecards_planned", "Scorecards that the run will make", registry=own)
-        self._at_work = Gauge("adjudge_scorecards_in_flight", "Cases at work under a protocol", registry=own)
+        self._at_work = 0
+        Gauge("adjudge_scorecards_in_flight", "Cases at work under a protocol", registry=own).set_function(
+            lambda: self._at_work
+        )
         self._lost = Counter("adjudge_workers_lost", "Workers that died or hung", ["kind"], registry=own)
         self._workers = Gauge("adjudge_workers", "Workers that are open", ["kind"], registry=own)
-        self._question = cache(
-            self._questions.labels
-        )  # looking up the series is half of the cost of counting
+        # Looking up the series is half of the cost of counting.
+        self._question, self._scorecard = cache(self._questions.labels), cache(self._scorecards.labels)
         self._of_judge = cache(self._judges_own)
         self._watched = _Watched()
         own.register(self._watched)
@@ -118,11 +120,11 @@ class Metrics:
 
     def scored(self, card: Scorecard) -> None:
         """Count a scorecard that goes into the run's table, or into a reward."""
-        self._scorecards.labels(card.protocol, card.status, card.reason or "").inc()
+        self._scorecard(card.protocol, card.status, card.reason or "").inc()
 
     def at_work(self, by: int) -> None:
         """Count a case under a protocol that begins (1) or ends (-1)."""
-        self._at_work.inc(by)
+        self._at_work += by
 
     def workers(self, kind: str, count: int) -> None:
         """Set how many workers of `kind` are open."""

@@ -14,5 +14,7 @@ _log = logging.getLogger(__name__)
 def note(card: Scorecard, metrics: Metrics) -> None:
     """Count `card` in `metrics` and log it under the name of its case."""
     metrics.scored(card)
+    if not _log.isEnabledFor(logging.INFO):
+        return
     with about(shard=card.task_id, case=case_name(card.system, card.task_id, card.sample, card.repeat)):
         event(_log, "scorecard", protocol=card.protocol, status=card.status, reason=card.reason)

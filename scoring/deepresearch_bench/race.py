@@ -27,6 +27,7 @@ The arithmetic below needs no judge.
 import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Literal, TypeVar
 
 import msgspec
@@ -281,11 +282,11 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
         criteria = [named(*item) for item in measure.items]
         if self.variant == "pointwise":
             return await _mark_alone(case, target, criteria, tools)
-        orders = (True, False) if self.both_orders else (not self._reference_first,)
-        marks = await asyncio.gather(
-            *(_mark_pair(case, target, reference, criteria, tools, target_first=order) for order in orders)
-        )
-        return marks[0] if len(marks) == 1 else [_averaged(*pair) for pair in zip(*marks, strict=True)]
+        ask = partial(_mark_pair, case, target, reference, criteria, tools)
+        if not self.both_orders:
+            return await ask(target_first=not self._reference_first)
+        both = await asyncio.gather(ask(target_first=True), ask(target_first=False))
+        return [_averaged(*pair) for pair in zip(*both, strict=True)]
 
     def _scorecard(self, case: Case, items: Sequence[_Item], measure: Yardstick) -> Scorecard:
         """The scorecard from the marks of all items; those that are missing leave bounds."""

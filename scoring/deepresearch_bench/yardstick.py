@@ -251,10 +251,13 @@ def _item(dimension: str, one: Criterion) -> GoldItem:
 
 async def yardstick(case: Case, gold: RaceGold, tools: Tools, *, static: bool = False) -> Yardstick | Missing:
     """What the case's task is measured by: its gold, else (or if `static`, the criteria) the general or made ones."""
+    given = static_criteria(case.task.language) if static else gold.criterions
+    if gold.dimension_weight is not None and given is not None:
+        return Yardstick(gold.dimension_weight, given)
     task, language = Context.of(task=case.task.prompt), case.task.language
     weights, criteria = await asyncio.gather(
         _weights(gold, task, language, tools),
-        _criteria(gold, task, language, tools, static),
+        _criteria(given, task, language, tools),
     )
     if isinstance(weights, Missing):
         return weights
@@ -275,12 +278,10 @@ async def _weights(
 
 
 async def _criteria(
-    gold: RaceGold, task: Context, language: str, tools: Tools, static: bool
+    given: Mapping[str, tuple[Criterion, ...]] | None, task: Context, language: str, tools: Tools
 ) -> Mapping[str, tuple[Criterion, ...]] | Missing:
-    if static:
-        return static_criteria(language)
-    if gold.criterions is not None:
-        return gold.criterions
+    if given is not None:
+        return given
     asked = [DimensionCriteria(context=task, language=language, dimension=name) for name in DIMENSIONS]
     judgments = await tools.ask_all(asked)
     missing = first_missing(judgments)

@@ -14,8 +14,8 @@ Given = Iterable[tuple[Criterion, float]]
 def rubric_score(given: Given) -> float | None:
     """Points given over all positive points: at most 1, below 0 where penalties prevail; None without any."""
     pairs = list(given)
-    full = sum(criterion.full for criterion, _ in pairs)
-    return sum(points for _, points in pairs) / full if full else None
+    full = sum([criterion.full for criterion, _ in pairs])
+    return sum([points for _, points in pairs]) / full if full else None
 
 
 def tag_score(given: Given) -> float | None:
@@ -30,7 +30,7 @@ def tag_score(given: Given) -> float | None:
 def share(given: Given) -> float | None:
     """How far the criteria with positive points are met, 0 to 1, each counting the same; None without any."""
     met = [points / criterion.full for criterion, points in given if criterion.full]
-    return sum(max(one, 0.0) for one in met) / len(met) if met else None
+    return sum([one if one > 0.0 else 0.0 for one in met]) / len(met) if met else None
 
 
 def pass_rate(given: Given) -> float | None:
