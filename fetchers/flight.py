@@ -1,13 +1,18 @@
-"""Equal work requested at the same time is done once."""
+"""Work done at the same time: equal work is done once."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, Generic, TypeVar
 
-__all__ = ["SingleFlight"]
+__all__ = ["SingleFlight", "together"]
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+
+
+async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
+    """The results of `work`, done at the same time, in order. A single one is awaited in place, without a task."""
+    return [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
 
 
 class SingleFlight(Generic[K, T]):

@@ -1,5 +1,7 @@
 """Citation marks, reference lists, facts and the cleaner, in English and Chinese, on hostile text too."""
 
+import re
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from adjudge.scoring.text.citation_marks import MAX_URL, Mark, clean_url, may_ho
 from adjudge.scoring.text.citations import parse
 from adjudge.scoring.text.cleaning import clean_report
 from adjudge.scoring.text.references import url_key
+from adjudge.scoring.text.sentences import MARKS, marked
 from tests.shared_data import shared
 
 LIST = "\n\n## References\n[5] Five. https://five.example/a\n15. [Fifteen](https://fifteen.example/b)\n"
@@ -365,6 +368,35 @@ def test_each_character_may_hold_a_mark_in_any_text(beside: str) -> None:
 def test_lines_end_where_python_ends_them(end: str, length: int) -> None:
     for text in (f"{'a' * length}{end}{end}b{end}" * 3, f"{'a' * (length - 1)}{end}b"):
         assert [line.raw for line in lines(text)] == text.splitlines()
+
+
+NAMES = (
+    "source", "Refs", "see also", "via", "from", "cited in", "according to",
+    "数据来源", "参考", "参见", "详见", "见", "引自", "出处",
+)  # fmt: skip
+ALIKE = (
+    {},
+    {"s": "ſ"},
+    {"i": "ı"},
+    {"i": "İ"},
+    {"s": "S", "i": "I", "r": "R", "a": "A"},
+)  # one letter to a pattern
+
+
+@pytest.mark.parametrize("letters", ALIKE)
+@pytest.mark.parametrize("name", NAMES)
+def test_name_of_a_source_in_any_case_states_nothing(name: str, letters: dict[str, str]) -> None:
+    spelled = name.translate(str.maketrans(letters))
+    assert not marked(spelled, ()).states_something
+    assert not marked(f"{spelled}: 2020", ()).states_something
+    assert marked(f"{spelled} two words", ()).states_something
+
+
+@given(MARKUP)
+def test_sentence_states_at_least_two_words(text: str) -> None:
+    found = marked(text.translate(MARKS), ())
+    left = re.sub(r"\[[^\[\]]*\]", "", found.fact)
+    assert not found.states_something or len(re.findall(r"[^\W\d_]+|\d+", left)) >= 2 or len(left) >= 4
 
 
 def test_real_reports_give_the_triplets_a_judge_extracted() -> None:

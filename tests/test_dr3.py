@@ -29,6 +29,7 @@ from adjudge.scoring.dr3_eval.dr3 import DR3, Depth, DepthQuality
 from adjudge.scoring.dr3_eval.grounding import Grounded, Verdicts
 from adjudge.scoring.dr3_eval.insights import Insights, InsightsOf, Recall, Recalled
 from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
+from adjudge.scoring.text import relevance
 from adjudge.scoring.text.aside import open_workers
 from adjudge.scoring.text.relevance import relevant_chunks
 from tests.tools import DirectTools
@@ -232,6 +233,10 @@ class TestCitations:
 class TestChunks:
     def test_short_text_is_shown_whole(self):
         assert relevant_chunks("x" * 2500, "y") == "x" * 2500
+
+    def test_words_of_a_short_text_are_never_counted(self, monkeypatch):
+        monkeypatch.setattr(relevance, "terms", None)
+        assert relevant_chunks("x" * 30_000, "y", 20, 1_500) == "x" * 30_000
 
     def test_best_five_chunks_keep_their_order(self):
         pieces = [

@@ -17,7 +17,7 @@ from adjudge.engine.evaluation.trust import NOT_ASKED
 from adjudge.engine.store import JudgmentStore
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.engine.telemetry.tracing import Spans
-from adjudge.fetchers.flight import SingleFlight
+from adjudge.fetchers.flight import SingleFlight, together
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.render import prompt_digests
 from adjudge.judges.schema import schema_of
@@ -124,7 +124,7 @@ class Asker:
             for question, key, judgment in zip(questions, keys, known, strict=True)
             if judgment is None
         )
-        found = iter(await asyncio.gather(*late))
+        found = iter(await together(*late))
         return [next(found) if judgment is None else judgment for judgment in known]
 
     async def _find(

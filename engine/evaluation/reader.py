@@ -28,14 +28,13 @@ class Reader(PageSource):
 
     async def page(self, address: NormalURL) -> Page:
         """The page at `address`. Raises only StoreError."""
-        return await self._flights.do(address, lambda: self._found(address))
-
-    async def _found(self, address: NormalURL) -> Page:
-        stored = await self.store.get(address)
-        if stored is not None:
+        if address not in self._flights and (stored := await self.store.get(address)) is not None:
             self.from_store += 1
             self.metrics.stored(self.store.name)
             return stored
+        return await self._flights.do(address, lambda: self._fetched(address))
+
+    async def _fetched(self, address: NormalURL) -> Page:
         if self._fetcher is None:
             return failed(address, "page_not_in_snapshot", "this URL was never read into the store")
         page = await self._fetcher.page(address)

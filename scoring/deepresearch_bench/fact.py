@@ -28,6 +28,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from adjudge.fetchers.flight import together
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import numbered
@@ -40,7 +41,7 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
 from adjudge.scoring.deepresearch_bench.fact_extraction import extract
-from adjudge.scoring.deepresearch_bench.fact_support import Repeats, Verdict, back, same_words
+from adjudge.scoring.deepresearch_bench.fact_support import Repeats, Verdict, back, distinct
 from adjudge.scoring.deepresearch_bench.words import FACT
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import clean_url
@@ -322,17 +323,20 @@ def _accuracy(answers: Sequence[tuple[Pair, float]]) -> float:
 
 async def _check(group: Group, language: str, tools: Tools) -> tuple[Pair, ...]:
     """The unique pairs of one URL with their verdicts."""
-    statements, page = await asyncio.gather(_unique(group, language, tools), _read(group.address, tools))
-    if isinstance(statements, Missing):
-        return unmerged(group, statements.reason)
+    statements, reading = distinct(group.facts), _read(group.address, tools)
+    if len(statements) < 2:
+        page = await reading
+    else:
+        unique, page = await asyncio.gather(_unique(statements, language, tools), reading)
+        if isinstance(unique, Missing):
+            return unmerged(group, unique.reason)
+        statements = unique
     if isinstance(page, Missing):
         return tuple(Pair(fact, group.url, None, page.reason) for fact in statements)
     if not page.text.strip():
         return tuple(Pair(fact, page.url, "unknown") for fact in statements)
-    batches = [
-        statements[start : start + MAX_STATEMENTS] for start in range(0, len(statements), MAX_STATEMENTS)
-    ]
-    answered = await asyncio.gather(*(back(tools, page, batch, language) for batch in batches))
+    batches = [statements[at : at + MAX_STATEMENTS] for at in range(0, len(statements), MAX_STATEMENTS)]
+    answered = await together(*(back(tools, page, batch, language) for batch in batches))
     found = []
     for batch, (judgment, shown) in zip(batches, answered, strict=True):
         for key, fact in zip(numbered(len(batch)), batch, strict=True):
@@ -342,15 +346,11 @@ async def _check(group: Group, language: str, tools: Tools) -> tuple[Pair, ...]:
     return tuple(found)
 
 
-async def _unique(group: Group, language: str, tools: Tools) -> tuple[str, ...] | Missing:
-    """The statements of a group without repeats; those equal word for word need no judge."""
-    statements = tuple({same_words(fact): fact for fact in reversed(group.facts)}.values())[::-1]
-    if len(statements) < 2:
-        return statements
+async def _unique(statements: Sequence[str], language: str, tools: Tools) -> tuple[str, ...] | Missing:
+    """`statements` without those that the judge finds repeated."""
     asked = Repeats.about(statements, language)
     judgments = await tools.ask_all(asked)
-    missing = first_missing(judgments)
-    if missing:
+    if missing := first_missing(judgments):
         return missing
     kept = [
         question.first + place

@@ -8,14 +8,16 @@ import msgspec
 from adjudge.fetchers.page import Page
 from adjudge.judges import Answer, Context, Judgment, Question, numbered
 from adjudge.judges.lexical import has_content, passages
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.text.relevance import relevant_chunks
 
-__all__ = ["PAGE_CHARS", "Backed", "Repeats", "Verdict", "back", "excerpt", "same_words"]
+__all__ = ["PAGE_CHARS", "Backed", "Repeats", "Verdict", "back", "distinct", "excerpt", "same_words"]
 
 _CHUNK = 1_500
 _MAX_CHUNKS = 20
 PAGE_CHARS = _MAX_CHUNKS * _CHUNK
+_KEPT_CHARS = 8_000_000  # of the pages whose contexts are kept
 _STOPS = " .!。！"
 
 Verdict = Literal["supported", "unsupported", "unknown"]
@@ -126,7 +128,18 @@ def excerpt(page: Page, statements: Sequence[str], chunks: int = _MAX_CHUNKS) ->
     A longer text is shown as its `chunks` chunks of 1,500 characters that fit the statements best.
     """
     text = relevant_chunks(page.text, "\n".join(statements), chunks, _CHUNK)
-    return Context.of(title=page.title[:500], description=page.description[:2_000], page=text)
+    return _shown(text, page.title[:500], page.description[:2_000])
+
+
+@remembered(_KEPT_CHARS)
+def _shown(text: str, title: str, description: str) -> Context:
+    """The context of a page; hashed once for all the reports that cite it."""
+    return Context.of(title=title, description=description, page=text)
+
+
+def distinct(facts: Sequence[str]) -> tuple[str, ...]:
+    """`facts`, each only once: those equal word for word need no judge."""
+    return tuple({same_words(fact): fact for fact in reversed(facts)}.values())[::-1]
 
 
 def same_words(text: str) -> str:

@@ -245,6 +245,8 @@ class _Body:
 
     def _within(self, sources: dict[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:
         """As many of `sources` as there is room for."""
+        if not sources:
+            return sources
         room = MAX_FACTS - self._facts
         self.complete = self.complete and len(sources) <= room
         self._facts += min(len(sources), room)
@@ -258,7 +260,7 @@ class _Body:
 
     def _row(self, text: str, number: int, heads: bool) -> None:
         row = marked(text, self._sources.known)
-        cells = row.cells()
+        raw, cells = row.raw, row.cells()
         if heads:
             self._header = [cell.fact for cell in cells]
         if heads or not row.states_something:
@@ -282,10 +284,10 @@ class _Body:
                 or (i < len(self._header) and _SOURCE_COLUMN.search(self._header[i]))
             )
             fact = (whole or row.fact) if of_row else f"{cells[name].fact}, {named[i]}"[:MAX_FACT]
-            self._add(row.raw, fact, sources)
+            self._add(raw, fact, sources)
             cited = True
         if not cited:
-            self._add(row.raw, "; ".join(filter(None, named))[:MAX_FACT], {})
+            self._add(raw, "; ".join(filter(None, named))[:MAX_FACT], {})
 
 
 def _joined(paragraph: Sequence[str]) -> str:

@@ -18,9 +18,9 @@ def relevant_chunks(text: str, query: str, count: int = 5, size: int = 500) -> s
 
     A text of at most `count` chunks is returned whole; of equally good chunks the earlier comes first.
     """
-    index = _index(text, size)
-    if len(index.chunks) <= count:
+    if len(text) <= count * size:
         return text
+    index = _index(text, size)
     wanted = set(terms(query))
     best = sorted(range(len(index.chunks)), key=lambda place: (-index.score(place, wanted), place))[:count]
     return _BETWEEN.join(index.chunks[place] for place in sorted(best))

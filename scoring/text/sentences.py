@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from functools import cached_property
 
 from adjudge.scoring.text.citation_marks import Mark, pieces
 
@@ -16,21 +15,41 @@ _MARK, _LINK = "\ue000", "\ue001"
 MARKS = {ord(_MARK): None, ord(_LINK): None}
 
 _SLOT = re.compile(f"[{_MARK}{_LINK}]")
-_END = re.compile(rf"[.!?。！？…]+[\"'”’»」』）)*_]*(?: ?{_MARK}[.。]?)*|\n")
+# The class ahead of the alternatives lets the search skip all other characters at once.
+_END = re.compile(rf"(?=[.!?。！？…\n])(?:[.!?。！？…]+[\"'”’»」』）)*_]*(?: ?{_MARK}[.。]?)*|\n)")
 _WIDE_END = frozenset("。！？")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|al|vs|cf|figs?|nos?|dr|mr|mrs|ms|prof|st|inc|ltd|co|corp|approx|ca|pp?|vol|eq|eds?|resp|u\.s|u\.k|"
     r"jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)|\b[A-Z])\.$",
     re.IGNORECASE,
 )
+_EMPHASIS_SIGN = re.compile(r"[*_~`<]")  # what all emphasis begins with; most sentences have none
 _EMPHASIS = re.compile(r"\*{1,3}|_{2,3}|(?<!\w)_|_(?!\w)|~~|`|</?(?:sup|sub|b|i|em|strong|br) ?/?>")
 _BEFORE_POINT = re.compile(r"[ \t]{1,20}(?=[.,;!?，。；：！？、)）\]】])")
-_SPACES = re.compile(r"\s{2,}|[^\S ]")  # what is more than one space, or another kind
+_SPACES = re.compile(r"\s(?:\s+|(?<! ))")  # what is more than one space, or another kind
 _NAMES = (
     r"(?:sources?|refs?|references?|see(?: also)?|via|from|cited in|according to|(?:数据|资料|信息)?来源"
     r"|参考(?:资料|文献)?|参见|详见|见|引自|出处)"
 )
-_SOURCE = re.compile(_NAMES, re.IGNORECASE)
+_SOURCE = re.compile(rf"(?=[srvfca数资信来参详见引出]){_NAMES}", re.IGNORECASE)
+# A text without any of these, in lower case, has no name; ignoring case takes ſ for s, and both ı and İ for i.
+_PARTS = (
+    "sour",
+    "ref",
+    "see",
+    "via",
+    "from",
+    "cited",
+    "accor",
+    "来源",
+    "参",
+    "见",
+    "引自",
+    "出处",
+    "ſ",
+    "ı",
+    "i̇",
+)
 LEFT_OVER = re.compile(
     rf"[(（\[【][\s,，;；、.]{{0,20}}(?:{_NAMES} ?[:：]?)?[\s,，;；、.]{{0,20}}[)）\]】]", re.IGNORECASE
 )
@@ -39,25 +58,32 @@ LABEL_ONLY = re.compile(rf"[\s>*_-]{{0,20}}{_NAMES}?[\s:：*_,，;；、.。]{{0
 """A line that holds nothing else once the marks are out of it."""
 _TITLE = re.compile(r"\[[^\[\]]*\]")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
+_TWO_WORDS = re.compile(r"[\W_]*+(?>[^\W\d_]+|\d+)[\W_]*+[^\W_]")
 _IDEOGRAPH = re.compile(r"[一-鿿]")
 
 
 class Marked:
     """A text whose marks are slots: `template` holds one character for each of `marks`."""
 
+    __slots__ = ("_fact", "_template", "marks")
+
     def __init__(self, template: str, marks: list[Mark]) -> None:
         self.marks = marks
         self._template = template
+        self._fact: str | None = None
 
-    @cached_property
+    @property
     def raw(self) -> str:
         """The text as it was written."""
         return self._filled([mark.raw for mark in self.marks]).strip()
 
-    @cached_property
+    @property
     def fact(self) -> str:
         """What the text states: no marks, links as `[title]`, no emphasis; at most 1,000 characters."""
-        return tidy(self._filled([f"[{mark.title}]" if mark.title else "" for mark in self.marks]))[:MAX_FACT]
+        if self._fact is None:
+            titles = [f"[{mark.title}]" if mark.title else "" for mark in self.marks]
+            self._fact = tidy(self._filled(titles))[:MAX_FACT]
+        return self._fact
 
     @property
     def title(self) -> str:
@@ -73,8 +99,8 @@ class Marked:
     @property
     def states_something(self) -> bool:
         """Whether more than marks, titles of links and a word such as "Source" is left."""
-        left = _SOURCE.sub("", _TITLE.sub("", self.fact))
-        return len(_WORD.findall(left)) >= 2 or len(_IDEOGRAPH.findall(left)) >= 4
+        left = _unnamed(_TITLE.sub("", self.fact))
+        return _TWO_WORDS.match(left) is not None or len(_IDEOGRAPH.findall(left)) >= 4
 
     @property
     def states_a_name(self) -> bool:
@@ -101,13 +127,15 @@ class Marked:
         start = taken = 0
         for end in [*boundaries, len(self._template)]:
             part = self._template[start:end]
-            count = len(_SLOT.findall(part))
+            count = len(_SLOT.findall(part)) if self.marks else 0
             if part.strip():
                 found.append(Marked(part, self.marks[taken : taken + count]))
             start, taken = end, taken + count
         return found
 
     def _filled(self, texts: list[str]) -> str:
+        if not texts:
+            return self._template
         parts = _SLOT.split(self._template)
         return "".join(part + text for part, text in zip(parts, [*texts, ""], strict=True))
 
@@ -127,8 +155,19 @@ def marked(text: str, known: Collection[str]) -> Marked:
 
 def tidy(text: str) -> str:
     """`text` without emphasis, empty brackets and the spaces that marks leave behind."""
-    text = LEFT_OVER.sub("", _EMPHASIS.sub("", text))
+    if _EMPHASIS_SIGN.search(text):
+        text = _EMPHASIS.sub("", text)
+    text = LEFT_OVER.sub("", text)
     return _BEFORE_POINT.sub("", _SPACES.sub(" ", text)).strip(" ,;:，；：、|-–—")
+
+
+def _unnamed(text: str) -> str:
+    """`text` without the words that name a source; they are looked for only where there can be one."""
+    lower = text.lower()
+    for part in _PARTS:
+        if part in lower:
+            return _SOURCE.sub("", text)
+    return text
 
 
 def _boundaries(template: str) -> list[int]:

@@ -1,0 +1,88 @@
+"""Reading through the store: a page is fetched once, and one that is stored takes no task."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from adjudge.engine.evaluation.reader import Reader
+from adjudge.engine.store import PageStore, Place
+from adjudge.fetchers.flight import together
+from adjudge.fetchers.page import Page
+from adjudge.fetchers.urls import NormalURL, normalise_url
+from tests.tools import page
+
+ADDRESSES = [normalise_url(f"https://{name}.example/") for name in "abc"]
+
+
+class Counting:
+    """A fetcher of pages that are there after `seconds`; `fetched` counts them."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.fetched = Counter[str]()
+        self._seconds = seconds
+
+    async def page(self, address: NormalURL) -> Page:
+        self.fetched[address] += 1
+        await asyncio.sleep(self._seconds)
+        return page(address, f"The words of {address}.")
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+@asynccontextmanager
+async def reader(folder: Path, fetcher: Counting) -> AsyncIterator[Reader]:
+    store = PageStore(Place.of(str(folder)), "live", flush_seconds=0.01)
+    await store.open()
+    try:
+        yield Reader(store, fetcher)
+    finally:
+        await store.close()
+
+
+async def started(work: object) -> int:
+    """How many tasks `work` starts."""
+    loop, count = asyncio.get_running_loop(), 0
+
+    def counted(loop: asyncio.AbstractEventLoop, coroutine: object, **more: object) -> "asyncio.Task[object]":
+        nonlocal count
+        count += 1
+        return asyncio.Task(coroutine, loop=loop, **more)  # type: ignore[arg-type]
+
+    loop.set_task_factory(counted)  # type: ignore[arg-type]
+    try:
+        await work  # type: ignore[misc]
+    finally:
+        loop.set_task_factory(None)
+    return count
+
+
+async def test_page_read_at_once_by_many_is_fetched_once(tmp_path: Path) -> None:
+    fetcher = Counting(0.02)
+    async with reader(tmp_path, fetcher) as reading:
+        found = await asyncio.gather(*(reading.page(one) for one in ADDRESSES * 20))
+        assert [one.url for one in found] == ADDRESSES * 20
+        await reading.store.flush()
+        again = await asyncio.gather(*(reading.page(one) for one in ADDRESSES * 20))
+    assert again == found and fetcher.fetched == Counter(ADDRESSES)
+    assert (reading.from_fetcher, reading.from_store) == (3, 60)
+
+
+async def test_stored_page_takes_no_task(tmp_path: Path) -> None:
+    async with reader(tmp_path, Counting()) as reading:
+        await reading.page(ADDRESSES[0])
+        assert await started(reading.page(ADDRESSES[0])) == 0
+    async with reader(tmp_path, Counting()) as reading:
+        await reading.page(ADDRESSES[0])  # its row group is read from the part
+        assert await started(reading.page(ADDRESSES[0])) == 0
+
+
+async def test_one_piece_of_work_is_done_in_place() -> None:
+    async def said(word: str) -> str:
+        await asyncio.sleep(0)
+        return word
+
+    assert await started(together(said("a"))) == 0
+    assert await together(said("a"), said("b")) == ["a", "b"]
