@@ -27,6 +27,7 @@ def _templates(package: str) -> Environment:
     return Environment(
         loader=ChoiceLoader([PackageLoader(name, "") for name in packages]),
         autoescape=True,
+        auto_reload=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import msgspec
-import pyarrow.compute as pc
 
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.rendering.leaderboard_page import asset
@@ -189,7 +188,7 @@ class _Export:
         """Every report's pages, a few reports at once, and what is searched of them."""
         texts = WordIndex(self._folder / "search" / "reports")
         statements = WordIndex(self._folder / "search" / "statements")
-        every = [(system, task) for system in self._run.record.systems for task in self._tasks_of(system)]
+        every = [(system, task) for system in self._run.record.systems for task in self._run.tasks_of(system)]
         waiting: list[asyncio.Task[list[Scorecard]]] = []
         for done, (system, task) in enumerate([*every, *[("", "")] * AT_ONCE]):
             if len(waiting) == AT_ONCE or (waiting and not system):
@@ -200,11 +199,6 @@ class _Export:
                 waiting.append(asyncio.ensure_future(self._report(system, task)))
         texts.close()
         statements.close()
-
-    def _tasks_of(self, system: str) -> list[str]:
-        rows = self._run.scores.select(["task_id"], system=system)
-        held = set(pc.unique(rows["task_id"]).to_pylist())
-        return [task for task in self._run.record.tasks if task in held]
 
     async def _report(self, system: str, task: str) -> list[Scorecard]:
         """Write the pages about a system's reports for a task; their scorecards."""

@@ -1,6 +1,7 @@
 """A run as it is published: without the gold that its benchmark keeps to itself."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import msgspec
 
@@ -54,12 +55,25 @@ class PublishedRun(OpenRun):
 
     async def every_card(self, system: str, task: str) -> list[Scorecard]:
         """All scorecards of a system for a task, by sample and repeat. Raises StoreError."""
-        rows = self.scores.select(["sample", "repeat"], system=system, task_id=task)
-        numbers = sorted(set(zip(rows["sample"].to_pylist(), rows["repeat"].to_pylist(), strict=True)))
         wanted = [
-            ReportQuery(system=system, task=task, sample=sample, repeat=repeat) for sample, repeat in numbers
+            ReportQuery(system=system, task=task, sample=sample, repeat=repeat)
+            for sample, repeat in self._numbers.get((system, task), ())
         ]
         return [card for one in wanted for card in await self.find_cards(one)]
+
+    def tasks_of(self, system: str) -> list[str]:
+        """The tasks that a system has scores for, in the order of the run's."""
+        return [task for task in self.record.tasks if (system, task) in self._numbers]
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[str, str], list[tuple[int, int]]]:
+        """The samples and repeats of each system and task that has scores."""
+        identities = self.scores.select(["system", "task_id", "sample", "repeat"])
+        columns = [identities[name].to_pylist() for name in identities.column_names]
+        found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for system, task, sample, repeat in sorted(set(zip(*columns, strict=True))):
+            found.setdefault((system, task), []).append((sample, repeat))
+        return found
 
     def _published(self, card: Scorecard) -> Scorecard:
         why = self._withheld.get(card.protocol)

@@ -14,7 +14,7 @@ from adjudge.engine.viewer.data.verdicts import KINDS, Points, kind_of, points_o
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 
-__all__ = ["Line", "lines_of"]
+__all__ = ["Line", "line_of", "lines_of"]
 
 MAX_WHAT = 400
 
@@ -82,15 +82,36 @@ def lines_of(
 
     `reasons` are the judge's by the line's number, `people` what people said of it.
     """
+    return _lines(range(1, len(card.evidence) + 1), card, explained, reasons or {}, people or {})
+
+
+def line_of(
+    n: int,
+    card: Scorecard,
+    explained: Iterable[ExplainedCriterion] = (),
+    reasons: Mapping[int, str] | None = None,
+    people: Mapping[int, tuple[Said, ...]] | None = None,
+) -> Line:
+    """The `n`-th of `lines_of`."""
+    return _lines((n,), card, explained, reasons or {}, people or {})[0]
+
+
+def _lines(
+    numbers: Iterable[int],
+    card: Scorecard,
+    explained: Iterable[ExplainedCriterion],
+    reasons: Mapping[int, str],
+    people: Mapping[int, tuple[Said, ...]],
+) -> list[Line]:
     known = {one.what: one for one in explained}
     stated = any(kind_of(line) in _STATEMENTS for line in card.evidence)
     groups = _groups(card.evidence)
-    lines = [
-        _line(n, line, known.get(line.what), groups, stated, (reasons or {}).get(n, ""))
-        for n, line in enumerate(card.evidence, 1)
-    ]
-    said = people or {}
-    return [msgspec.structs.replace(line, people=said[line.n]) if line.n in said else line for line in lines]
+    lines = []
+    for n in numbers:
+        line = card.evidence[n - 1]
+        shown = _line(n, line, known.get(line.what), groups, stated, reasons.get(n, ""))
+        lines.append(msgspec.structs.replace(shown, people=people[n]) if n in people else shown)
+    return lines
 
 
 def _line(

@@ -15,7 +15,7 @@ from adjudge.engine.viewer.data.query import EvidenceQuery, NotThere, QuestionQu
 from adjudge.engine.viewer.data.reasons import reasons_given
 from adjudge.engine.viewer.data.verdicts import KINDS
 from adjudge.engine.viewer.pages.frame import PART_CHARS, Frame, part_of
-from adjudge.engine.viewer.pages.lines import Line, lines_of
+from adjudge.engine.viewer.pages.lines import Line, line_of, lines_of
 from adjudge.engine.viewer.pages.marked_report import MarkedReport, marked_report
 from adjudge.fetchers.page import Page
 from adjudge.scoring.contract.case import Unread
@@ -247,7 +247,7 @@ async def evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str
     judgments, _ = await run.stores()
     reasons = {} if line.note else await reasons_given(judgments, card.evidence, {query.n})
     people = {} if run.people is None else run.people.about(card)
-    shown = lines_of(card, await run.explained(query, card.protocol), reasons, people)[query.n - 1]
+    shown = line_of(query.n, card, await run.explained(query, card.protocol), reasons, people)
     steps = [("Previous", query.n - 1), ("Next", query.n + 1)]
     return frame.show(
         "evidence.html.jinja",
