@@ -7,6 +7,7 @@ import posixpath
 import re
 from pathlib import Path
 
+from diagrams import drawn
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -30,6 +31,9 @@ ELSEWHERE = (
 )
 LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 NAMED = re.compile(r"`((?:docs|deploy|benchmarks)/[\w./-]*\.md|(?:docs|deploy)/[\w/]*/|[A-Z_]+\.md)`")
+LOADED = re.compile(
+    r"<(?:script|img|iframe|source|link(?=[^>]*stylesheet))[^>]* (?:src|href)=.?(?:https?:)?//[^ >]*"
+)
 CODE = re.compile(r"(^```.*?^```$|(?<!\[)`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
@@ -74,11 +78,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         path = found[1] if found[1].endswith(".md") else f"{found[1]}README.md"
         return f"[{found[1]}]({_address(path, uri, config, files)})"
 
-    parts = CODE.split(markdown)  # every second one is code
+    parts = CODE.split(drawn(markdown))  # every second one is code
     return "".join(
         NAMED.sub(named, part) if n % 2 and "\n" not in part else LINK.sub(led, part) if not n % 2 else part
         for n, part in enumerate(parts)
     )
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Raise an error for a page that loads anything from elsewhere."""
+    if found := LOADED.search(output):
+        raise PluginError(f"{page.file.src_uri}: loads something from elsewhere: {found[0]}")
+    return output
 
 
 def _address(path: str, uri: str, config: MkDocsConfig, files: Files) -> str:

@@ -133,8 +133,6 @@ def rigorous_bench(folder: Path) -> None:
     queries = folder / "rigorous_bench/DrBench.jsonl"
     read = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
     lines(queries, [row | {"domain": domain} for row, domain in zip(read, ("Energy", "Health"), strict=True)])
-    label = {"task_id": "1", "system": "heron", "what": read[0]["qsr"][0], "label": "2"}
-    lines(folder / "labels.jsonl", [label])
     rows = [
         {"uid": 1, "IntegratedScore": 30.0, "Quality": 0.5, "SemanticDrift": 0.25, "TrustworthyBoost": 1.0},
         {"uid": 2, "IntegratedScore": 40.0, "Quality": 0.7, "SemanticDrift": 0.35, "TrustworthyBoost": 1.1},
@@ -152,8 +150,6 @@ def livedrbench(folder: Path) -> None:
         {"key": key, "category": category, "precision": f1, "recall": f1, "f1": f1}
         for key, category, f1 in figures
     ]
-    label = {"task_id": "e1", "system": "tern", "what": "Ada Lindqvist", "label": "Ada Lindqvist"}
-    lines(folder / "labels.jsonl", [label])
     (folder / "livedr_results").mkdir()
     (folder / "livedr_results/sonar.json").write_text(json.dumps(rows))
 

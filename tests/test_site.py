@@ -91,6 +91,24 @@ def test_reference_has_every_python_name() -> None:
     assert named == {f"adjudge.{name}" for name in adjudge.__all__} | {"adjudge.scoring"}
 
 
+def test_diagrams_are_drawn_as_part_of_the_page(pages: ModuleType) -> None:
+    """Nothing is loaded to draw them, and the build fails for a page that loads anything from elsewhere."""
+    source = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    made = pages.drawn(source)
+    assert "```mermaid" in source and "```mermaid" not in made
+    ids = re.findall(r'<svg id="(diagram-\w+)"', made)
+    assert len(ids) == len(set(ids)) == source.count("```mermaid")
+    assert not pages.LOADED.search(made) and "<script" not in made
+    for loaded in (
+        '<script src="https://cdn.example/a.js">',
+        '<link rel="stylesheet" href=//cdn.example/a.css>',
+    ):
+        assert pages.LOADED.search(loaded)
+    assert not pages.LOADED.search(
+        '<a href="https://a.example"> <script src="../a.js"> <link rel="canonical" href="https://a">'
+    )
+
+
 def test_key_without_words_is_an_error(pages: ModuleType) -> None:
     from mkdocs.exceptions import PluginError
 

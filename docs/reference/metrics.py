@@ -27,8 +27,8 @@ def metrics_page() -> str:
     return f"""# Metrics
 
 Values are as rewards and `scores.parquet` have them; leaderboards show them times 100 where the paper does. The lower
-end of a range is what an empty or oversized report gets, and an open range has no upper end. A metric without a range
-is pooled over tasks, as a ratio of two sums: a single report has no value, so it cannot be part of a reward.
+end of a range is what an empty or oversized report gets, and an open range has no upper end. A metric that
+is pooled over tasks, as a ratio of two sums, has no value for a single report and cannot be part of a reward.
 `NAME` stands for a tag, axis or section of a task's own criteria.
 
 A metric may be made of many parts, of which some have no answer: [scorecards](../concepts/scorecard.md) and
@@ -52,7 +52,7 @@ def section(name: str, protocol: object, published: object | None) -> str:
 
 Source: {source} ([rules](../protocols/{page}.md)). A leaderboard ranks by {heads}.{_in_rewards(protocol)}
 
-{table(("metric", "meaning", "unit", "range", "better"), rows)}"""
+{table(("metric", "meaning"), rows)}"""
 
 
 def declared(protocol: object | None) -> Iterable[Metric]:
@@ -76,12 +76,12 @@ def _row(protocol: str, metric: Metric, *, published: bool = False) -> tuple[str
             f"{protocol}.{metric.name}: has no definition, unit or source in the protocol's words"
         )
     meaning = f"{metric.definition} With `call: published`." if published else metric.definition
-    better = "lower" if metric.lower_is_better else "higher"
-    return f"`{metric.name}`", meaning, metric.units, _range(metric), better
+    better = "lower is better" if metric.lower_is_better else "higher is better"
+    return f"`{metric.name}`", f"{meaning}<br>*{metric.units}, {_range(metric)}; {better}*"
 
 
 def _range(metric: Metric) -> str:
     if metric.ratio is not None:
-        return ""
+        return "pooled over tasks"
     ends = sorted(end for end in (metric.worst, metric.best) if end is not None)
     return f"{ends[0]:g} to {ends[1]:g}" if len(ends) == 2 else f"from {ends[0]:g}"

@@ -4,7 +4,7 @@ from adjudge.scoring.contract.metric_words import MetricWords
 
 __all__ = ["FACT", "RACE"]
 
-_OVER = "The report's marks over the sum of its own and the reference's: 50 is as good as the reference."
+_OVER = "The report's marks over the sum of its own and the reference's: 0.5, shown as 50, is as good."
 
 RACE = MetricWords(
     source="DeepResearch Bench (RACE)",
