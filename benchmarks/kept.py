@@ -33,6 +33,7 @@ NAMES = (
     "check",
     "imports",
     "mutants",
+    "orders",
 )
 VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm", "items_vllm")
 RESULTS = Path(__file__).parent / "results"
