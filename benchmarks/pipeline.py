@@ -6,17 +6,23 @@ A run is `evaluate` in this process: reports of 6,000 characters are read, judge
 in a leaderboard. Rubrics ask ten questions about a report. FACT parses a report's citation marks by rule, reads the ten
 pages it cites, of 500 (`benchmarks.pages`), and asks ten questions: once with pages read and extracted during the run,
 once with pages from the store. CPU is that of this process and its extraction workers; both servers run in their own
-processes. The peer is the limit set by the server's latency at 256 questions at once.
+processes. The peer is the limit set by the server's latency at 256 questions at once. The rows "beside a bare loop"
+compare FACT with an aiohttp loop that sends as many bodies, of the same bytes, and does nothing else.
 """
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
 from adjudge.engine.commands.evaluate import RunResult, evaluate
 from adjudge.engine.config.run import RunConfig
-from benchmarks.orchestration import LATENCY, LIMIT, server
+from adjudge.judges.completions import Requests
+from benchmarks.orchestration import LATENCY, LIMIT, bare_loop, server
 from benchmarks.page_server import page_server
 from benchmarks.pages import documents
 from benchmarks.timing import Row, alone, main
@@ -94,15 +100,50 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder, server() as url, page_server(pages) as address:
         pipeline = Pipeline(Path(folder), url, address, pages)
         pipeline.write(WARM_CASES)
-        for protocol in ("rubrics", FACT):
-            pipeline.run(protocol, "warm", "live")
+        pipeline.run("rubrics", "warm", "live")
+        with recorded() as bodies:
+            pipeline.run(FACT, "warm", "live")
+        asked = bodies[-WARM_CASES * CITED :]  # the first is the probe
         pipeline.write(cases)
         if wanted("pipeline: rubrics"):
             yield from _rows("pipeline: rubrics", *pipeline.run("rubrics", "rubrics", "off"))
         if wanted("pipeline: FACT"):
-            yield from _rows("pipeline: FACT, pages read on the way", *pipeline.run(FACT, "fact", "live"))
-            pipeline.keep_pages("fact", "kept")
-            yield from _rows("pipeline: FACT, pages stored", *pipeline.run(FACT, "kept", "live"))
+            rates = {}
+            for store, how in (("fact", "pages read on the way"), ("kept", "pages stored")):
+                result, cpu = pipeline.run(FACT, store, "live")
+                yield from _rows(f"pipeline: FACT, {how}", result, cpu)
+                rates[how] = result.scorecards / result.seconds
+                if store == "fact":
+                    pipeline.keep_pages("fact", "kept")
+            most = _bare_rate(url, asked, cases)
+            for how, rate in rates.items():
+                name = f"pipeline: FACT, {how}, beside a bare loop"
+                yield Row(name, rate, most, "bare aiohttp loop, same bytes", rate / most, "cases/s", cases, 1)
+
+
+@contextmanager
+def recorded() -> Iterator[list[bytes]]:
+    """The bodies that judges are sent while the block runs."""
+    bodies: list[bytes] = []
+    made = Requests.body
+
+    def body(requests: Requests, *args: Any, **named: Any) -> bytes:
+        bodies.append(made(requests, *args, **named))
+        return bodies[-1]
+
+    Requests.body = body  # type: ignore[method-assign]
+    try:
+        yield bodies
+    finally:
+        Requests.body = made  # type: ignore[method-assign]
+
+
+def _bare_rate(url: str, bodies: list[bytes], cases: int) -> float:
+    """How many cases a second a loop asks that sends `bodies` again and again, ten for each case."""
+    sent = list(islice(cycle(bodies), cases * CITED))
+    began = time.perf_counter()
+    bare_loop(url, sent)
+    return cases / (time.perf_counter() - began)
 
 
 def _rows(name: str, result: RunResult, cpu: float) -> Iterator[Row]:
