@@ -1,5 +1,6 @@
 """The wheel holds every module and every file that the code reads."""
 
+import json
 import shutil
 import subprocess
 import zipfile
@@ -10,6 +11,7 @@ import pytest
 
 from tests.test_readme import BLOCKS, IN_GUIDE, SERVER, block, folder, judge
 from tests.wheel import ROOT, UV, build_wheel
+from tests.worlds import world
 
 __all__ = ["folder"]
 
@@ -95,3 +97,64 @@ def test_notebook_runs_with_the_wheel_alone(alone: Path, tmp_path: Path) -> None
     shown = [one.get("data", {}) for one in outputs]
     assert any("ranked by c_acc" in data.get("text/html", "") for data in shown)
     assert any("Score(" in data.get("text/plain", "") for data in shown)
+
+
+PROJECT = """[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "wordcount"
+version = "1"
+dependencies = ["adjudge"]
+
+[project.entry-points."adjudge.protocols"]
+wordcount = "wordcount:WordCount"
+
+[tool.setuptools]
+packages = ["wordcount"]
+package-data = {wordcount = ["*.md"]}
+"""
+
+
+@pytest.fixture(scope="module")
+def extended(alone: Path, tmp_path_factory) -> Path:
+    """The Python of that environment, after a distribution with a protocol was built and installed into it."""
+    folder = tmp_path_factory.mktemp("outside")
+    package = folder / "source" / "wordcount"
+    package.mkdir(parents=True)
+    (folder / "source" / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
+    shutil.copy(ROOT / "tests/outside_protocol/wordcount.py", package / "__init__.py")
+    shutil.copy(ROOT / "tests/outside_protocol/length.en.md", package)
+    build = [UV, "build", "--quiet", "--wheel", "--out-dir", str(folder), str(folder / "source")]
+    subprocess.run(build, check=True)
+    (built,) = folder.glob("wordcount-*.whl")
+    subprocess.run([UV, "pip", "install", "--quiet", "--python", str(alone), str(built)], check=True)
+    return alone
+
+
+def test_protocol_of_another_distribution_works(extended: Path, tmp_path: Path) -> None:
+    """From both wheels: it is planned, evaluated, ranked, shown, and offered for a misspelt name."""
+
+    def typed(*words: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [extended.parent / "adjudge", *words],
+            cwd=tmp_path,
+            env={"PATH": str(extended.parent), "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    config = str(world(tmp_path, systems=2, tasks=3, protocols=["wordcount"]))
+    assert json.loads(typed("plan", config, "--json"))["questions"] == {"Length": 6}
+    typed("evaluate", config)
+    assert "wordcount (judge: lexical; ranked by fits" in typed("leaderboard", "run")
+    assert "Length" in typed("show", "run", "--task", "1", "--system", "system0")
+    typed("view", "run", "--export", "pages")
+    pages = [file.read_text(encoding="utf-8") for file in (tmp_path / "pages").rglob("*.html")]
+    assert any("wordcount" in page for page in pages)
+    assert "wordcount" in typed("evaluate", config, "--protocol", "wordcuont", code=2)
