@@ -4,9 +4,9 @@
 
 Rows are judgments of about 300 bytes, ten about each context, added one by one as answers are; creating them is timed
 too. Index is the time to open a store before the first question. Look-ups are by key: at random, where nearly every one
-reads its own row group, and context by context, as a resumed run asks. Every measurement runs in its own process, and
-memory is the growth of that process. The peer is SQLite: the same columns, the key primary, a transaction every 50,000
-rows; it needs no index at opening, and runs only at one million rows. Files are warm in the page cache.
+reads its own frame of records, and context by context, as a resumed run asks. Every measurement runs in its own
+process, and memory is the growth of that process. The peer is SQLite: the same columns, the key primary, a transaction
+every 50,000 rows; it needs no index at opening, and runs only at one million rows. Files are warm in the page cache.
 """
 
 import asyncio

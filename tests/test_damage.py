@@ -15,7 +15,7 @@ from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.part import stamped
+from adjudge.engine.store.part import SCHEMA_VERSION, stamped
 from adjudge.engine.store.repair import repair
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.engine.store.upkeep import compact, contents, prune
@@ -51,16 +51,19 @@ async def flips(folder: Path, fill: Fill, count: int) -> tuple[int, int]:
     path = next((folder / kind.name).glob("*.parquet"))
     whole = path.read_bytes()
 
-    def read() -> pa.Table:
-        return pa.concat_tables(open_part(place, kind, name).read() for name in live_parts(place))
+    def read() -> tuple[pa.Table, list[object]]:
+        found = [open_part(place, kind, name) for name in live_parts(place)]
+        blocks = [part.block(0, 100, kind) for part in found]
+        return pa.concat_tables(part.read() for part in found), [row for block in blocks for row in block]
 
-    rows, noticed = read(), 0
+    (table, rows), noticed = read(), 0
     for bit in random.Random(0).sample(range(8 * len(whole)), count):
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
         try:
-            assert read().equals(rows), bit
+            found = read()
+            assert found[0].equals(table) and found[1] == rows, bit
         except StoreError as error:
             assert path.name in str(error) and "\n" not in str(error)
             noticed += 1
@@ -168,10 +171,11 @@ def test_later_version_is_refused_everywhere_alike(tmp_path, action, kind):
     folder = tmp_path / kind.name
     folder.mkdir()
     schema = stamped(kind.schema)
-    later = schema.with_metadata(schema.metadata | {b"adjudge.schema": b"4"})
+    later = schema.with_metadata(schema.metadata | {b"adjudge.schema": str(SCHEMA_VERSION + 1).encode()})
     pq.write_table(later.empty_table(), folder / "1-later.parquet")
     with pytest.raises(
-        StoreError, match=r"1-later\.parquet: schema version 4, and this adjudge reads up to 3; use"
+        StoreError,
+        match=rf"1-later\.parquet: schema version {SCHEMA_VERSION + 1}, and this .* up to {SCHEMA_VERSION}; use",
     ):
         action(Place.of(str(tmp_path)))
     assert [path.name for path in folder.iterdir()] == ["1-later.parquet"]

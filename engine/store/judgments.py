@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time
-from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore
+from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.rows import json_text
 from adjudge.engine.store.table import Table, answering
@@ -56,7 +56,14 @@ class JudgmentRow(msgspec.Struct, frozen=True, gc=False):
 
 
 JUDGMENTS = TableKind(
-    "judgments", JudgmentRow, row_group=1024, named_by=("question", "judge", "key"), journaled=True
+    "judgments",
+    JudgmentRow,
+    row_group=16_384,
+    cached=65_536,
+    named_by=("question", "judge", "key"),
+    journaled=True,
+    frame=16,
+    unique=("key", "answer", "text"),
 )
 _MOST_TOKENS = 2**31 - 1  # what a server claims beyond that cannot be stored
 
@@ -70,7 +77,7 @@ class JudgmentStore(Table[JudgmentRow]):
         *,
         retry_unscored: bool = False,
         flush_seconds: float = FLUSH_SECONDS,
-        cached: int = CACHED_GROUPS,
+        cached: int | None = None,
     ) -> None:
         super().__init__(PartStore(place, JUDGMENTS, answering(retry_unscored), flush_seconds, cached))
 

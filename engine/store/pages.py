@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from adjudge.engine.store.kinds import NAMES, Key, Name, TableKind, Text, Time
-from adjudge.engine.store.parts import CACHED_GROUPS, FLUSH_SECONDS, PartStore
+from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.table import Table, answering
 from adjudge.fetchers.guard import Guard
@@ -55,7 +55,7 @@ class PageRow(msgspec.Struct, frozen=True, gc=False):
     """When the page was fetched."""
 
 
-PAGES = TableKind("pages", PageRow, row_group=32, named_by=("url", "source"), journaled=False)
+PAGES = TableKind("pages", PageRow, row_group=32, cached=2048, named_by=("url", "source"), journaled=False)
 
 
 class PageStore(Table[PageRow]):
@@ -73,7 +73,7 @@ class PageStore(Table[PageRow]):
         allow: Sequence[str] = (),
         retry_unscored: bool = False,
         flush_seconds: float = FLUSH_SECONDS,
-        cached: int = CACHED_GROUPS,
+        cached: int | None = None,
     ) -> None:
         self.source = source
         self._guard = Guard(allow) if allow else None

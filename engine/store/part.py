@@ -1,7 +1,8 @@
 """One part: an immutable Parquet file whose bytes are checked wherever they are read.
 
-Between its row groups and its footer stands a block that other readers pass over: a CRC-32 of each column of each row
-group, and one of these together with the footer. Parts of schema 1 and 2 have no such block and are read unchecked.
+Between its row groups and its footer stands what other readers pass over: the records of the rows, if their kind has
+them (since schema 4), and a CRC-32 of each column of each row group, and one of these together with the footer. Parts
+of schema 1 and 2 have no check sums and are read unchecked.
 """
 
 import struct
@@ -14,16 +15,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adjudge.engine.store.kinds import TableKind
-from adjudge.engine.store.place import Bytes, Place, StoredFile, StoreError
+from adjudge.engine.store.kinds import R, TableKind
+from adjudge.engine.store.place import Bytes, DamagedPart, Place, StoredFile, StoreError, damaged
+from adjudge.engine.store.records import Block, Records, directory_bytes, framed, listed
 
-__all__ = ["SCHEMA_VERSION", "DamagedPart", "Part", "current", "encoded", "stamped", "write_part"]
+__all__ = ["SCHEMA_VERSION", "Part", "current", "encoded", "stamped", "write_part"]
 
-SCHEMA_VERSION = 3  # 2: pages have a size; 3: parts have check sums
+SCHEMA_VERSION = 4  # 2: pages have a size; 3: parts have check sums; 4: judgments have records
 _CHECKED = 3
 _VERSION_KEY = b"adjudge.schema"
 _REPLACES_KEY = b"adjudge.replaces"
 _SEGMENTS_KEY = b"adjudge.segments"
+_FRAME_KEY = b"adjudge.frame"
 _MAGIC = b"adjudge\x01"
 _BLOCK_END = struct.Struct("<II8s")  # how many check sums precede, one of them and the footer, and the magic
 _FILE_END = struct.Struct("<I4s")
@@ -49,10 +52,21 @@ def stamped(
     )
 
 
-def encoded(table: pa.Table, row_group: int) -> list[Bytes]:
-    """The bytes of a part, in pieces: row groups, check sums, footer."""
+def encoded(table: pa.Table, kind: TableKind[Any]) -> list[Bytes]:
+    """The bytes of a part, in pieces: row groups, frames, their directory, check sums, footer."""
+    if kind.frame:
+        table = table.replace_schema_metadata({**table.schema.metadata, _FRAME_KEY: str(kind.frame).encode()})
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", compression_level=1, row_group_size=row_group)
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        compression_level=1,
+        row_group_size=kind.row_group,
+        use_dictionary=[name for name in table.column_names if name not in kind.unique]
+        if kind.unique
+        else True,
+    )
     whole = memoryview(sink.getvalue())
     length, _ = _FILE_END.unpack(whole[-_FILE_END.size :])
     body, footer = whole[: -length - _FILE_END.size], whole[-length - _FILE_END.size :]
@@ -62,16 +76,13 @@ def encoded(table: pa.Table, row_group: int) -> list[Bytes]:
     ]
     sums = np.array([zlib.crc32(whole[at : at + size]) for at, size in ranges], "<u4").tobytes()
     total = zlib.crc32(footer, zlib.crc32(sums))
-    return [body, sums, _BLOCK_END.pack(len(ranges), total, _MAGIC), footer]
+    records = framed(table, kind.frame, len(body)) if kind.frame else []
+    return [body, *records, sums, _BLOCK_END.pack(len(ranges), total, _MAGIC), footer]
 
 
 def write_part(place: Place, name: str, table: pa.Table, kind: TableKind[Any]) -> int:
     """Write `table`, whose schema is `stamped`, as the part `name` at `place`; its bytes. Raises StoreError."""
-    return place.write(name, encoded(table, kind.row_group))
-
-
-class DamagedPart(StoreError):
-    """A part is not what was written."""
+    return place.write(name, encoded(table, kind))
 
 
 class Part:
@@ -103,6 +114,7 @@ class Part:
             )
         if self._sums is None and self.version >= _CHECKED:
             raise self._damaged("its check sums are missing")
+        self.records = self._recorded(tail, tail_at, block_at)
 
     def _bytes(self, tail: bytes, tail_at: int, start: int, end: int) -> bytes:
         return (
@@ -121,11 +133,20 @@ class Part:
             raise self._damaged("its check sums do not match")
         return np.frombuffer(sums, "<u4")
 
+    def _recorded(self, tail: bytes, tail_at: int, block_at: int) -> Records | None:
+        """Where its records are; None if it has none."""
+        frame = self._stamp(_FRAME_KEY, b"")
+        if self._sums is None or not frame.isdigit():
+            return None
+        end = block_at - self._sums.nbytes
+        start = end - directory_bytes(self._metadata.num_rows, int(frame))
+        if start < 0:
+            raise self._damaged("it has no room for its records")
+        directory = self._bytes(tail, tail_at, start, end)
+        return Records.of(self._file.where, self.names, self._metadata.num_rows, int(frame), directory)
+
     def _damaged(self, why: str) -> DamagedPart:
-        where, store = self._file.where, self._file.where.rsplit("/", 2)[0]
-        return DamagedPart(
-            f"{where}: damaged: {' '.join(why.split())}; move it aside with `adjudge store repair {store}`"
-        )
+        return damaged(self._file.where, why)
 
     @property
     def version(self) -> int:
@@ -172,6 +193,16 @@ class Part:
     def group(self, number: int, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows of a row group. Raises StoreError if they are damaged."""
         return self._read([number], columns)
+
+    def block_rows(self, frames: int) -> int:
+        """The rows of each block but the last: of so many `frames`, or of a row group where there are no records."""
+        return max([1, *self.groups[:1]]) if self.records is None else self.records.frame * frames
+
+    def block(self, number: int, frames: int, kind: TableKind[R]) -> Block[R] | list[R]:
+        """The rows of a block of so many `frames`. Raises StoreError if they are damaged."""
+        if self.records is not None:
+            return self.records.read(self._file, number * frames, frames, kind)
+        return list(map(kind.row, *map(listed, current(self.group(number), kind).columns)))
 
     def batches(self, group: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a row group, so many at a time. Raises StoreError if they are damaged."""

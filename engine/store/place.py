@@ -12,7 +12,7 @@ from pyarrow import fs
 from adjudge.engine.config.redaction import credentials
 from adjudge.engine.errors import UsageError
 
-__all__ = ["MissingFile", "Place", "StoreError", "StoredFile"]
+__all__ = ["DamagedPart", "MissingFile", "Place", "StoreError", "StoredFile", "damaged"]
 
 Bytes = bytes | memoryview
 
@@ -23,6 +23,18 @@ class StoreError(OSError):
 
 class MissingFile(StoreError):
     """A file that is no longer there: whatever replaced it is."""
+
+
+class DamagedPart(StoreError):
+    """A part is not what was written."""
+
+
+def damaged(where: str, why: str) -> DamagedPart:
+    """The error of the damaged part at `where`, which says what to do."""
+    store = where.rsplit("/", 2)[0]
+    return DamagedPart(
+        f"{where}: damaged: {' '.join(why.split())}; move it aside with `adjudge store repair {store}`"
+    )
 
 
 class StoredFile:

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.lease import housekeeping
-from adjudge.engine.store.part import DamagedPart, Part, current
-from adjudge.engine.store.place import MissingFile, Place, StoredFile
+from adjudge.engine.store.part import Part, current
+from adjudge.engine.store.place import DamagedPart, MissingFile, Place, StoredFile
 from adjudge.engine.store.upkeep import TABLES
 
 __all__ = ["ASIDE", "Repaired", "repair"]
@@ -55,3 +55,6 @@ def _read_whole(folder: Place, kind: TableKind[Any], name: str) -> None:
     part = Part(StoredFile(file.where, pa.BufferReader(data)))
     for group in range(len(part.groups)):
         current(part.group(group), kind)
+    for frame in range(len(part.records or ())):
+        for _ in part.block(frame, 1, kind):
+            pass

@@ -79,6 +79,7 @@ SCORECARDS = TableKind(
     "scores",
     ScorecardRow,
     row_group=1024,
+    cached=1024,
     named_by=("protocol", "system", "task_id", "sample", "repeat"),
     journaled=True,
 )

@@ -30,7 +30,7 @@ from adjudge.scoring.contract.scorecard import Metric, Scorecard
 
 __all__ = ["OpenRun"]
 
-_CACHED_GROUPS = 4
+_CACHED_JUDGMENTS, _CACHED_PAGES = 4096, 128
 FRESH_S = 5.0  # for so long, a page of a running run may miss what was just scored
 
 
@@ -190,8 +190,8 @@ class OpenRun:
 
     async def _open_stores(self) -> tuple[JudgmentStore, PageStore]:
         again = self.record.config.retry_unscored
-        judgments = JudgmentStore(self.place, retry_unscored=again, cached=_CACHED_GROUPS)
-        pages = PageStore(self.place, self.record.pages, retry_unscored=again, cached=_CACHED_GROUPS)
+        judgments = JudgmentStore(self.place, retry_unscored=again, cached=_CACHED_JUDGMENTS)
+        pages = PageStore(self.place, self.record.pages, retry_unscored=again, cached=_CACHED_PAGES)
         await judgments.open(every=True)
         await pages.open(every=True)
         return judgments, pages
