@@ -112,13 +112,17 @@ def _tagged(answers: Sequence[Answered[Criterion]], tag: str | None) -> list[Ans
 
 def checked(case: Case, criteria: list[Criterion]) -> list[Criterion]:
     """`criteria`, if a score can be made of them. Raises GoldError."""
-    trouble = None
-    if len(criteria) > MAX_CRITERIA:
-        trouble = f"{len(criteria):,} criteria, at most {MAX_CRITERIA:,} for a task"
-    elif (tags := len(tags_of(criteria))) > MAX_TAGS:
-        trouble = f"{tags:,} different tags, at most {MAX_TAGS:,} for a task"
-    elif not sum(criterion.full for criterion in criteria):
-        trouble = "no criterion has positive points"
+    trouble = _trouble(tuple(criteria))
     if trouble:
         raise GoldError("gold_invalid", f"task {case.task.id}: {trouble}")
     return criteria
+
+
+@lru_cache(maxsize=64)
+def _trouble(criteria: tuple[Criterion, ...]) -> str:
+    """Why no score can be made of `criteria`; empty if one can."""
+    if len(criteria) > MAX_CRITERIA:
+        return f"{len(criteria):,} criteria, at most {MAX_CRITERIA:,} for a task"
+    if (tags := len(tags_of(criteria))) > MAX_TAGS:
+        return f"{tags:,} different tags, at most {MAX_TAGS:,} for a task"
+    return "" if sum(criterion.full for criterion in criteria) else "no criterion has positive points"
