@@ -151,7 +151,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.command == "run":
         for name in options.names or NAMES:
-            keep(run(name, options.quick))
+            found = run(name, options.quick)
+            if found.rows:  # a benchmark without its data says so, and its earlier rows stay
+                keep(found)
     if options.command == "pin":
         write(FLOORS, pinned(load(), floors() if FLOORS.exists() else {}, lower=options.lower))
     results = load()

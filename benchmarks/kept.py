@@ -34,6 +34,7 @@ NAMES = (
     "imports",
     "mutants",
     "orders",
+    "published",
 )
 VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm", "items_vllm")
 RESULTS = Path(__file__).parent / "results"

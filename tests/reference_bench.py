@@ -25,7 +25,8 @@ from tests.mock_openai import Call, MockOpenAI, completion
 from tests.shared_data import shared
 
 __all__ = [
-    "DIMENSIONS", "SYSTEMS", "DrawnJudge", "bench_folder", "ours", "rows", "run_python", "run_reference", "told",
+    "DIMENSIONS", "SYSTEMS", "DrawnJudge", "bench_folder", "ours", "reference_environment", "rows", "run_python",
+    "run_reference", "told",
 ]  # fmt: skip
 
 DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
@@ -128,16 +129,20 @@ async def run_reference(bench: Path, judge: DrawnJudge, *command: str, scraper: 
 
 
 async def run_python(bench: Path, *command: str, **environment: str) -> str:
-    """What Python says, run with `command` in `bench`, whose folder is a package too."""
-    path = os.pathsep.join([str(bench.parent), str(bench)])
+    """What Python says, run with `command` in `bench`."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *command, cwd=bench,
-        env={**os.environ, **environment, "PYTHONPATH": path, "PYTHONUTF8": "1"},
+        sys.executable, *command, cwd=bench, env=reference_environment(bench, **environment),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     said, _ = await process.communicate()
     assert process.returncode == 0, said.decode()[-3_000:]
     return said.decode()
+
+
+def reference_environment(bench: Path, **environment: str) -> dict[str, str]:
+    """The environment of a process that runs the code in `bench`, whose folder is a package too."""
+    path = os.pathsep.join([str(bench.parent), str(bench)])
+    return {**os.environ, **environment, "PYTHONPATH": path, "PYTHONUTF8": "1"}
 
 
 def rows(file: Path) -> list[dict]:

@@ -13,7 +13,7 @@ no value then.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -232,7 +232,7 @@ class PublishedRace(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fi
     def _question(
         self, case: Case, article: str, reference: str, measure: Yardstick
     ) -> PublishedMarks | PublishedMarksAlone:
-        task, language, listed = case.task.prompt, _language(case), _listed(measure.criteria)
+        task, language, listed = case.task.prompt, _language(case), _listed(*measure.criteria.items())
         wording = _wordings(self.checkout, self.variant).marks[language]
         if self.variant == "pointwise":
             context = Context.of(task_prompt=task, article=article)
@@ -303,11 +303,12 @@ def _language(case: Case) -> Language:
     return "zh" if case.task.language == "zh" else "en"
 
 
-def _listed(criteria: Mapping[str, Sequence[Criterion]]) -> str:
-    """The criteria as the code shows them: without weights, in the order of the gold."""
+@lru_cache(maxsize=64)
+def _listed(*criteria: tuple[str, tuple[Criterion, ...]]) -> str:
+    """The criteria as the code shows them, the same for all reports on a task: without weights, in the gold's order."""
     shown = {
         name: [{"criterion": one.criterion, "explanation": one.explanation} for one in each]
-        for name, each in criteria.items()
+        for name, each in criteria
     }
     return json.dumps(shown, ensure_ascii=False, indent=2)
 
