@@ -65,7 +65,7 @@ def _poisson_counts(
     tails: npt.NDArray[np.uint32],
     first: int,
     stratum: int,
-    attempt: int,
+    attempt: int | np.int64,
     key_0: np.uint32,
     key_1: np.uint32,
 ) -> npt.NDArray[np.uint32]:
@@ -131,8 +131,8 @@ def draw_counts(
     """
     for stratum in range(bounds.size - 1):
         rows = counts[bounds[stratum] : bounds[stratum + 1]]
-        attempt = 0
-        sums = _poisson_counts(rows, tails[stratum], first, stratum, attempt, key_0, key_1)
+        # A literal 0 would be a type of its own, for which everything is compiled again.
+        sums = _poisson_counts(rows, tails[stratum], first, stratum, np.int64(0), key_0, key_1)
         for lane in range(counts.shape[1]):
             drawn = sums[lane]
             attempt = 0

@@ -212,8 +212,9 @@ def _difference_row(
             far = 0.75 * far - 1e-3 * deviation if deviation > 0.0 else -1.0
             n_low, n_high = _set_aside(differences[:n], centre, far, low, high)
         if n_low < needed or n_high < needed:
-            low[:n] = differences[:n]
-            high[:n] = differences[:n]
+            # Not by slices: numba would compile the words of an error about their shapes, for a second and more.
+            for k in range(n):
+                low[k] = high[k] = differences[k]
             n_low, n_high = n, n
         lower = _interpolated(low[:n_low], position, differences)
         for k in range(n_high):

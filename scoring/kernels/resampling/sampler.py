@@ -182,5 +182,5 @@ class Sampler:
 
 
 def _padded(values: Floats) -> Floats:
-    """`values[S, T]` with zeros added up to multiples of 4."""
-    return np.pad(values, [(0, -size % 4) for size in values.shape])
+    """`values[S, T]` with zeros added up to multiples of 4, row by row, for which alone kernels are compiled."""
+    return np.ascontiguousarray(np.pad(values, [(0, -size % 4) for size in values.shape]))
