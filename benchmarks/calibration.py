@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adjudge.engine.records.resolution import BATCHES
+from adjudge.engine.records.resolver import BATCHES
 from adjudge.scoring.kernels.comparison.confidence_sequences import confidence_sequence
 from adjudge.scoring.kernels.comparison.prediction_powered import powered_means
 from benchmarks.timing import Row, alone, main

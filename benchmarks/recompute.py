@@ -27,7 +27,7 @@ import numpy as np
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import make_judge, open_evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
-from adjudge.engine.formats import load_dataset
+from adjudge.engine.formats.dataset import load_dataset
 from adjudge.engine.records.record import RunRecord
 from adjudge.judges import Question, ScriptedJudge
 from adjudge.judges.schema import schema_of

@@ -21,7 +21,8 @@ from typing import Any
 import msgspec
 
 from adjudge.judges import Asked, Context, Reply
-from adjudge.judges.vllm import Scoring, VLLMJudge
+from adjudge.judges.options import Scoring
+from adjudge.judges.vllm import VLLMJudge
 from adjudge.scoring.rubrics.criteria import Criterion
 from adjudge.scoring.rubrics.measures import rubric_score
 from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints

@@ -31,7 +31,7 @@ import msgspec
 from adjudge.engine.cli.main import main as command
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import open_evaluator
-from adjudge.engine.formats import load_dataset
+from adjudge.engine.formats.dataset import load_dataset
 from adjudge.engine.rewards.model import RewardModel
 
 ROOT = Path(__file__).resolve().parent.parent

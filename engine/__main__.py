@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """The installed command: minds an interrupt before it imports what takes a second."""
 
 import os

@@ -6,7 +6,7 @@
         FormatError         files of tasks or reports (`formats/dataset.py`)
     JudgeError              the judge cannot be used (`judges/errors.py`): exit code 1
     LimitReached            a run has spent what it may spend: exit code 1
-    StoreError              the store cannot be read or written (`store/place.py`): exit code 1
+    StoreError              the store cannot be read or written: exit code 1
     PoolError               the processes that read pages cannot work (`fetchers/process.py`): exit code 1
     ClusterError            the cluster cannot run its workers: exit code 1
     RewardError             an item is not a rollout, or its caller wants failures raised (`rewards/reward.py`)
@@ -17,7 +17,7 @@ One report's failure is never an exception: it is a row with a reason (`scoring/
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["ClusterError", "LimitReached", "UsageError", "nearest"]
+__all__ = ["ClusterError", "LimitReached", "StoreError", "UsageError", "nearest"]
 
 _NEAREST = 3
 _LISTED = 20  # names; a shorter list is offered whole where none is near
@@ -30,6 +30,10 @@ class UsageError(ValueError):
 
 class LimitReached(RuntimeError):
     """A run has asked or spent as much as its configuration allows: the key and the amount, in one line."""
+
+
+class StoreError(OSError):
+    """A store cannot be reached, read or written; the message names its place."""
 
 
 class ClusterError(RuntimeError):

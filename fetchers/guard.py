@@ -12,13 +12,13 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from adjudge.fetchers.allowed import WEB_PORTS, Allowed
 from adjudge.fetchers.names import NO_SUCH_NAME, NameServers, NamesUnavailable, Resolve
 from adjudge.fetchers.others import Others
-from adjudge.fetchers.urls import MalformedURL, Parts, split_url
+from adjudge.fetchers.urls import split_url
 
-__all__ = ["WEB_PORTS", "Blocked", "Guard", "is_public"]
+__all__ = ["Blocked", "Guard", "is_public"]
 
-WEB_PORTS = (80, 443)
 _NEVER_NAMES = ("invalid", "example", "test")  # RFC 2606
 _ALWAYS_A_NAME = "example.com"
 
@@ -98,7 +98,7 @@ class Guard:
         self, allow: Iterable[str] = (), *, ports: Iterable[int] = WEB_PORTS, resolve: Resolve | None = None
     ) -> None:
         self._ports = frozenset(ports)
-        self._allowed = frozenset(pair for entry in allow for pair in self._pairs(entry))
+        self._allowed = Allowed(allow, ports=self._ports)
         self._granted: set[tuple[str, int]] = set()
         self._resolver = _Resolver(self, resolve)
 
@@ -121,7 +121,7 @@ class Guard:
 
     def allows(self, host: str, port: int) -> bool:
         """Whether `allow` names this host and port."""
-        return (host, port) in self._allowed
+        return self._allowed.holds(host, port)
 
     def grant(self, address: str, port: int) -> None:
         """Let `address`, to which an allowed name has resolved, pass at the socket."""
@@ -134,17 +134,6 @@ class Guard:
         if not (is_public(address) or self.allows(address, port) or (address, port) in self._granted):
             raise Blocked(f"{address} is not a public address")
         return socket.socket(family, kind, protocol)
-
-    def _pairs(self, entry: str) -> list[tuple[str, int]]:
-        expected = "write HOST:PORT, or HOST for its web ports"
-        try:
-            parts: Parts = split_url(f"http://{entry}")
-        except MalformedURL as error:
-            raise ValueError(f"allow: {entry!r} {error}; {expected}") from None
-        if parts.userinfo or parts.target != "/":
-            raise ValueError(f"allow: {entry!r} is not an address; {expected}")
-        has_port = entry.rpartition("]")[2].count(":") == 1
-        return [(parts.host, parts.port)] if has_port else [(parts.host, port) for port in self._ports]
 
 
 class _Resolver(AbstractResolver):

@@ -14,18 +14,20 @@ from typing import NamedTuple
 import aiohttp
 from yarl import URL
 
+from adjudge.fetchers.allowed import WEB_PORTS
 from adjudge.fetchers.barriers import bar_of_headers, bar_of_text
 from adjudge.fetchers.body import ACCEPT_ENCODING, Body, receive
 from adjudge.fetchers.budget import Budget
-from adjudge.fetchers.downloader import Downloader, download
+from adjudge.fetchers.downloader import Downloader
 from adjudge.fetchers.failures import Failure, boundary, status_failure
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.frames import Extractor
-from adjudge.fetchers.guard import WEB_PORTS, Blocked, Guard
+from adjudge.fetchers.guard import Blocked, Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.media import may_be_read, media_type
 from adjudge.fetchers.names import Resolve
 from adjudge.fetchers.others import Others
+from adjudge.fetchers.outside import download
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.robots import Robots

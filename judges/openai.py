@@ -34,11 +34,11 @@ from adjudge.judges.probe import PROBE_SECONDS, Verdict
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.refusals import fatal, is_about_format, reason_of, refused_parameter
 from adjudge.judges.reply import continued, read_reply
-from adjudge.judges.server import MAX_BODY_BYTES, THINKING_TOKENS, OpenAIConfig, Received, Server
+from adjudge.judges.server import MAX_BODY_BYTES, OpenAIConfig, Received, Server
 from adjudge.judges.slots import Slots
 from adjudge.prompts import PromptBook
 
-__all__ = ["MAX_BODY_BYTES", "THINKING_TOKENS", "OpenAIConfig", "OpenAIJudge"]
+__all__ = ["MAX_BODY_BYTES", "OpenAIConfig", "OpenAIJudge"]
 
 A = TypeVar("A", bound=Answer)
 

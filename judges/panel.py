@@ -11,20 +11,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
 from statistics import fmean, median_low
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from adjudge.judges.judgment import Asked, Judge, JudgeIdentity, Reply, Usage
+from adjudge.judges.options import Combination
 from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, schema_of
 
-__all__ = ["Combination", "PanelJudge", "combined", "same_family"]
+__all__ = ["PanelJudge", "combined", "same_family"]
 
 A = TypeVar("A", bound=Answer)
-Combination = Literal["mean", "median", "majority"]
 
 
 class PanelJudge:

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -16,25 +16,19 @@ from yarl import URL
 from adjudge.judges.completions import Model, complaint, models, retry_after
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import JudgeReason
+from adjudge.judges.options import KEY_VARIABLE, THINKING_TOKENS, Omitted
 from adjudge.judges.text import Redaction, shown_url
 
 __all__ = [
-    "KEY_VARIABLE",
     "MAX_BODY_BYTES",
-    "THINKING_TOKENS",
-    "Omitted",
     "OpenAIConfig",
     "Received",
     "Server",
 ]
 
-KEY_VARIABLE = "OPENAI_API_KEY"
-Omitted = Literal["max_tokens", "temperature", "seed", "response_format"]
-
 MAX_BODY_BYTES = 8_000_000
 MAX_WAIT_S = 60.0
 MAX_BACKOFF_S = 30.0
-THINKING_TOKENS = 16_384
 _LARGE_BODY = 1 << 20  # above it aiohttp wants a file, which it sends in pieces
 _TRANSIENT = frozenset({408, 425, 429})
 

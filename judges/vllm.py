@@ -20,13 +20,14 @@ import contextlib
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.expected import Labels, distribution, expected_answer, labels_of
 from adjudge.judges.judgment import MOST_TOKENS, Asked, JudgeIdentity, Reply, Usage
+from adjudge.judges.options import Scoring
 from adjudge.judges.probe import PROBE_SECONDS, Probe, Verdict
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
@@ -38,11 +39,10 @@ from adjudge.judges.vllm_engine import EngineFailure, Generated, Sampling, VLLME
 from adjudge.judges.weights import identity_of
 from adjudge.prompts import PromptBook
 
-__all__ = ["Scoring", "VLLMConfig", "VLLMJudge"]
+__all__ = ["VLLMConfig", "VLLMJudge"]
 
 A = TypeVar("A", bound=Answer)
 T = TypeVar("T")
-Scoring = Literal["sampled", "expected"]
 
 _BYTES_PER_TOKEN = 4.0  # until the tokenizer has been seen at work
 _ANSWER_SHARE = 0.3  # of the tokens that an answer may take at most

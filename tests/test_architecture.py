@@ -40,6 +40,7 @@ FLOORS = {
         ("viewer.pages", "commands"),
         ("viewer", "labelling", "library"),
         ("cli", "package"),
+        ("cli.actions",),
     ),
     "scoring": (
         ("kernels.base",),

@@ -20,10 +20,9 @@ from adjudge.engine.cluster.evaluator_actor import UNWRITTEN
 from adjudge.engine.cluster.remote import Remote
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
-from adjudge.engine.formats import load_dataset
-from adjudge.engine.store import StoreError
+from adjudge.engine.formats.dataset import load_dataset
 from adjudge.judges import ScriptedJudge
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.schema import schema_of

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine.store import PageStore, Place, StoreError
+from adjudge.engine.errors import StoreError
+from adjudge.engine.store import PageStore, Place
 from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.kinds import TableKind

@@ -13,7 +13,8 @@ import openpyxl
 import pptx
 import pytest
 
-from adjudge.engine.formats import FormatError, dr3, rigorous
+from adjudge.engine.formats import dr3, rigorous
+from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
 from adjudge.scoring.dr3_eval.dr3 import Gold
 

@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.commands.export_run import FORMS, export_run
+from adjudge.engine.commands.export_run import WRITERS, export_run
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.exports.harbor import write_rewards
+from adjudge.engine.exports.names import FORMS
 from adjudge.engine.exports.places import place
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.records.record import RunRecord
@@ -87,6 +88,7 @@ def test_every_format_has_a_documented_command() -> None:
     named = {shlex.split(command)[4] for command in COMMANDS}
     benchmarks = {"deepresearch-bench", "livedrbench", "dr3-eval", "rigorous"}
     assert named == set(FORMS) - benchmarks
+    assert tuple(WRITERS) == FORMS
 
 
 def test_eval_results_are_read_by_the_hub_library(run: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats import load_dataset
+from adjudge.engine.formats.dataset import load_dataset
 from adjudge.fetchers.page import Page, PageReason
 from adjudge.fetchers.urls import NormalURL
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task

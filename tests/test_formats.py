@@ -14,7 +14,7 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats import Dataset, FormatError, load_dataset
+from adjudge.engine.formats.dataset import Dataset, FormatError, load_dataset
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.records.choice import chosen_dataset
 from tests.shared_data import shared

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adjudge.engine.commands.gold import read_sources
 from adjudge.engine.errors import UsageError
-from adjudge.engine.formats import load_dataset
+from adjudge.engine.formats.dataset import load_dataset
 from adjudge.judges import Judge, Question, ScriptedJudge
 from adjudge.judges.render import prompt_digests
 from adjudge.judges.schema import schema_of

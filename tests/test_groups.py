@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from rich.console import Console
 
-from adjudge.engine.cli.tables import standings_sheet
+from adjudge.engine.cli.standings import standings_sheet
 from adjudge.engine.leaderboard.board import Grouping, Leaderboard, MetricBoard, Standing
 from adjudge.engine.leaderboard.build import build_leaderboard, leaderboard_of
 from adjudge.engine.records.record import RunRecord, TaskRecord

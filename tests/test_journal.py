@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from adjudge.engine.store import JudgmentStore, Place, StoreError, upkeep
+from adjudge.engine.errors import StoreError
+from adjudge.engine.store import JudgmentStore, Place, upkeep
 from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.journal import Journal, journals, read_rows
 from adjudge.engine.store.judgments import JUDGMENTS

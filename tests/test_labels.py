@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
 
+from adjudge.engine.cli.actions.agreement import labels_said
 from adjudge.engine.cli.main import main
-from adjudge.engine.cli.sentences import labels_said
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.labels import Pair, share_of, with_labels
 from adjudge.engine.commands.show import find_evidence

@@ -14,8 +14,8 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate, evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats import FormatError, load_dataset
 from adjudge.engine.formats import liveresearchbench as layout
+from adjudge.engine.formats.dataset import FormatError, load_dataset
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.judges import ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task

@@ -8,7 +8,7 @@ import pytest
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import open_evaluator
-from adjudge.engine.formats import load_tasks
+from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.rewards.scorer import RewardScorer
 from adjudge.engine.telemetry.families import page
 from adjudge.engine.telemetry.logs import about, begin, current, event

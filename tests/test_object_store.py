@@ -13,7 +13,8 @@ from pyarrow import fs
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.store import Place, StoreError
+from adjudge.engine.errors import StoreError
+from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import compact, contents, prune
 from tests.mock_openai import MockOpenAI
 from tests.processes import free_port

@@ -11,7 +11,7 @@ import pytest
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats import load_dataset
+from adjudge.engine.formats.dataset import load_dataset
 from adjudge.fetchers.page import Page
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Context, LexicalJudge

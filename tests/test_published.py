@@ -20,7 +20,7 @@ from adjudge.engine.leaderboard.published import (
     is_for,
     read_published,
 )
-from adjudge.engine.rendering.markdown import markdown_table, rich_markdown
+from adjudge.engine.rendering.markdown_tables import markdown_table, rich_markdown
 from tests.test_cli import one_line, run
 from tests.test_until_resolved import unequal
 from tests.worlds import lines

@@ -27,7 +27,8 @@ from adjudge.engine.commands.snapshot import snapshot
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.results.folders import BENCHMARKS
+from adjudge.engine.results.folders import READERS
+from adjudge.engine.results.names import BENCHMARKS
 from adjudge.fetchers.snapshot import SnapshotFetcher
 from tests.test_formats import lines
 
@@ -501,6 +502,10 @@ def test_invalid_row_is_left_out_by_its_place(tmp_path: Path, row: Row, said: st
     (rejected,) = found.rejected
     assert (rejected.file, rejected.line, found.scorecards) == (str(file), 2, 1)
     assert said in rejected.why
+
+
+def test_every_benchmark_has_a_reader() -> None:
+    assert tuple(READERS) == BENCHMARKS
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)

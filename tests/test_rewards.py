@@ -21,6 +21,7 @@ from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.formula import Formula, FormulaError
 from adjudge.engine.config.reward import AuditConfig, CanaryConfig, Constant, Length, RewardConfig
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch, load_canaries
@@ -29,7 +30,6 @@ from adjudge.engine.rewards.injection import injections
 from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.rewards.reward import Reward, RewardItem, settled
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
-from adjudge.engine.store import StoreError
 from adjudge.fetchers.process import PoolError
 from adjudge.judges import Reply, ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task

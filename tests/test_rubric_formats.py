@@ -9,8 +9,7 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats import Dataset, FormatError, load_dataset
-from adjudge.engine.formats.dataset import Located
+from adjudge.engine.formats.dataset import Dataset, FormatError, Located, load_dataset
 from adjudge.engine.records.record import RunRecord
 
 ROOT = Path(__file__).parent.parent

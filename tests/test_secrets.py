@@ -361,9 +361,10 @@ def test_spreadsheet_takes_names_as_text_and_numbers_as_numbers(tmp_path, capsys
 def test_unexpected_error_prints_no_secret(tmp_path):
     code = (
         "import sys; sys.argv = ['adjudge', 'doctor']\n"
-        "from adjudge.engine.cli import actions, main\n"
+        "from adjudge.engine.cli import main\n"
+        "from adjudge.engine.cli.actions import doctor\n"
         "def fails(*_): import os; raise KeyError(os.environ['OPENAI_API_KEY'] + chr(27))\n"
-        "actions.examine = fails\n"
+        "doctor.examine = fails\n"
         "main.main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from msgspec import Meta
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, StoreError
+from adjudge.engine.errors import StoreError
+from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore
 from adjudge.engine.store.index import KeyIndex
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.part import stamped, write_part

@@ -13,7 +13,8 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, StoreError
+from adjudge.engine.errors import StoreError
+from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore
 from adjudge.engine.store.journal import Journal
 from adjudge.engine.store.judgments import JudgmentRow
 from adjudge.engine.store.place import StoredFile

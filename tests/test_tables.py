@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from adjudge.engine.cli.comparisons import agreement_sheet, check_sheet, comparison_sheet
-from adjudge.engine.cli.sentences import agreement_said, comparison_said
+from adjudge.engine.cli.actions.agreement import agreement_said, agreement_sheet
+from adjudge.engine.cli.actions.check import check_sheet
+from adjudge.engine.cli.actions.compare import comparison_said, comparison_sheet
 from adjudge.engine.cli.sheet import Column, Sheet
-from adjudge.engine.cli.tables import standings_sheet
+from adjudge.engine.cli.standings import standings_sheet
 from adjudge.engine.commands.agreement import MetricAgreement, with_run
 from adjudge.engine.commands.check import check
 from adjudge.engine.commands.compare import Comparison, PairedMetric, compare

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, StoreError, lease, upkeep
+from adjudge.engine.errors import StoreError
+from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, lease, upkeep
 from adjudge.engine.store.catalog import Catalog
 from adjudge.engine.store.lease import housekeeping
 from adjudge.engine.store.part import SCHEMA_VERSION

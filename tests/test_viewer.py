@@ -18,8 +18,8 @@ from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.rendering.cells import number
 from adjudge.engine.rendering.headline import about_metric
+from adjudge.engine.rendering.numbers import number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest, said_at
 from adjudge.engine.viewer.data.query import ListQuery, ReportQuery, address

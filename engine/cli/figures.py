@@ -1,6 +1,6 @@
 """How figures are written: scores with two decimals, shares, correlations and p values with three."""
 
-from adjudge.engine.rendering.cells import number
+from adjudge.engine.rendering.numbers import number
 
 __all__ = ["bracketed", "chance", "coefficient", "over_interval", "span"]
 

@@ -5,14 +5,15 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from types import TracebackType
 
-from adjudge.engine.cli.actions import DONE, FAILED, INTERRUPTED, USAGE
+from adjudge.engine.cli.completion import complete
+from adjudge.engine.cli.exits import DONE, FAILED, INTERRUPTED, USAGE
 from adjudge.engine.cli.parser import parser
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.config.redaction import hidden, printable
-from adjudge.engine.errors import ClusterError, LimitReached, UsageError
-from adjudge.engine.store import StoreError
+from adjudge.engine.errors import ClusterError, LimitReached, StoreError, UsageError
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
 from adjudge.judges.errors import JudgeError
@@ -40,14 +41,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run the command that the arguments name; without any, print the help."""
+    """Run the command that the arguments name; without any, print the help. A shell that asks is answered."""
     words = sys.argv[1:] if arguments is None else arguments
+    commands = parser()
+    complete(commands)
     if not words:
-        parser().print_help()
+        commands.print_help()
         return DONE
-    options = parser().parse_args(words)
+    options = commands.parse_args(words)
     begin(form())
-    code: int = options.run(options)
+    # The command alone is imported: another may need what takes a second to load.
+    action = import_module(f"adjudge.engine.cli.actions.{options.module}")
+    code: int = action.run(options)
     return code
 
 

@@ -4,12 +4,10 @@ import argparse
 from importlib.metadata import version
 from typing import TypeAlias
 
-from adjudge.engine.cli import actions
-from adjudge.engine.cli.actions import Command
 from adjudge.engine.cli.options import add_select, count, port, positive, share
 from adjudge.engine.cli.strict_parser import StrictParser
-from adjudge.engine.commands.export_run import FORMS
-from adjudge.engine.results.folders import BENCHMARKS
+from adjudge.engine.exports.names import FORMS
+from adjudge.engine.results.names import BENCHMARKS
 
 __all__ = ["parser"]
 
@@ -18,7 +16,7 @@ JUDGES = "lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands; each sets `run` to the function to call."""
+    """The parser of all commands; `module` is the one in `actions` that runs what was chosen."""
     top = StrictParser(
         prog="adjudge", description="Evaluate deep-research reports on judges you host yourself."
     )
@@ -49,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _evaluate(commands: Commands) -> None:
-    command = _add(commands, "evaluate", actions.on_evaluate, "score reports and print the leaderboard")
+    command = _add(commands, "evaluate", "score reports and print the leaderboard")
     _add_run_options(command)
     command.add_argument(
         "--view", action="store_true", help="also open the viewer on the run, while it lasts"
@@ -63,12 +61,12 @@ def _evaluate(commands: Commands) -> None:
 
 def _plan(commands: Commands) -> None:
     summary = "show what a run would ask, read and cost, without doing it"
-    _add_run_options(_add(commands, "plan", actions.on_plan, summary))
+    _add_run_options(_add(commands, "plan", summary))
 
 
 def _gold(commands: Commands) -> None:
     summary = "have the judge draft what tasks lack, for review, as a file of tasks; or check gold"
-    command = _add(commands, "gold", actions.on_gold, summary)
+    command = _add(commands, "gold", summary)
     command.add_argument("config", nargs="?", metavar="CONFIG", help="configuration file (YAML)")
     command.add_argument("--protocol", metavar="NAME", help="whose gold, such as race")
     command.add_argument("--out", metavar="FILE", help="a new file; name it in tasks: to use it")
@@ -99,7 +97,7 @@ def _gold(commands: Commands) -> None:
 
 def _leaderboard(commands: Commands) -> None:
     summary = "print and write the leaderboard of one or more runs"
-    command = _add(commands, "leaderboard", actions.on_leaderboard, summary, tables=True)
+    command = _add(commands, "leaderboard", summary, tables=True)
     command.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
     command.add_argument(
         "--out", metavar="DIR", help="where to write leaderboard.{json,csv,html}; by default, the first RUN"
@@ -131,7 +129,7 @@ def _leaderboard(commands: Commands) -> None:
 
 def _import(commands: Commands) -> None:
     summary = "read recorded results of a published benchmark as a run"
-    command = _add(commands, "import", actions.on_import, summary)
+    command = _add(commands, "import", summary, module="import_results")
     command.add_argument("folder", metavar="FOLDER", help="folder of results, or a file of them")
     command.add_argument(
         "--format", required=True, metavar="NAME", help=f"the benchmark: {', '.join(BENCHMARKS)}"
@@ -145,7 +143,7 @@ def _import(commands: Commands) -> None:
 
 def _export(commands: Commands) -> None:
     summary = "write a run as a benchmark's own result files, or as tables"
-    command = _add(commands, "export", actions.on_export, summary)
+    command = _add(commands, "export", summary)
     _add_run(command)
     command.add_argument("--format", required=True, metavar="NAME", help=", ".join(FORMS))
     command.add_argument("--out", required=True, metavar="DIR", help="where to write the files")
@@ -153,14 +151,14 @@ def _export(commands: Commands) -> None:
 
 def _snapshot(commands: Commands) -> None:
     summary = "write the pages that a run read, or those of a WARC file, as a folder for fetch: snapshot"
-    command = _add(commands, "snapshot", actions.on_snapshot, summary)
+    command = _add(commands, "snapshot", summary)
     command.add_argument("source", metavar="RUN", help="folder of a run, or a WARC file")
     command.add_argument("--out", required=True, metavar="DIR", help="the new folder of pages")
     command.add_argument("--warc", action="store_true", help="also as a WARC file, to give away")
 
 
 def _show(commands: Commands) -> None:
-    command = _add(commands, "show", actions.on_show, "show the evidence behind a system's scores for a task")
+    command = _add(commands, "show", "show the evidence behind a system's scores for a task")
     _add_run(command)
     command.add_argument("--task", required=True, metavar="ID", help="the task's id")
     command.add_argument("--system", required=True, metavar="NAME", help="the system that wrote the report")
@@ -168,7 +166,7 @@ def _show(commands: Commands) -> None:
 
 def _view(commands: Commands) -> None:
     summary = "show a run in a local web page, down to every question and page"
-    command = _add(commands, "view", actions.on_view, summary)
+    command = _add(commands, "view", summary)
     _add_run(command)
     command.add_argument("--other", metavar="RUN", help="another run, to see where the two differ")
     command.add_argument(
@@ -188,9 +186,7 @@ def _view(commands: Commands) -> None:
 
 
 def _fetch(commands: Commands) -> None:
-    command = _add(
-        commands, "fetch", actions.on_fetch, "read a file of URLs into a store, one JSON line each"
-    )
+    command = _add(commands, "fetch", "read a file of URLs into a store, one JSON line each")
     command.add_argument("file", metavar="FILE", help="one URL per line")
     command.add_argument("--store", default=".adjudge/store", metavar="URI", help="where pages are kept")
     command.add_argument(
@@ -209,7 +205,7 @@ def _fetch(commands: Commands) -> None:
 
 def _compare(commands: Commands) -> None:
     summary = "test two systems of a run against each other, every metric"
-    command = _add(commands, "compare", actions.on_compare, summary, tables=True)
+    command = _add(commands, "compare", summary, tables=True)
     _add_run(command)
     command.add_argument("a", metavar="A", help="a system")
     command.add_argument("b", metavar="B", help="another system")
@@ -217,7 +213,7 @@ def _compare(commands: Commands) -> None:
 
 def _check(commands: Commands) -> None:
     summary = "check that a run scores no worse than a baseline (exit code 4 if it does)"
-    command = _add(commands, "check", actions.on_check, summary, tables=True)
+    command = _add(commands, "check", summary, tables=True)
     _add_run(command)
     command.add_argument(
         "--baseline", required=True, metavar="RUN", help="folder of the run to check against"
@@ -254,7 +250,7 @@ def _check(commands: Commands) -> None:
 
 def _label(commands: Commands) -> None:
     summary = "label single verdicts in a local page, without seeing the judge's"
-    command = _add(commands, "label", actions.on_label, summary)
+    command = _add(commands, "label", summary)
     _add_run(command)
     command.add_argument(
         "--out",
@@ -282,7 +278,7 @@ def _label(commands: Commands) -> None:
 
 def _agreement(commands: Commands) -> None:
     summary = "measure how far a run's judge agrees with people or with another judge"
-    command = _add(commands, "agreement", actions.on_agreement, summary, tables=True)
+    command = _add(commands, "agreement", summary, tables=True)
     _add_run(command)
     other = command.add_mutually_exclusive_group(required=True)
     other.add_argument(
@@ -304,7 +300,7 @@ def _agreement(commands: Commands) -> None:
 
 
 def _serve(commands: Commands) -> None:
-    command = _add(commands, "serve", actions.on_serve, "give trainers rewards over HTTP")
+    command = _add(commands, "serve", "give trainers rewards over HTTP")
     command.add_argument("config", metavar="CONFIG", help="configuration file (YAML)")
     command.add_argument("--host", default="127.0.0.1", help="beyond loopback only with ADJUDGE_TOKEN set")
     command.add_argument("--port", type=port, default=8300, metavar="N", help="0 for any free port")
@@ -315,7 +311,7 @@ def _serve(commands: Commands) -> None:
 
 def _rewards(commands: Commands) -> None:
     summary = "score the rollouts of a training run's log again, and compare the rewards"
-    command = _add(commands, "rewards", actions.on_rewards, summary)
+    command = _add(commands, "rewards", summary)
     command.add_argument("action", choices=["replay"], help="what to do with them")
     command.add_argument("log", metavar="RUN_LOG", help="the file of reward.log")
     command.add_argument("config", metavar="CONFIG", help="configuration file (YAML) with the other reward")
@@ -325,7 +321,7 @@ def _rewards(commands: Commands) -> None:
 
 def _store(commands: Commands) -> None:
     summary = "list what a store holds, merge its small parts, remove old rows, or move damaged parts aside"
-    command = _add(commands, "store", actions.on_store, summary)
+    command = _add(commands, "store", summary)
     command.add_argument("action", choices=["ls", "compact", "prune", "repair"], help="what to do with it")
     command.add_argument("uri", metavar="URI", help="the store")
     command.add_argument(
@@ -340,28 +336,29 @@ def _store(commands: Commands) -> None:
 
 def _attack(commands: Commands) -> None:
     summary = "try injected text on a judge, and count how often it gets a better answer"
-    command = _add(commands, "attack", actions.on_attack, summary, tables=True)
+    command = _add(commands, "attack", summary, tables=True)
     command.add_argument("--judge", default="lexical", metavar="SPEC", help=JUDGES)
     command.add_argument("--file", metavar="ATTACKS.jsonl", help="your own attacks: id, kind, where, text")
 
 
 def _doctor(commands: Commands) -> None:
     summary = "check what is installed, reachable and missing, and how to fix it"
-    command = _add(commands, "doctor", actions.on_doctor, summary)
+    command = _add(commands, "doctor", summary)
     command.add_argument(
         "config", nargs="?", metavar="CONFIG", help="also check this configuration's store and judge"
     )
 
 
 def _add(
-    commands: Commands, name: str, run: Command, summary: str, tables: bool = False
+    commands: Commands, name: str, summary: str, tables: bool = False, module: str = ""
 ) -> argparse.ArgumentParser:
+    """The parser of a command that the module of its name in `actions` runs, or another `module` there."""
     command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
     how = command.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print one JSON document instead")
     if tables:
         how.add_argument("--markdown", action="store_true", help="print Markdown instead")
-    command.set_defaults(run=run)
+    command.set_defaults(module=module or name)
     return command
 
 

@@ -20,12 +20,12 @@ from adjudge.engine.cluster.fetch_actor import Fetchers
 from adjudge.engine.cluster.judge_actor import Replicas
 from adjudge.engine.cluster.messages import FATAL, Delivery, Done, Failure, Opened, Setup, unpack_cases
 from adjudge.engine.cluster.supervisor import Service
+from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator, window_of
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import YOUNG
 from adjudge.engine.evaluation.limit import Limit
 from adjudge.engine.evaluation.trust import RunTrust
-from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, begin, event
 from adjudge.scoring.contract.case import Case

@@ -6,11 +6,10 @@ from collections.abc import Callable
 import msgspec
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import LimitReached, UsageError
+from adjudge.engine.errors import LimitReached, StoreError, UsageError
 from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
 from adjudge.engine.evaluation.trust import Patience
-from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.families import Family
 from adjudge.judges import Judge, JudgeIdentity
 from adjudge.judges.errors import JudgeError

@@ -12,11 +12,11 @@ from adjudge.engine.commands.finding import Finding
 from adjudge.engine.config.bench import Seat
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError
 from adjudge.engine.evaluation.assembly import make_book, make_judge
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.records.choice import chosen_dataset
-from adjudge.engine.store import JudgmentStore, Place, StoreError
+from adjudge.engine.store import JudgmentStore, Place
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.probe import probe
 from adjudge.prompts import PromptBook

@@ -19,7 +19,8 @@ from adjudge.engine.cluster.session import connected
 from adjudge.engine.cluster.workers import replica_options
 from adjudge.engine.commands.finding import Finding
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.store import Place, StoreError
+from adjudge.engine.errors import StoreError
+from adjudge.engine.store import Place
 
 __all__ = ["Node", "check_up", "findings_of"]
 

@@ -23,7 +23,7 @@ from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.evaluation.evaluator import Counts, Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
-from adjudge.engine.formats import Rejected
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import leaderboard_of
 from adjudge.engine.leaderboard.statistics import Statistics

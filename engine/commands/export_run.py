@@ -16,9 +16,10 @@ from adjudge.engine.exports.eval_results import write_eval_results
 from adjudge.engine.exports.every_eval_ever import write_every_eval_ever
 from adjudge.engine.exports.harbor import write_rewards
 from adjudge.engine.exports.mlflow import write_mlflow
+from adjudge.engine.exports.names import FORMS
 from adjudge.engine.exports.space import write_space
 from adjudge.engine.exports.wandb import write_wandb
-from adjudge.engine.formats import load_tasks
+from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import build_leaderboard
 from adjudge.engine.records.choice import chosen_dataset
@@ -29,7 +30,7 @@ from adjudge.engine.results.recorded import Identity, RunToWrite
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import SCORE_TYPES, run_cards
 
-__all__ = ["FORMS", "ExportResult", "export_run"]
+__all__ = ["WRITERS", "ExportResult", "export_run"]
 
 Form = Callable[[Path, RunRecord, Path], Iterator[Path]]
 """Writes the run in a folder, with its record, into another folder; the files written."""
@@ -52,7 +53,7 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
         raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
     record = RunRecord.read(folder)
     try:
-        files = tuple(str(file) for file in FORMS[form](folder, record, target))
+        files = tuple(str(file) for file in WRITERS[form](folder, record, target))
     except OSError as error:
         raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
     if not files:
@@ -115,7 +116,7 @@ def _harbor(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
     yield from write_rewards(cards, record.config, out)
 
 
-FORMS: dict[str, Form] = {
+WRITERS: dict[str, Form] = {
     "deepresearch-bench": _deepresearch_bench,
     "livedrbench": _livedrbench,
     "dr3-eval": _dr3,

@@ -13,7 +13,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.formats import load_tasks
+from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.records.choice import chosen_tasks
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.store import Place

@@ -13,7 +13,7 @@ import msgspec
 from adjudge.engine.commands.run_folder import make_folder, versions, write_run
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.formats import Rejected
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.leaderboard.build import leaderboard_of
 from adjudge.engine.leaderboard.statistics import Statistics

@@ -13,7 +13,7 @@ from adjudge.engine.config.stop import Price
 from adjudge.engine.evaluation.assembly import make_book, make_judge, rejected_pages
 from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
-from adjudge.engine.formats import Rejected
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.course import Course
 from adjudge.engine.records.judging import Judging

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.formats import Rejected
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.records.matrices import figure
 from adjudge.engine.rewards.report import report_in
 from adjudge.engine.rewards.reward import RewardError

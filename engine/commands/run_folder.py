@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import make_book
-from adjudge.engine.formats import Dataset
+from adjudge.engine.formats.dataset import Dataset
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.records.judging import Judging
 from adjudge.engine.records.pulse import Reading, beating, held

@@ -7,9 +7,9 @@ import msgspec
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.mistakes import mistake
 from adjudge.engine.errors import nearest
+from adjudge.fetchers.allowed import Allowed
 from adjudge.fetchers.downloader import Downloader, installed_downloaders
 from adjudge.fetchers.frames import Extractor
-from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 
 __all__ = ["FetchConfig"]
@@ -41,7 +41,7 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Whether pages that a site's robots.txt bars are left alone (page_barred)."""
 
     def __post_init__(self) -> None:
-        Guard(self.allow)  # raises ValueError for an invalid address
+        Allowed(self.allow)  # raises ValueError for an invalid address
 
     def downloader(self) -> tuple[Downloader, str] | None:
         """The downloader, and what its pages are stored under: name, version and options. Raises ConfigError."""

@@ -9,9 +9,7 @@ import msgspec
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.numbers import Count, Seconds
 from adjudge.engine.config.redaction import credentials, keep_secret
-from adjudge.judges.panel import Combination
-from adjudge.judges.server import KEY_VARIABLE, THINKING_TOKENS, Omitted
-from adjudge.judges.vllm import Scoring
+from adjudge.judges.options import KEY_VARIABLE, THINKING_TOKENS, Combination, Omitted, Scoring
 
 __all__ = ["PATIENCE_S", "JudgeConfig", "Medium", "rooted_judge"]
 

@@ -18,7 +18,7 @@ from adjudge.engine.evaluation.limit import Limit, Limited
 from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.evaluation.router import Router
 from adjudge.engine.evaluation.trust import RunTrust, Trust
-from adjudge.engine.formats import Rejected
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.parts import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics

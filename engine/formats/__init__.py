@@ -3,7 +3,3 @@
 A layout is a function `read(tasks, reports) -> Dataset`, registered as an entry point `adjudge.formats`: `tasks` is the
 file or folder in the configuration's `tasks:`, `reports` the files that `reports:` matches (empty if it is not set).
 """
-
-from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Rejected, load_dataset, load_tasks
-
-__all__ = ["Dataset", "FormatError", "Located", "Rejected", "load_dataset", "load_tasks"]

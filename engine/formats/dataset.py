@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.fetchers.storable import storable
 from adjudge.scoring.contract.case import Case, Report, Task
 
@@ -28,7 +29,6 @@ __all__ = [
     "Key",
     "Located",
     "Prompts",
-    "Rejected",
     "load_dataset",
     "load_tasks",
     "located",
@@ -43,29 +43,11 @@ Key = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 """The exceptions that reading an untrusted row raises."""
 
-_MAX_WHY = 300
-
 ENTRY_POINTS = "adjudge.formats"
 
 
 class FormatError(UsageError):
     """Input that leaves nothing to evaluate: the file or key, the problem, and what to do, in one line."""
-
-
-class Rejected(msgspec.Struct, frozen=True):
-    """A line that was left out, and why. `line` counts from 1; 0 stands for the whole file."""
-
-    file: str
-    line: int
-    why: str
-
-    @classmethod
-    def of(cls, file: Path, line: int, kind: type[object], error: Exception) -> "Rejected":
-        """The rejection of a line that is not a `kind`, as `error` says."""
-        return cls(str(file), line, storable(f"invalid {kind.__name__.lower()}: {error}"[:_MAX_WHY]))
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.why}"
 
 
 class Line(Protocol):

@@ -10,7 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Prompts, Rejected, located, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Prompts, located, rows
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Report, Task
 
 __all__ = ["read"]

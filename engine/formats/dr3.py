@@ -15,16 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import (
-    UNREADABLE,
-    Dataset,
-    FormatError,
-    Prompts,
-    Rejected,
-    located,
-    rows,
-)
+from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Prompts, located, rows
 from adjudge.engine.formats.dr3_published import QUERIES, read_published
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.formats.user_files import user_files
 from adjudge.scoring.contract.case import Amount, Citation, Report, Sample, Task
 from adjudge.scoring.dr3_eval.dr3 import Gold, GoldInsights

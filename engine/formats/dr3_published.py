@@ -20,7 +20,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Located, Rejected, rows
+from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Located, rows
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.formats.user_files import user_files
 from adjudge.scoring.contract.case import Report, Task
 from adjudge.scoring.dr3_eval.dr3 import Gold, GoldInsights

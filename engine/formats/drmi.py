@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Prompts, Rejected, located, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Prompts, located, rows
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Amount, Citation, Count, Report, ReportUsage, Sample, Task
 from adjudge.scoring.drmi_bench.drmi import Gold
 

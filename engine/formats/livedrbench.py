@@ -15,16 +15,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adjudge.engine.formats.dataset import (
-    UNREADABLE,
-    Dataset,
-    FormatError,
-    Key,
-    Located,
-    Prompts,
-    Rejected,
-    rows,
-)
+from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Located, Prompts, rows
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import NULL, Report, Task
 from adjudge.scoring.livedrbench.cipher import CanaryError, decrypt
 

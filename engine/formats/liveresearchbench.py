@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Located, Rejected, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Located, rows
 from adjudge.engine.formats.documents import DocumentError, read_source
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Report, Task
 from adjudge.scoring.rubrics.liveresearchbench import LiveGold
 

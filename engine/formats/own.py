@@ -6,7 +6,8 @@ A file of reports may hold many systems.
 from collections.abc import Iterator
 from pathlib import Path
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Prompts, Rejected, located, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Prompts, located, rows
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Report, Task
 
 __all__ = ["read", "reports"]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Prompts, Rejected, located, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Prompts, located, rows
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Citation, Count, Report, ReportUsage, Sample, Task
 
 __all__ = ["read"]

@@ -13,16 +13,9 @@ from typing import TypeVar
 import msgspec
 
 from adjudge.engine.formats import own
-from adjudge.engine.formats.dataset import (
-    UNREADABLE,
-    Dataset,
-    FormatError,
-    Located,
-    Prompts,
-    Rejected,
-    rows,
-)
+from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Located, Prompts, rows
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.formats.rubric_rows import as_criteria
 from adjudge.scoring.contract.case import Report, Task
 from adjudge.scoring.rubrics.criteria import Criterion

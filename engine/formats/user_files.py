@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from adjudge.engine.formats.dataset import FormatError, Rejected
+from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.dr3_eval.sandbox import Source
 
 __all__ = ["user_files"]

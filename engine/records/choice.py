@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.select import Select
 from adjudge.engine.errors import UsageError, nearest
-from adjudge.engine.formats import Dataset, load_dataset
-from adjudge.engine.formats.dataset import load_tasks
+from adjudge.engine.formats.dataset import Dataset, load_dataset, load_tasks
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.store.scorecards import RIVAL
 from adjudge.scoring.contract.case import Task

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats import Dataset
-from adjudge.engine.records.resolution import Resolution, Resolver
+from adjudge.engine.formats.dataset import Dataset
+from adjudge.engine.records.resolution import Resolution
+from adjudge.engine.records.resolver import Resolver
 from adjudge.engine.records.spending import Spending
 from adjudge.engine.records.tournament import Rounds
 from adjudge.scoring.contract.case import Case

@@ -12,7 +12,7 @@ import msgspec
 from adjudge.engine.config.redaction import hidden_in
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.formats import Rejected
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.records.effort import Effort
 from adjudge.engine.records.failures import Failure
 from adjudge.engine.records.judging import Judging

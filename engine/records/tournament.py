@@ -15,7 +15,7 @@ import numpy as np
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats import Dataset
+from adjudge.engine.formats.dataset import Dataset
 from adjudge.scoring.contract.case import Case, Report
 from adjudge.scoring.contract.protocol import Comparing
 from adjudge.scoring.contract.scorecard import Scorecard

@@ -5,8 +5,9 @@ from typing import Literal
 import msgspec
 
 from adjudge.engine.leaderboard.board import MetricBoard, Standing
+from adjudge.engine.rendering.numbers import number
 
-__all__ = ["Cell", "Kind", "Table", "bounds", "number", "score", "span"]
+__all__ = ["Cell", "Kind", "Table", "bounds", "score", "span"]
 
 Kind = Literal[
     "standings",
@@ -52,11 +53,6 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     def numeric(self) -> frozenset[int]:
         """The places of the columns that hold numbers."""
         return frozenset(at for row in self.rows for at, cell in enumerate(row) if cell.sort is not None)
-
-
-def number(value: float | None, scale: float = 1.0) -> str:
-    """`value` times `scale`, a hyphen for None."""
-    return "-" if value is None else f"{value * scale:.2f}"
 
 
 def span(low: float | None, high: float | None, scale: float = 1.0) -> Cell:

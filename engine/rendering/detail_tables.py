@@ -3,7 +3,8 @@
 from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
 from adjudge.engine.leaderboard.detail import Detail
 from adjudge.engine.leaderboard.missing import cause_of, remedy
-from adjudge.engine.rendering.cells import Cell, Table, number, score, span
+from adjudge.engine.rendering.cells import Cell, Table, score, span
+from adjudge.engine.rendering.numbers import number
 
 __all__ = ["detail_tables"]
 

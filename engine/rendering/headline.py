@@ -9,8 +9,9 @@ from typing import Literal
 import msgspec
 
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Leaderboard, MetricBoard, Standing
-from adjudge.engine.rendering.cells import Cell, number, span
+from adjudge.engine.rendering.cells import Cell, span
 from adjudge.engine.rendering.names import labels
+from adjudge.engine.rendering.numbers import number
 from adjudge.engine.rendering.standings import Ranking
 from adjudge.scoring.contract.scorecard import Metric
 

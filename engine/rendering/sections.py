@@ -7,8 +7,9 @@ import msgspec
 from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
 from adjudge.engine.leaderboard.correction import Corrected
 from adjudge.engine.records.resolution import Resolution
-from adjudge.engine.rendering.cells import Cell, Kind, Table, number, score, span
+from adjudge.engine.rendering.cells import Cell, Kind, Table, score, span
 from adjudge.engine.rendering.detail_tables import detail_tables
+from adjudge.engine.rendering.numbers import number
 from adjudge.engine.rendering.standings import Ranking, Standings, by_group, published, rankings, standings
 
 __all__ = ["Section", "sections_of"]

@@ -11,7 +11,8 @@ import msgspec
 
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Grouping, MetricBoard, Standing
 from adjudge.engine.leaderboard.correction import Corrected
-from adjudge.engine.rendering.cells import Cell, bounds, number, score, span
+from adjudge.engine.rendering.cells import Cell, bounds, score, span
+from adjudge.engine.rendering.numbers import number
 
 __all__ = ["Column", "Kind", "Ranking", "Standings", "by_group", "published", "rankings", "standings"]
 

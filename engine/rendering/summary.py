@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from adjudge.engine.leaderboard.board import Standing
-from adjudge.engine.rendering.cells import Cell, number
+from adjudge.engine.rendering.cells import Cell
 from adjudge.engine.rendering.headline import NAME, SHORT, Column, about_metric
 from adjudge.engine.rendering.names import labels
+from adjudge.engine.rendering.numbers import number
 from adjudge.engine.rendering.standings import Ranking
 
 __all__ = ["Place", "Summary", "SummaryRow", "summary"]

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.formats.dataset import UNREADABLE, Rejected
+from adjudge.engine.formats.dataset import UNREADABLE
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.results.recorded import Recorded, Results, RunToWrite, folder_name, scorecard
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.contract.scorecard import Scorecard

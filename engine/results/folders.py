@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.formats import FormatError
-from adjudge.engine.formats.dataset import UNREADABLE, Key, rows
+from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, rows
 from adjudge.engine.formats.deepresearch_bench import Query
 from adjudge.engine.results import dr3, fact, livedrbench, race, rigorous
+from adjudge.engine.results.names import BENCHMARKS
 from adjudge.engine.results.recorded import Results
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold
 
-__all__ = ["BENCHMARKS", "read_results"]
+__all__ = ["READERS", "read_results"]
 
 
 class _Criteria(msgspec.Struct):
@@ -37,7 +37,7 @@ def read_results(folder: Path, benchmark: str, system: str | None = None) -> Res
     if not folder.exists():
         raise FormatError(f"import: {folder} does not exist; give a folder of results")
     results = Results()
-    BENCHMARKS[benchmark](folder, system, results)
+    READERS[benchmark](folder, system, results)
     if not results.found:
         first = f"; the first line left out: {results.rejected[0]}" if results.rejected else ""
         raise FormatError(f"import: {folder} has no results of {benchmark}; give their folder or file{first}")
@@ -91,7 +91,7 @@ def _rigorous(folder: Path, system: str | None, results: Results) -> None:
         rigorous.read(file, system or file.stem.removeprefix("Eval_"), results)
 
 
-BENCHMARKS: dict[str, Callable[[Path, str | None, Results], None]] = {
+READERS: dict[str, Callable[[Path, str | None, Results], None]] = {
     "deepresearch-bench": _deepresearch_bench,
     "livedrbench": _livedrbench,
     "dr3-eval": _dr3,

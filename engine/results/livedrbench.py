@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, Rejected, rows
+from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, rows
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.results.recorded import (
     Recorded,
     Results,

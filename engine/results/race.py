@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from adjudge.engine.formats.dataset import UNREADABLE, Key, Rejected, rows
+from adjudge.engine.formats.dataset import UNREADABLE, Key, rows
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.results.recorded import (
     Recorded,
     Results,

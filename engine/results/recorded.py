@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from adjudge.engine.formats import FormatError, Rejected
+from adjudge.engine.formats.dataset import FormatError
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.fetchers.page import Page
 from adjudge.scoring.contract.case import Report, Task
 from adjudge.scoring.contract.reasons import Reason

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.formats.dataset import UNREADABLE, Key, Rejected, rows
+from adjudge.engine.formats.dataset import UNREADABLE, Key, rows
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.results.recorded import (
     Recorded,
     Results,

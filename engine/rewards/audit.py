@@ -15,8 +15,8 @@ from typing import Protocol
 import msgspec
 
 from adjudge.engine.config.reward import AuditConfig
+from adjudge.engine.errors import StoreError
 from adjudge.engine.rewards.reward import Reward, RewardItem
-from adjudge.engine.store import StoreError
 from adjudge.fetchers.process import PoolError
 
 __all__ = ["Audit"]

@@ -16,8 +16,8 @@ import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import LAST_STEP, CanaryConfig
+from adjudge.engine.errors import StoreError
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items
-from adjudge.engine.store import StoreError
 from adjudge.fetchers.process import PoolError
 
 __all__ = ["Canary", "CanaryWatch"]

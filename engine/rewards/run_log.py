@@ -15,8 +15,8 @@ import msgspec
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import LogConfig, Step
 from adjudge.engine.errors import UsageError
-from adjudge.engine.formats import Rejected
 from adjudge.engine.formats.dataset import UNREADABLE
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.rewards.gold import plain
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items
 from adjudge.scoring.contract.case import Case

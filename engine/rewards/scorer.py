@@ -13,12 +13,12 @@ import msgspec
 
 from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.gc_tuning import rare_collections
 from adjudge.engine.evaluation.trust import Patience, RewardTrust, RunTrust, Trust
-from adjudge.engine.formats import load_tasks
+from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.records.judging import Judging
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
@@ -29,7 +29,7 @@ from adjudge.engine.rewards.rollout import Rollout
 from adjudge.engine.rewards.room import room_for_reports
 from adjudge.engine.rewards.run_log import RunLog
 from adjudge.engine.rewards.tasks import KnownTasks
-from adjudge.engine.store import Place, StoreError
+from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import prune
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Task

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from adjudge.engine.config.access import Access, is_foreign
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import StoreError
 from adjudge.engine.rewards.flags import FLAGS
 from adjudge.engine.rewards.reward import Reward, RewardError
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
@@ -23,7 +24,6 @@ from adjudge.engine.serving.admission import Admission, Overloaded
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, Call, Dialect, NoReward
 from adjudge.engine.serving.metrics import metrics_of
 from adjudge.engine.serving.openapi import Failure, openapi
-from adjudge.engine.store import StoreError
 from adjudge.engine.telemetry.families import CONTENT_TYPE, page
 from adjudge.engine.telemetry.listener import listen, serve_until_signal
 from adjudge.engine.telemetry.logs import event

@@ -2,7 +2,12 @@
 
 from adjudge.engine.store.judgments import JudgmentStore
 from adjudge.engine.store.pages import PageStore
-from adjudge.engine.store.place import Place, StoreError
+from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import ScorecardStore
 
-__all__ = ["JudgmentStore", "PageStore", "Place", "ScorecardStore", "StoreError"]
+__all__ = [
+    "JudgmentStore",
+    "PageStore",
+    "Place",
+    "ScorecardStore",
+]

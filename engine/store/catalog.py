@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
+from adjudge.engine.errors import StoreError
 from adjudge.engine.store.journal import journal_part, journals
 from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.part import Part
-from adjudge.engine.store.place import MissingFile, Place, StoreError
+from adjudge.engine.store.place import MissingFile, Place
 from adjudge.engine.store.scratch import journal_folder
 
 __all__ = ["Catalog", "live_parts", "open_part", "read_catalog", "writer_of"]

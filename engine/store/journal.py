@@ -20,9 +20,10 @@ from typing import Any, cast
 import msgspec
 import pyarrow as pa
 
+from adjudge.engine.errors import StoreError
 from adjudge.engine.store.kinds import R, TableKind
 from adjudge.engine.store.part import SCHEMA_VERSION, Part, encoded
-from adjudge.engine.store.place import StoredFile, StoreError
+from adjudge.engine.store.place import StoredFile
 from adjudge.engine.store.rows import table_of
 
 __all__ = ["Journal", "journal_part", "journals", "open_left", "read_rows"]

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from adjudge.engine.store.place import Place, StoreError
+from adjudge.engine.errors import StoreError
+from adjudge.engine.store.place import Place
 
 __all__ = ["EXPIRY_SECONDS", "Renew", "housekeeping"]
 

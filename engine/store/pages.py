@@ -11,7 +11,7 @@ from adjudge.engine.store.kinds import NAMES, Key, Name, TableKind, Text, Time
 from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.table import Table, answering
-from adjudge.fetchers.guard import Guard
+from adjudge.fetchers.allowed import Allowed
 from adjudge.fetchers.page import Page, PageReason
 from adjudge.fetchers.urls import split_url
 
@@ -76,7 +76,7 @@ class PageStore(Table[PageRow]):
         cached: int | None = None,
     ) -> None:
         self.source = source
-        self._guard = Guard(allow) if allow else None
+        self._exceptions = Allowed(allow) if allow else None
         super().__init__(PartStore(place, PAGES, answering(retry_unscored), flush_seconds, cached))
 
     def _key(self, url: str, *, blocked: bool = False) -> bytes:
@@ -84,10 +84,10 @@ class PageStore(Table[PageRow]):
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
     def _allowed(self, url: str) -> bool:
-        if self._guard is None:
+        if self._exceptions is None:
             return False
         parts = split_url(url)
-        return not parts.userinfo and self._guard.allows(parts.host, parts.port)
+        return not parts.userinfo and self._exceptions.holds(parts.host, parts.port)
 
     async def get(self, url: str) -> Page | None:
         """The stored page of `url`, or None."""

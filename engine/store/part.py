@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adjudge.engine.errors import StoreError
 from adjudge.engine.store.kinds import R, TableKind
-from adjudge.engine.store.place import Bytes, DamagedPart, Place, StoredFile, StoreError, damaged
+from adjudge.engine.store.place import Bytes, DamagedPart, Place, StoredFile, damaged
 from adjudge.engine.store.records import Block, Records, directory_bytes, framed, listed
 
 __all__ = ["SCHEMA_VERSION", "Part", "current", "encoded", "stamped", "write_part"]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.store.arrow import integers
 from adjudge.engine.store.blocks import At, Blocks, Rows
 from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
@@ -120,7 +121,7 @@ class PartStore(Generic[R]):
             kept = np.flatnonzero(self._answering(keyed["reason"])).astype(np.uint32)
             kept = kept[kept >= known]
             prefix.append(prefixes(keyed["key"])[kept])
-            written.append(keyed["written_at"].cast(pa.int64()).to_numpy()[kept])
+            written.append(integers(keyed["written_at"])[kept])
             part.append(np.full(len(kept), number, np.uint32))
             row.append(kept)
         if not row:

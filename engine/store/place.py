@@ -10,15 +10,11 @@ import pyarrow as pa
 from pyarrow import fs
 
 from adjudge.engine.config.redaction import credentials
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError
 
-__all__ = ["DamagedPart", "MissingFile", "Place", "StoreError", "StoredFile", "damaged"]
+__all__ = ["DamagedPart", "MissingFile", "Place", "StoredFile", "damaged"]
 
 Bytes = bytes | memoryview
-
-
-class StoreError(OSError):
-    """A store cannot be reached, read or written; the message names its place."""
 
 
 class MissingFile(StoreError):

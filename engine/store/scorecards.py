@@ -7,6 +7,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.store.arrow import text
 from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time, schema_of
 from adjudge.engine.store.part import current
 from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, scan
@@ -246,8 +247,8 @@ def find_cards(place: Place, run: str, system: str, task_id: str) -> list[Scorec
     for table in scan(place, SCORECARDS, names):
         rows = current(table, SCORECARDS)
         held = {name: pc.cast(rows[name], pa.string()) for name in names[:4]}
-        either = pc.or_kleene(pc.equal(held["system"], system), pc.equal(held[RIVAL], system))
-        wanted = pc.and_(pc.equal(held["run"], run), pc.equal(held["task_id"], task_id))
+        either = pc.or_kleene(pc.equal(held["system"], text(system)), pc.equal(held[RIVAL], text(system)))
+        wanted = pc.and_(pc.equal(held["run"], text(run)), pc.equal(held["task_id"], text(task_id)))
         cards = rows.filter(pc.and_kleene(wanted, either))["card"].to_pylist()
         found += [msgspec.json.decode(card, type=Scorecard) for card in cards]
     return sorted(found, key=lambda card: (card.protocol, card.sample, card.repeat, card.system, card.rival))

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.store.arrow import whole
 from adjudge.engine.store.catalog import Catalog, open_part, read_catalog, writer_of
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.kinds import TableKind
@@ -95,9 +96,9 @@ def _content(folder: Place, kind: TableKind[Any]) -> TableContent:
     read = [_KIND[kind.name], "reason", "written_at", *counted]
     parts = [open_part(folder, kind, name) for name in live]
     tables = [part.read(read) for part in parts]
-    rows = pa.concat_tables(tables) if tables else kind.schema.empty_table()
+    rows = pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema=kind.schema)
     times = rows["written_at"].cast(pa.int64())
-    written = pc.min_max(times.filter(pc.greater(times, 0))).as_py()
+    written = pc.min_max(times.filter(pc.greater(times, whole(0)))).as_py()
     return TableContent(
         table=kind.name,
         parts=len(live),

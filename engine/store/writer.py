@@ -11,11 +11,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Generic
 
+from adjudge.engine.errors import StoreError
 from adjudge.engine.store.journal import Journal
 from adjudge.engine.store.kinds import R, TableKind
 from adjudge.engine.store.leftovers import take_in_leftovers
 from adjudge.engine.store.part import write_part
-from adjudge.engine.store.place import Place, StoreError
+from adjudge.engine.store.place import Place
 from adjudge.engine.store.rows import UNSTORABLE, cleaned, set_aside, table_of
 from adjudge.engine.store.scratch import journal_folder
 

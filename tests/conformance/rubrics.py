@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats import load_dataset
+from adjudge.engine.formats.dataset import load_dataset
 from adjudge.judges import ScriptedJudge, numbered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import score_case

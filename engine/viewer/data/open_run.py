@@ -13,7 +13,7 @@ import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.errors import UsageError
-from adjudge.engine.formats import Dataset, FormatError, load_tasks
+from adjudge.engine.formats.dataset import Dataset, FormatError, load_tasks
 from adjudge.engine.leaderboard.board import Leaderboard
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.record import RunRecord

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.rendering.cells import number
+from adjudge.engine.rendering.numbers import number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import DifferencesQuery, NotThere, ReportQuery, address
 from adjudge.engine.viewer.data.score_rows import joined

@@ -6,7 +6,7 @@ from functools import partial
 
 import msgspec
 
-from adjudge.engine.rendering.cells import number
+from adjudge.engine.rendering.numbers import number
 from adjudge.engine.viewer.pages.listing import Row
 from adjudge.scoring.contract.scorecard import Metric
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from adjudge.engine.rendering.cells import number
+from adjudge.engine.rendering.numbers import number
 from adjudge.engine.viewer.data.people import Said
 from adjudge.engine.viewer.data.verdicts import KINDS, Points, kind_of, points_of
 from adjudge.scoring.contract.protocol import ExplainedCriterion

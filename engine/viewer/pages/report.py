@@ -7,7 +7,7 @@ import msgspec
 from markupsafe import Markup
 
 from adjudge.engine.leaderboard.missing import explained
-from adjudge.engine.rendering.cells import number
+from adjudge.engine.rendering.numbers import number
 from adjudge.engine.rendering.templates import render
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest

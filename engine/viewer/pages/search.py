@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.formats import Dataset
+from adjudge.engine.formats.dataset import Dataset
 from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.kinds import TableKind

@@ -7,8 +7,9 @@ import pyarrow.compute as pc
 
 from adjudge.engine.leaderboard.comparisons import FROM_COMPARISONS
 from adjudge.engine.leaderboard.missing import explained
-from adjudge.engine.rendering.cells import bounds, number
+from adjudge.engine.rendering.cells import bounds
 from adjudge.engine.rendering.headline import about_metric
+from adjudge.engine.rendering.numbers import number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, SystemQuery, address
 from adjudge.engine.viewer.data.verdicts import Verdicts

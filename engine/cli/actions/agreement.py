@@ -1,0 +1,227 @@
+"""`adjudge agreement`: a judge compared with people, another judge or preferences."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from adjudge.engine.cli.exits import DONE
+from adjudge.engine.cli.figures import coefficient, over_interval
+from adjudge.engine.cli.notices import unfinished
+from adjudge.engine.cli.printing import print_sheet
+from adjudge.engine.cli.sheet import Column, Sheet
+from adjudge.engine.commands.agreement import MetricAgreement, with_humans, with_run
+from adjudge.engine.commands.labels import LabelAgreement, with_labels
+from adjudge.engine.commands.preferences import MetricPreference, with_preferences
+
+__all__ = ["agreement_said", "agreement_sheet", "labels_said", "run"]
+
+# The figures of an agreement, the first to be shown first.
+_AGREEMENTS = (
+    "par",
+    "opc",
+    "par_people",
+    "pooled_rho",
+    "pooled_r",
+    "alpha",
+    "kappa_quadratic",
+    "kappa",
+    "icc_2_k",
+    "icc_1_1",
+    "fap",
+    "fas",
+    "par_dr3",
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare a judge with people, another judge or preferences."""
+    unfinished(options.run_folder)
+    if options.preferences is not None:
+        preferred = with_preferences(options.run_folder, options.preferences)
+        print_sheet(options, preferred, preferences_sheet, preferences_said)
+    elif options.labels is not None:
+        print_sheet(options, with_labels(options.run_folder, options.labels), labels_sheet, labels_said)
+    elif options.human is not None:
+        rated = with_humans(options.run_folder, options.human)
+        print_sheet(options, rated, agreement_sheet, partial(agreement_said, whom="people"))
+    else:
+        judged = with_run(options.run_folder, options.other)
+        print_sheet(options, judged, agreement_sheet, partial(agreement_said, whom="the other judge"))
+    return DONE
+
+
+def agreement_sheet(found: Iterable[MetricAgreement]) -> Sheet:
+    """Agreement, one line per metric."""
+    rows = list(found)
+    names = [name for name in _AGREEMENTS if any(getattr(row, name) is not None for row in rows)]
+    cells = [
+        (
+            f"{row.protocol}.{row.metric}",
+            *(over_interval(getattr(row, name), row.intervals.get(name)) for name in names),
+            f"{row.n_systems:,}",
+            f"{row.n_cases:,}",
+        )
+        for row in rows
+    ]
+    left_out = dict.fromkeys(row.left_out for row in rows if row.left_out)
+    return Sheet(
+        columns=(
+            Column("metric", words=True),
+            *(Column(name, spare=place) for place, name in enumerate(names)),
+            Column("systems", spare=len(names)),
+            Column("reports", spare=1),
+        ),
+        blocks=(tuple(cells),),
+        said=tuple(f"left out, because the run does not have these rated reports: {one}" for one in left_out),
+    )
+
+
+def agreement_said(found: Sequence[MetricAgreement], whom: str) -> str:
+    """How often the judge orders two reports as `whom` does, by the first metric of each protocol."""
+    first = {row.protocol: row for row in reversed(found)}
+    said = "; ".join(_ordered(row, whom) for row in reversed(first.values()))
+    return f"{said}." if said else "No metric was rated."
+
+
+def _ordered(row: MetricAgreement, whom: str) -> str:
+    name = f"{row.protocol} {row.metric}"
+    if row.par is None:
+        if not row.n_cases:
+            return f"by {name} no report has a score of the judge and one of {whom}"
+        return f"by {name} no two reports on a task can be compared, with {_counted(row.n_systems, 'system')}"
+    interval = row.intervals.get("par")
+    inside = "" if interval is None else f", 95 % interval {interval[0]:.1%} to {interval[1]:.1%}"
+    people = f", people among themselves {row.par_people:.1%}" if row.par_people is not None else ""
+    pairs = "1 pair" if row.n_pairs == 1 else f"{row.n_pairs:,} pairs"
+    return f"by {name} the judge orders {row.par:.1%} of {pairs} of reports as {whom} would{_aside(inside + people)}"
+
+
+def labels_sheet(found: Iterable[LabelAgreement]) -> Sheet:
+    """Agreement of single verdicts with people's: a line for each protocol, and for each verdict."""
+    blocks = []
+    said = []
+    for row in found:
+        whole = (
+            over_interval(row.accuracy, row.accuracy_interval),
+            coefficient(row.kappa),
+            coefficient(row.alpha),
+        )
+        lines = [(row.name, "all", *whole, "", "", f"{row.n_items:,}", f"{row.n_items:,}")]
+        for one in row.verdicts:
+            shares = (
+                over_interval(one.recall, one.recall_interval),
+                over_interval(one.precision, one.precision_interval),
+            )
+            lines.append(("", one.verdict, "", "", "", *shares, f"{one.n_people:,}", f"{one.n_judge:,}"))
+        for group in row.groups:
+            figures = (over_interval(group.accuracy, group.accuracy_interval), coefficient(group.kappa))
+            size = f"{group.n_items:,}"
+            lines.append(("", f"{group.attribute}: {group.name or 'none'}", *figures, "", "", "", size, size))
+        blocks.append(tuple(lines))
+        counts = {
+            "without a verdict of the judge": row.n_unscored,
+            "without a majority of raters": row.n_tied,
+        }
+        said += [f"{row.name}: left out: {count:,} {why}" for why, count in counts.items() if count]
+        if row.left_out:
+            said.append(f"left out, because the run does not have it: {row.left_out}")
+        if row.alpha_judge is not None:
+            said.append(
+                f"{row.name}: Krippendorff's alpha of the raters and the judge: {row.alpha_judge:.2f}"
+            )
+    return Sheet(
+        columns=(
+            Column("protocol", words=True),
+            Column("verdict", words=True),
+            Column("accuracy"),
+            Column("kappa", spare=3),
+            Column("alpha", spare=4),
+            Column("recall"),
+            Column("precision"),
+            Column("people", spare=1),
+            Column("judge", spare=2),
+        ),
+        blocks=tuple(blocks),
+        said=tuple(dict.fromkeys(said)),
+    )
+
+
+def labels_said(found: Sequence[LabelAgreement]) -> str:
+    """How often the judge's verdict is that of most people, by protocol."""
+    said = "; ".join(_labelled(row) for row in found)
+    return f"{said}." if said else "No verdict was labelled."
+
+
+def _labelled(row: LabelAgreement) -> str:
+    if row.accuracy is None:
+        return f"under {row.name} no verdict has a label of people and of the judge"
+    ends = row.accuracy_interval
+    inside = "" if ends is None else f", 95 % interval {ends[0]:.1%} to {ends[1]:.1%}"
+    kappa = "" if row.kappa is None else f", kappa {coefficient(row.kappa)}"
+    verdicts = _counted(row.n_items, "verdict")
+    if row.weighed:
+        inside, verdicts = (
+            f"{inside}, estimated from {verdicts} by {_counted(row.n_raters, 'rater')}",
+            f"the run's {_counted(row.n_verdicts, 'verdict')}",
+        )
+    return f"under {row.name} the judge gives {row.accuracy:.1%} of {verdicts} as people do{_aside(inside + kappa)}"
+
+
+def preferences_sheet(found: Iterable[MetricPreference]) -> Sheet:
+    """Agreement with people's preferences, one line per metric and subset."""
+    blocks = []
+    for row in found:
+        interval = None if row.low is None or row.high is None else (row.low, row.high)
+        lines = [
+            (
+                "" if subset else f"{row.protocol}.{row.metric}",
+                subset or "all",
+                over_interval(one.best_of, None if subset else interval),
+                "" if subset else coefficient(row.chance),
+                coefficient(one.pairwise),
+                "" if subset or row.ties is None else coefficient(row.ties.overall),
+                f"{one.n_scored:,}",
+                f"{one.n_unscored:,}",
+            )
+            for subset, one in {"": row.overall, **row.subsets}.items()
+        ]
+        blocks.append(tuple(lines))
+    return Sheet(
+        columns=(
+            Column("metric", words=True),
+            Column("subset", words=True),
+            Column("best of set"),
+            Column("by chance", spare=1),
+            Column("of pairs", spare=2),
+            Column("ties test", spare=4),
+            Column("sets", spare=3),
+            Column("unscored", spare=5),
+        ),
+        blocks=tuple(blocks),
+    )
+
+
+def preferences_said(found: Sequence[MetricPreference]) -> str:
+    """How often the metric puts what people preferred first, by metric."""
+    said = "; ".join(_preferred(row) for row in found)
+    return f"{said}." if said else "No preference could be looked up."
+
+
+def _preferred(row: MetricPreference) -> str:
+    name = f"{row.protocol} {row.metric}"
+    if row.overall.best_of is None:
+        return f"by {name} no set has a score for each of its reports"
+    inside = "" if row.low is None or row.high is None else f", 95 % interval {row.low:.1%} to {row.high:.1%}"
+    sets = _counted(row.overall.n_scored, "set")
+    return (
+        f"by {name} the report that people chose comes first in {row.overall.best_of:.1%} of {sets}"
+        f"{_aside(f'{inside}, {row.chance:.1%} by chance')}"
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _aside(text: str) -> str:
+    return f" ({text.removeprefix(', ')})" if text else ""

@@ -1,0 +1,16 @@
+"""The forms that a run can be exported in, by the names of `--format`."""
+
+from adjudge.engine.results.names import BENCHMARKS
+
+__all__ = ["FORMS"]
+
+FORMS = (
+    *BENCHMARKS,
+    "scores",
+    "every-eval-ever",
+    "eval-results",
+    "space",
+    "wandb",
+    "mlflow",
+    "harbor",
+)

@@ -1,0 +1,27 @@
+"""`Rejected`: a line of input that was left out."""
+
+from pathlib import Path
+
+import msgspec
+
+from adjudge.fetchers.storable import storable
+
+__all__ = ["Rejected"]
+
+_MAX_WHY = 300
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """A line that was left out, and why. `line` counts from 1; 0 stands for the whole file."""
+
+    file: str
+    line: int
+    why: str
+
+    @classmethod
+    def of(cls, file: Path, line: int, kind: type[object], error: Exception) -> "Rejected":
+        """The rejection of a line that is not a `kind`, as `error` says."""
+        return cls(str(file), line, storable(f"invalid {kind.__name__.lower()}: {error}"[:_MAX_WHY]))
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.why}"
