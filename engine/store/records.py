@@ -136,15 +136,12 @@ class Records:
 
 
 def listed(column: pa.ChunkedArray) -> list[Any]:
-    """The values; times are integers in their unit. Converts through numpy, in a fraction of pyarrow's time."""
+    """The values; times are integers in their unit. What is not plain takes pyarrow longer, so it is cast first."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
     elif pa.types.is_fixed_size_binary(column.type):
         column = column.cast(pa.binary())
     elif pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_nested(column.type) or (pa.types.is_primitive(column.type) and column.null_count):
-        values: list[Any] = column.to_pylist()  # numpy has no nested values and no null integers
-    else:
-        values = column.to_numpy().tolist()
+    values: list[Any] = column.to_pylist()
     return values
