@@ -1,6 +1,6 @@
 """The exported folder of a run: `python -m benchmarks.exporting [--quick] [--json]`.
 
-Creates a run of 20 systems x 100 tasks (quick: 5) whose reports have 20,000 characters, with 40 cited statements judged
+Creates a run of 20 systems x 100 tasks (quick: 1) whose reports have 20,000 characters, with 40 cited statements judged
 by FACT and 25 criteria marked by RACE for each, and 5,000 pages; then writes it with `adjudge view --export` in a
 new process. The size counts all files; peak memory is the process's. Nothing else does this work, so the size is
 compared with a fixed limit (200 MB).
@@ -23,7 +23,7 @@ from benchmarks import viewer
 from benchmarks.timing import Row, alone, main
 
 AIM_BYTES = 200e6
-TASKS, QUICK_TASKS = 100, 5
+TASKS, QUICK_TASKS = 100, 1
 STATEMENTS, CRITERIA, CHARACTERS = 40, 25, 20_000
 EXPORT = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()", "view"]
 DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")

@@ -26,6 +26,8 @@ NAMES = (
     "rewards",
     "peers",
     "viewer",
+    "following",
+    "exporting",
     "calibration",
     "coverage",
     "labels",

@@ -28,6 +28,7 @@ BELOW = {
 FLOORS = {
     "engine": (
         ("errors",),
+        ("plugins",),
         ("config", "formats"),
         ("store", "results"),
         ("records", "telemetry"),

@@ -47,3 +47,26 @@ async def test_outside_protocol_sends_its_own_prompt(tmp_path):
 def test_wrong_options_of_an_outside_protocol_are_named(tmp_path, options):
     done = evaluate(world(tmp_path, protocols=[options]))
     assert done.returncode == 2 and "wordcount" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import nowhere", "ModuleNotFoundError: No module named 'nowhere'"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("class Broken(", "SyntaxError"),
+        ("Other = 1", "has no attribute 'Broken'"),
+        ("Broken = 1", "its entry point is no class"),
+    ],
+)
+def test_broken_package_is_named_in_one_line(tmp_path, code, said):
+    (tmp_path / "broken.py").write_text(code + "\n")
+    found = tmp_path / "broken-1.dist-info"
+    found.mkdir()
+    (found / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (found / "entry_points.txt").write_text("[adjudge.protocols]\nbroken = broken:Broken\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [*ADJUDGE, "plan", str(world(tmp_path, protocols=["broken"]))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2 and "protocols: broken: " in done.stderr and said in done.stderr
+    assert len(done.stderr.splitlines()) == 1

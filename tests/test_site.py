@@ -1,10 +1,12 @@
 """The site: its quickstart is typed as written, its reference pages are made from the code, public names stay."""
 
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, ClassVar
@@ -26,6 +28,7 @@ from tests.worlds import ADJUDGE
 
 ROOT = Path(__file__).parent.parent
 QUICKSTART = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8")
+OWN_PROTOCOL = (ROOT / "docs/own-protocol.md").read_text(encoding="utf-8")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 SERVER = "http://127.0.0.1:8000/v1"
 
@@ -43,19 +46,27 @@ def pages() -> ModuleType:
     return module
 
 
+def files_of(page: str) -> list[tuple[str, str]]:
+    """The files that a page shows with their names."""
+    return re.findall(r'^```\w+ title="([\w.]+)"\n(.*?)^```$', page, re.MULTILINE | re.DOTALL)
+
+
+def typed_in(page: str, *about: str) -> list[list[str]]:
+    """The commands of a page that name one of `about`."""
+    blocks = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [
+        shlex.split(line)
+        for line in lines
+        if line.startswith("adjudge ") and any(f" {one}" in line for one in about)
+    ]
+
+
 def test_quickstart_works_as_typed(tmp_path: Path) -> None:
     """Its files are made as they stand, and its commands run in their order."""
-    for name, text in re.findall(
-        r'^```\w+ title="([\w.]+)"\n(.*?)^```$', QUICKSTART, re.MULTILINE | re.DOTALL
-    ):
+    for name, text in files_of(QUICKSTART):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    blocks = re.findall(r"^```\n(.*?)^```$", QUICKSTART, re.MULTILINE | re.DOTALL)
-    typed = [
-        shlex.split(line)
-        for block in blocks
-        for line in block.splitlines()
-        if " adjudge.yaml" in line or "runs/first" in line
-    ]
+    typed = typed_in(QUICKSTART, "adjudge.yaml", "runs/first")
     assert [words[1] for words in typed] == ["plan", "evaluate", "show", "compare", "evaluate"]
     with judge() as url:
         said = [
@@ -69,6 +80,38 @@ def test_quickstart_works_as_typed(tmp_path: Path) -> None:
             for words in typed
         ]
     assert "rubrics" in said[1] and "312 metres" in said[2]
+
+
+def test_own_protocol_works_as_typed(tmp_path: Path) -> None:
+    """Its files are made as they stand beside the quickstart's; the entry point is what `pip install -e .` leaves."""
+    for page in (QUICKSTART, OWN_PROTOCOL):
+        for name, text in files_of(page):
+            (tmp_path / name).write_text(text, encoding="utf-8")
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    installed = tmp_path / f"{project['name']}-{project['version']}.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    (group,) = project["entry-points"]
+    lines = "".join(f"{name} = {place}\n" for name, place in project["entry-points"][group].items())
+    (installed / "entry_points.txt").write_text(f"[{group}]\n{lines}")
+    with judge() as url:
+        config = tmp_path / "adjudge.yaml"
+        config.write_text(config.read_text(encoding="utf-8").replace(SERVER, url), encoding="utf-8")
+        said = [
+            subprocess.run(
+                [*ADJUDGE, *words[1:]],
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": str(tmp_path)},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            for words in typed_in(OWN_PROTOCOL, "adjudge.yaml", "runs/bottomline")
+        ]
+    assert "whether the opening answers the task" in said[0]
+    assert "bottomline" in said[1] and "312 metres" in said[2]
 
 
 def test_reference_has_every_key_and_option(pages: ModuleType) -> None:

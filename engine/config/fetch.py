@@ -7,6 +7,7 @@ import msgspec
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.mistakes import mistake
 from adjudge.engine.errors import nearest
+from adjudge.engine.plugins import plugin
 from adjudge.fetchers.allowed import Allowed
 from adjudge.fetchers.downloader import Downloader, installed_downloaders
 from adjudge.fetchers.frames import Extractor
@@ -53,7 +54,7 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if not isinstance(name, str) or name not in known:
             there = nearest(str(name), sorted(known)) if known else "none is installed"
             raise ConfigError(f"fetch: fetcher: unknown fetcher {name!r}; {there}")
-        kind = known[name].load()
+        kind = plugin("fetch.fetcher", name, known[name].load)
         try:
             made: Downloader = msgspec.convert(options, type=kind)
         except msgspec.ValidationError as error:

@@ -1,7 +1,7 @@
 """The protocols that a configuration names, with their options."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.mistakes import mistake
 from adjudge.engine.errors import nearest
+from adjudge.engine.plugins import plugin
 from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols, published_protocols
 
 __all__ = ["named_protocols", "protocol_loaders"]
@@ -45,6 +46,9 @@ def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> Scor
                 f"protocols: {name}: has no published calls; leave call: out, or use one of {there}"
             )
     kind = loaders[name]()
+    is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    if not is_struct:
+        raise ConfigError(f"protocols: {name}: its entry point is no class; name a msgspec.Struct there")
     own = options.keys() - shared.keys()
     known = getattr(kind, "__struct_fields__", ())
     options = {key: value for key, value in {**shared, **options}.items() if key in own or key in known}
@@ -57,10 +61,10 @@ def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> Scor
 
 @cache
 def _published_loaders() -> dict[str, Any]:
-    return dict(published_protocols())
+    return {name: partial(plugin, "protocols", name, load) for name, load in published_protocols()}
 
 
 @cache
 def protocol_loaders() -> dict[str, Any]:
-    """The loaders of all installed protocols, by name."""
-    return dict(installed_protocols())
+    """The loaders of all installed protocols, by name. A loader raises UsageError for a package that is broken."""
+    return {name: partial(plugin, "protocols", name, load) for name, load in installed_protocols()}

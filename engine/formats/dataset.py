@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.engine.plugins import plugin
 from adjudge.fetchers.storable import storable
 from adjudge.scoring.contract.case import Case, Report, Task
 
@@ -205,7 +206,7 @@ def _read(layout: str, tasks: str, reports: list[Path], **options: object) -> Da
         raise FormatError(f"format: unknown format {layout!r}; {nearest(layout, sorted(readers))}")
     if not Path(tasks).exists():
         raise FormatError(f"tasks: {tasks} does not exist; give a file or folder of tasks")
-    read: Callable[..., Dataset] = readers[layout].load()
+    read: Callable[..., Dataset] = plugin("format", layout, readers[layout].load)
     given = {name: value for name, value in options.items() if value is not None}
     for name in given.keys() - inspect.signature(read).parameters.keys():
         raise FormatError(f"{name}: the format {layout!r} {_LACKS[name]}; remove {name}:")

@@ -1,0 +1,19 @@
+"""What packages from outside register under our entry points: their code runs here first, and may be broken."""
+
+from collections.abc import Callable
+from typing import Any
+
+from adjudge.engine.errors import UsageError
+
+__all__ = ["plugin"]
+
+
+def plugin(key: str, name: str, load: Callable[[], Any]) -> Any:
+    """What `load` gives for the entry `name` of the key `key`. Raises UsageError if its package cannot be imported."""
+    try:
+        return load()
+    except Exception as error:  # importing runs code that is not ours
+        said = " ".join(str(error).split())
+        raise UsageError(
+            f"{key}: {name}: its package cannot be loaded ({type(error).__name__}: {said}); repair or uninstall it"
+        ) from error
