@@ -56,7 +56,7 @@ def test_wrong_options_of_an_outside_protocol_are_named(tmp_path, options):
         ("1 / 0", "ZeroDivisionError"),
         ("class Broken(", "SyntaxError"),
         ("Other = 1", "has no attribute 'Broken'"),
-        ("Broken = 1", "its entry point is no class"),
+        ("Broken = 1", "its entry point must be a class"),
     ],
 )
 def test_broken_package_is_named_in_one_line(tmp_path, code, said):

@@ -214,7 +214,7 @@ async def test_viewer_shows_published_prompt_and_reply(tmp_path: Path) -> None:
     about = f"system={SYSTEM}&task=1&protocol=race"
     async with viewing(tmp_path / "run") as reader:
         listed = await reader.page(f"questions?{about}")
-        assert "PublishedMarks" in listed.text()
+        assert "marks by criterion beside the reference, published call" in listed.text()
         shown = [
             await reader.page(link) for link in links("questions", listed.html or "") if "question?" in link
         ]

@@ -48,7 +48,7 @@ def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> Scor
     kind = loaders[name]()
     is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     if not is_struct:
-        raise ConfigError(f"protocols: {name}: its entry point is no class; name a msgspec.Struct there")
+        raise ConfigError(f"protocols: {name}: its entry point must be a class of msgspec.Struct")
     own = options.keys() - shared.keys()
     known = getattr(kind, "__struct_fields__", ())
     options = {key: value for key, value in {**shared, **options}.items() if key in own or key in known}
