@@ -95,9 +95,9 @@ test-trainers: $(TRAINERS_VENV)/ready
 	$(TRAINERS_VENV)/bin/python -m pytest tests/trainers -W ignore --timeout 200
 
 # The lowest versions that pyproject.toml allows, in an environment of their own: what reads, fetches, stores, serves
-# and computes. Under five minutes.
+# and computes.
 LOWEST_VENV ?= $(HOME)/.cache/adjudge/lowest
-LOWEST := cli server store fetch_extract fetch_http openai standings documents leaderboard_page metrics bootstrap
+LOWEST := cli server store fetch_extract fetch_http openai standings documents leaderboard_page metrics bootstrap rubrics formats viewer
 
 check-lowest: .venv/bin/uv
 	$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(LOWEST_VENV)
