@@ -45,9 +45,9 @@ class World(viewer.World):
             cited += f"\n\n## {self.text(4)}\n\n{' '.join(f'{one}.' for one in self.some(8))}"
         return card, cited
 
-    def _cards(self, cards: list[Scorecard], number: int) -> None:
-        super()._cards(cards, number)
-        self._rows([self._marked(card) for card in cards], number + 1_000_000, "race")
+    def _cards(self, cards: list[Scorecard], number: int, at: int) -> None:
+        super()._cards(cards, number, at)
+        self._rows([self._marked(card) for card in cards], number + 1_000_000, "race", at)
 
     def _marked(self, card: Scorecard) -> Scorecard:
         evidence = tuple(

@@ -156,7 +156,7 @@ class World:
                 cards.append(card)
                 at += CITED
             if len(cards) >= size or task == self.tasks - 1:
-                self._cards(cards, task)
+                self._cards(cards, task, at)
                 cards = []
         for file in files:
             file.close()
@@ -188,10 +188,11 @@ class World:
         sources = "\n".join(f"{i}. {line.url}" for i, line in enumerate(evidence))
         return card, f"# Report\n\n{text}\n\n## References\n{sources}\n"
 
-    def _cards(self, cards: list[Scorecard], number: int) -> None:
-        self._rows(cards, number, "fact")
+    def _cards(self, cards: list[Scorecard], number: int, at: int) -> None:
+        self._rows(cards, number, "fact", at)
 
-    def _rows(self, cards: list[Scorecard], number: int, protocol: str) -> None:
+    def _rows(self, cards: list[Scorecard], number: int, protocol: str, at: int) -> None:
+        """Write `cards`, the last of them when `at` judgments are, one a microsecond."""
         metrics = [
             [{"metric": name, "value": value, "reason": None} for name, value in card.scores.items()]
             for card in cards
@@ -206,7 +207,7 @@ class World:
             "repeat": np.zeros(len(cards)),
             "metrics": metrics,
             "card": [msgspec.json.encode(card).decode() for card in cards],
-            "written_at": np.full(len(cards), AT),
+            "written_at": AT + at - CITED * np.arange(len(cards))[::-1],
         }
         self._part(SCORECARDS, number, columns)
 

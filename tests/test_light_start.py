@@ -119,3 +119,10 @@ def test_every_command_has_its_module() -> None:
     for command in COMMANDS.values():
         module = import_module(f"adjudge.engine.cli.actions.{command.get_default('module')}")
         assert callable(module.run)
+
+
+def test_viewer_computes_no_statistics() -> None:
+    """It shows boards that were computed before; only a run at work needs more."""
+    code = "import sys, adjudge.engine.viewer; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not COMPUTING & set(done.stdout.split())

@@ -18,8 +18,11 @@ from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.leaderboard.board import Leaderboard
+from adjudge.engine.records.record import RunRecord
 from adjudge.engine.rendering.headline import about_metric
 from adjudge.engine.rendering.numbers import number
+from adjudge.engine.store import Place
+from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest, said_at
 from adjudge.engine.viewer.data.query import ListQuery, ReportQuery, address
@@ -181,6 +184,15 @@ async def test_question_shows_its_raw_reply_and_its_cases(run):
     assert json.loads(texts(page, "pre")[0])["items"]["c01"] in ("supported", "unsupported")
     assert "delta: heat-pumps" in alone.body.text() and texts(alone, "pre") == texts(page, "pre")
     assert texts(alone, "h1") == ["Statements a cited page supports"]
+
+
+@pytest.mark.parametrize("written", [0, 2**62])
+def test_card_that_names_a_judgment_is_found(run, written):
+    record = RunRecord.read(run)
+    index = CardIndex.of(Place.of(record.config.store), record.run)
+    (card, *_) = index.find("delta", "heat-pumps", 0, 0)
+    assert index.naming(card.judgments[-1], written) == card
+    assert index.naming("0" * 32, written) is None
 
 
 # Every number equals the leaderboard's and leads to its evidence.

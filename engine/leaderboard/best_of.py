@@ -1,28 +1,14 @@
 """The best of several samples of an agent, from score rows: pass@k as Dr.Mi-Bench defines it."""
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.leaderboard.detail import BestOf
 from adjudge.engine.records.matrices import codes, figure
 from adjudge.scoring.kernels.comparison.frontier import pass_at_k
 
-__all__ = ["BestOf", "best_of_samples"]
-
-
-class BestOf(msgspec.Struct, frozen=True, kw_only=True):
-    """A system's mean over tasks if the best of `k` of its samples were kept; pass@k for a metric of 0 and 1.
-
-    Unbiased: for each task, the mean over all ways to choose k of its scored samples. `n_scored` of `n_tasks` tasks
-    have k scored samples; `value` is None if no task has.
-    """
-
-    system: str
-    k: int
-    value: float | None
-    n_scored: int
-    n_tasks: int
+__all__ = ["best_of_samples"]
 
 
 def best_of_samples(

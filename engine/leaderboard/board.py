@@ -3,16 +3,16 @@
 import msgspec
 
 from adjudge.engine.config.board import BoardConfig
-from adjudge.engine.leaderboard.correction import Corrected, CorrectedDifference
+from adjudge.engine.leaderboard.corrected import Corrected, CorrectedDifference
 from adjudge.engine.leaderboard.detail import Detail
-from adjudge.engine.leaderboard.published import PublishedAgreement
-from adjudge.engine.records.matrices import figure
 from adjudge.engine.records.provenance import Provenance
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.records.spending import Spent
-from adjudge.scoring.kernels.resampling.bootstrap import RankAgreement
 
 __all__ = ["FLAGGED_BELOW", "Group", "Grouping", "Leaderboard", "MetricBoard", "RankStability", "Standing"]
+
+FROM_COMPARISONS = ("strength", "win_rate")
+"""The metrics of boards that are made of comparisons; single comparisons have others."""
 
 FLAGGED_BELOW = 0.95
 """The coverage that a system needs to be ranked."""
@@ -64,10 +64,23 @@ class RankStability(msgspec.Struct, frozen=True):
     low: float | None
     high: float | None
 
-    @classmethod
-    def of(cls, agreement: RankAgreement) -> "RankStability":
-        """The kernel's figures."""
-        return cls(figure(agreement.mean), figure(agreement.low), figure(agreement.high))
+
+class PublishedAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """Agreement of one's own values with published ones, over the `n` systems in both; None if undefined."""
+
+    n: int
+    tau: float | None
+    rho: float | None
+    pearson: float | None
+    mean_difference: float | None
+
+    @property
+    def line(self) -> str:
+        """The figures in one line."""
+        named = {"Kendall's tau": self.tau, "Spearman's rho": self.rho, "Pearson's r": self.pearson}
+        figures = {**named, "mean difference": self.mean_difference}
+        shown = (f"{name} {'-' if value is None else f'{value:.2f}'}" for name, value in figures.items())
+        return f"{self.n} systems in both; {', '.join(shown)}"
 
 
 class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):

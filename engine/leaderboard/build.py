@@ -15,11 +15,13 @@ import pyarrow.compute as pc
 from adjudge.engine.config.board import BoardConfig
 from adjudge.engine.config.select import EVERYTHING, Select
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.best_of import BestOf, best_of_samples
+from adjudge.engine.leaderboard.analysis import detail_of, noise_of
+from adjudge.engine.leaderboard.best_of import best_of_samples
 from adjudge.engine.leaderboard.board import Grouping, Leaderboard, MetricBoard
 from adjudge.engine.leaderboard.comparisons import comparison_boards
-from adjudge.engine.leaderboard.correction import Correction, corrections
-from adjudge.engine.leaderboard.detail import Noise, detail_of, noise_of
+from adjudge.engine.leaderboard.corrected import Correction
+from adjudge.engine.leaderboard.correction import corrections
+from adjudge.engine.leaderboard.detail import BestOf, Noise
 from adjudge.engine.leaderboard.groups import Drawing, attributes_of, grouped, known_attribute
 from adjudge.engine.leaderboard.item_correction import item_corrections
 from adjudge.engine.leaderboard.measured import Known, Measured, measured

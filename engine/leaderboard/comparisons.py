@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.leaderboard.board import FLAGGED_BELOW, MetricBoard, RankStability, Standing
+from adjudge.engine.leaderboard.board import FLAGGED_BELOW, FROM_COMPARISONS, MetricBoard, Standing
 from adjudge.engine.leaderboard.detail import Detail, Pair, RankShare
+from adjudge.engine.leaderboard.placement import stability_of
 from adjudge.engine.leaderboard.ranks import ranks_of
 from adjudge.engine.records.matrices import codes, figure
 from adjudge.engine.records.record import RunRecord
@@ -27,16 +28,13 @@ from adjudge.scoring.kernels.comparison.tournament import shares_against, tourna
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
 from adjudge.scoring.pairwise.pairwise import FIRST, LAST, WON
 
-__all__ = ["ELO", "FROM_COMPARISONS", "comparison_boards"]
+__all__ = ["ELO", "comparison_boards"]
 
 ELO = 400.0 / math.log(10.0)  # points of strength to the natural logarithm of odds
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
-
-FROM_COMPARISONS = ("strength", "win_rate")
-"""The metrics of the boards; single comparisons have others."""
 
 _KEYS = ("task_id", "system", RIVAL, "sample", "repeat")
 
@@ -183,8 +181,8 @@ def _boards(
             scale=scale,
             lower_is_better=False,
             n_tasks=len(found.tasks),
-            tau=RankStability.of(among.tau),
-            rho=RankStability.of(among.rho),
+            tau=stability_of(among.tau),
+            rho=stability_of(among.rho),
             standings=standings,
             detail=_detail(found, among, standings) if name == strength else None,
         )

@@ -12,7 +12,7 @@ from statistics import fmean
 import msgspec
 import numpy as np
 
-from adjudge.engine.leaderboard.correction import Corrected, CorrectedDifference, Correction
+from adjudge.engine.leaderboard.corrected import Corrected, CorrectedDifference, Correction
 from adjudge.engine.records.items import Item, Stratum, labelled_cards
 from adjudge.engine.records.labels import read_labels
 from adjudge.engine.records.matrices import figure

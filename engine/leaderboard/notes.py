@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, MetricBoard
-from adjudge.engine.leaderboard.correction import Correction
+from adjudge.engine.leaderboard.corrected import Correction
 from adjudge.engine.leaderboard.missing import cause_of, said_of
 from adjudge.engine.leaderboard.own_prompts import own_prompts
 from adjudge.engine.records.record import RunRecord

@@ -9,9 +9,9 @@ from adjudge.engine.leaderboard.measured import Measured
 from adjudge.engine.leaderboard.ranks import ranks_of
 from adjudge.engine.leaderboard.selection import Filled
 from adjudge.engine.records.matrices import Floats, figure
-from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap
+from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, RankAgreement
 
-__all__ = ["placed", "ranked_among", "sign_of"]
+__all__ = ["placed", "ranked_among", "sign_of", "stability_of"]
 
 Flags = npt.NDArray[np.bool_]
 
@@ -55,8 +55,8 @@ def placed(
         n_tasks=len(filled.tasks),
         n_without_gold=without_gold,
         not_submitted=filled.not_submitted,
-        tau=RankStability.of(drawn.tau),
-        rho=RankStability.of(drawn.rho),
+        tau=stability_of(drawn.tau),
+        rho=stability_of(drawn.rho),
         standings=tuple(_standings(filled, own, drawn, sign, ranked)),
         detail=detail,
     )
@@ -105,3 +105,8 @@ def _place(row: Standing, sign: float) -> tuple[float, float, str]:
     if row.rank is not None:
         return 0.0, row.rank, row.system
     return 1.0, np.inf if row.value is None else -sign * row.value, row.system
+
+
+def stability_of(agreement: RankAgreement) -> RankStability:
+    """The kernel's figures, None where they are undefined."""
+    return RankStability(figure(agreement.mean), figure(agreement.low), figure(agreement.high))

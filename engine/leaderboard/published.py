@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.leaderboard.board import PublishedAgreement
 from adjudge.engine.records.matrices import figure
 from adjudge.scoring.kernels.agreement.correlations import correlations
 
-__all__ = ["Published", "PublishedAgreement", "agreement_with", "figures_for", "is_for", "read_published"]
+__all__ = ["Published", "agreement_with", "figures_for", "is_for", "read_published"]
 
 _NAMES = ("system", "model")
 _NOT_WORDS = re.compile(r"[\W_]+")
@@ -66,24 +67,6 @@ class Published(msgspec.Struct, frozen=True):
     system: str
     metric: str
     value: float
-
-
-class PublishedAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Agreement of one's own values with published ones, over the `n` systems in both; None if undefined."""
-
-    n: int
-    tau: float | None
-    rho: float | None
-    pearson: float | None
-    mean_difference: float | None
-
-    @property
-    def line(self) -> str:
-        """The figures in one line."""
-        named = {"Kendall's tau": self.tau, "Spearman's rho": self.rho, "Pearson's r": self.pearson}
-        figures = {**named, "mean difference": self.mean_difference}
-        shown = (f"{name} {'-' if value is None else f'{value:.2f}'}" for name, value in figures.items())
-        return f"{self.n} systems in both; {', '.join(shown)}"
 
 
 def read_published(file: str | Path) -> tuple[Published, ...]:

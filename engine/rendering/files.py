@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
 from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard, Standing
-from adjudge.engine.leaderboard.correction import Corrected
+from adjudge.engine.leaderboard.corrected import Corrected
 from adjudge.engine.rendering.leaderboard_page import leaderboard_page
 from adjudge.engine.rendering.markdown import leaderboard_markdown
 

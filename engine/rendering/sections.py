@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
-from adjudge.engine.leaderboard.correction import Corrected
+from adjudge.engine.leaderboard.corrected import Corrected
 from adjudge.engine.records.resolution import Resolution
 from adjudge.engine.rendering.cells import Cell, Kind, Table, score, span
 from adjudge.engine.rendering.detail_tables import detail_tables

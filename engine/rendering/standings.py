@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from adjudge.engine.leaderboard.board import FLAGGED_BELOW, Grouping, MetricBoard, Standing
-from adjudge.engine.leaderboard.correction import Corrected
+from adjudge.engine.leaderboard.corrected import Corrected
 from adjudge.engine.rendering.cells import Cell, bounds, score, span
 from adjudge.engine.rendering.numbers import number
 

@@ -22,22 +22,31 @@ C = TypeVar("C", Scorecard, CountedCard)
 Columns = npt.NDArray[np.int32]
 CardName = tuple[str, str, str, int, int]  # protocol, system, task, sample, repeat
 
+_IDENTITY = ("run", "system", "task_id", "sample", "repeat")
 _AT_ONCE = 128  # cards, of 10 kB and more each
 
 
 class CardIndex:
     """The scorecards of one run in a store. Make it with `CardIndex.of`, which reads all columns but the cards.
 
-    `systems` and `tasks` number the names; `columns` are int32[n]: system, task, sample, repeat, part and row.
+    `systems` and `tasks` number the names; `columns` are int32[n]: system, task, sample, repeat, part and row, in order
+    of the last two; `written` are int64[n], microseconds since 1970.
     """
 
     def __init__(
-        self, place: Place, parts: list[str], systems: dict[str, int], tasks: dict[str, int], columns: Columns
+        self,
+        place: Place,
+        parts: list[str],
+        systems: dict[str, int],
+        tasks: dict[str, int],
+        columns: Columns,
+        written: npt.NDArray[np.int64],
     ) -> None:
         self._place = place
         self._parts = parts
         self._systems = systems
         self._tasks = tasks
+        self._written = written
         self._counted: dict[int, tuple[CardName, Verdicts]] = {}
         self._system, self._task, self._sample, self._repeat, self._part, self._row = columns
 
@@ -49,8 +58,9 @@ class CardIndex:
         systems: dict[str, int] = {}
         tasks: dict[str, int] = {}
         found = [np.empty((6, 0), np.int32)]
+        written = [np.empty(0, np.int64)]
         for number, name in enumerate(parts):
-            table = open_part(place, SCORECARDS, name).read(["run", "system", "task_id", "sample", "repeat"])
+            table = open_part(place, SCORECARDS, name).read([*_IDENTITY, "written_at"])
             runs: dict[str, int] = {run: 0}
             own = np.flatnonzero(_numbered(table["run"], runs) == 0)
             columns = (
@@ -62,7 +72,8 @@ class CardIndex:
                 np.arange(len(table)),
             )
             found.append(np.array([column[own] for column in columns], np.int32))
-        return cls(place, parts, systems, tasks, np.concatenate(found, axis=1))
+            written.append(pc.cast(table["written_at"], pa.int64()).to_numpy()[own])
+        return cls(place, parts, systems, tasks, np.concatenate(found, axis=1), np.concatenate(written))
 
     def __len__(self) -> int:
         """How many scorecards the run has."""
@@ -125,6 +136,19 @@ class CardIndex:
                 for at, card in self._holding(number, group, places, holding):
                     yield (number << 32) + group * SCORECARDS.row_group + at + 1, card
                 yield (number << 32) + (group + 1) * SCORECARDS.row_group, None
+
+    def naming(self, key: str, written: int) -> Scorecard | None:
+        """The first card that names the judgment `key`, which was `written` at so many microseconds since 1970.
+
+        It is looked for among those written since first: a card is written soon after what it was made of.
+        """
+        later = np.flatnonzero(self._written >= written)
+        since = (int(self._part[later[0]]) << 32) + int(self._row[later[0]]) if len(later) else 0
+        for start in dict.fromkeys((since, 0)):
+            for _, card in self.scan(start, key):
+                if card is not None and key in card.judgments:
+                    return card
+        return None
 
     def _holding(
         self, part: int, group: int, rows: list[int], holding: str

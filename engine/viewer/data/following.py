@@ -16,8 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.leaderboard.build import leaderboard_so_far
-from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.pulse import Reading, last_pulse
 from adjudge.engine.records.record import Due, RunRecord
 from adjudge.engine.records.so_far import state_of
@@ -163,6 +161,10 @@ class Following:
         return self._board_version < self.version and time.monotonic() >= self._board_rest_until
 
     def _make_board(self) -> Leaderboard:
+        # Only a run at work needs what computes a board, a third of a second and 80 MB.
+        from adjudge.engine.leaderboard.build import leaderboard_so_far
+        from adjudge.engine.leaderboard.statistics import Statistics
+
         began = time.process_time()
         self._board = leaderboard_so_far(self._record, self._arrivals.rows, Statistics())
         # The first one in a process also loads what computes it.

@@ -86,7 +86,7 @@ async def _stored(run: OpenRun, key: str) -> JudgmentRow | None:
 async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str:
     """One question: its prompt as sent to a chat model, and the answer."""
     row = await _stored(run, query.key)
-    report = query.report or await asyncio.to_thread(_owner, await run.cards(), query.key)
+    report = query.report or await asyncio.to_thread(_owner, await run.cards(), query.key, row)
     if row is None and report is None:
         raise NotThere(f"the store holds no judgment {query.key}, and no scorecard of this run names it")
     asked, why = await _asked(run, query.key, report)
@@ -111,18 +111,14 @@ def _no_raw(row: JudgmentRow | None) -> str:
     return "The answer is the reply itself." if row is not None and row.answer is not None else "None."
 
 
-def _owner(cards: CardIndex, key: str) -> ReportQuery | None:
-    """The first report of the run whose scorecard names `key`."""
-    for _, card in cards.scan(0, key):
-        if card is not None and key in card.judgments:
-            return ReportQuery(
-                system=card.system,
-                task=card.task_id,
-                sample=card.sample,
-                repeat=card.repeat,
-                protocol=card.protocol,
-            )
-    return None
+def _owner(cards: CardIndex, key: str, row: JudgmentRow | None) -> ReportQuery | None:
+    """A report of the run whose scorecard names `key`."""
+    card = cards.naming(key, row.written_at if row else 0)
+    if card is None:
+        return None
+    return ReportQuery(
+        system=card.system, task=card.task_id, sample=card.sample, repeat=card.repeat, protocol=card.protocol
+    )
 
 
 async def _asked(run: OpenRun, key: str, report: ReportQuery | None) -> tuple[AskedQuestion | None, str]:

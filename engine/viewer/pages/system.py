@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pyarrow.compute as pc
 
-from adjudge.engine.leaderboard.comparisons import FROM_COMPARISONS
+from adjudge.engine.leaderboard.board import FROM_COMPARISONS
 from adjudge.engine.leaderboard.missing import explained
 from adjudge.engine.rendering.cells import bounds
 from adjudge.engine.rendering.headline import about_metric
