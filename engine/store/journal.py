@@ -186,4 +186,4 @@ def _part(path: Path, size: int, kind: TableKind[Any]) -> Part:
     """The journal at `path`, of `size` bytes by now, as a part in memory."""
     table, _ = table_of(kind, read_rows(path, kind))
     data = b"".join(encoded(table, kind))
-    return Part(StoredFile(str(path), cast(pa.NativeFile, pa.BufferReader(data))))
+    return Part(StoredFile(str(path), cast(pa.NativeFile, pa.BufferReader(data))), is_growing=True)

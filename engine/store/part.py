@@ -87,10 +87,14 @@ def write_part(place: Place, name: str, table: pa.Table, kind: TableKind[Any]) -
 
 
 class Part:
-    """The part in `file`. Raises StoreError if its footer is damaged, or of a later version than this adjudge reads."""
+    """The part in `file`. Raises StoreError if its footer is damaged, or of a later version than this adjudge reads.
 
-    def __init__(self, file: StoredFile) -> None:
+    One that `is_growing` was made of a journal: the part of that name will have more rows, and other bytes.
+    """
+
+    def __init__(self, file: StoredFile, is_growing: bool = False) -> None:
         self._file = file
+        self.is_growing = is_growing
         tail_at = max(0, file.size - _TAIL)
         tail = file.read(tail_at, file.size - tail_at)
         if len(tail) < 12 or tail[-4:] != b"PAR1":

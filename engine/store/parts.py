@@ -259,7 +259,7 @@ class PartStore(Generic[R]):
         if part is None:
             part = open_part(self._place, self._kind, self._names[number])
             self._note(number, part)
-            if self._names[number] not in self._growing:
+            if not part.is_growing:
                 self._open[number] = part
                 if len(self._open) > OPEN_PARTS:
                     self._open.pop(next(iter(self._open)), None)
@@ -268,7 +268,11 @@ class PartStore(Generic[R]):
     def _note(self, number: int, part: Part) -> None:
         """Remember how the part of that number is read."""
         self._block_rows[number] = part.block_rows(self._frames)
-        if part.records is not None and self._names[number] not in self._growing:
+        if part.is_growing:
+            self._growing.add(
+                self._names[number]
+            )  # its journal may have begun after the journals were listed
+        elif part.records is not None:
             self._records[number] = part.records
 
     def _file(self, number: int) -> StoredFile:
