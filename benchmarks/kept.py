@@ -27,7 +27,6 @@ NAMES = (
     "peers",
     "viewer",
     "following",
-    "exporting",
     "calibration",
     "coverage",
     "labels",
