@@ -28,7 +28,6 @@ BELOW = {
 FLOORS = {
     "engine": (
         ("errors",),
-        ("plugins",),
         ("config", "formats"),
         ("store", "results"),
         ("records", "telemetry"),

@@ -23,7 +23,8 @@ DAY = 0.5  # seconds after which replaced parts are deleted: a day of upkeep
 PRELUDE = """
 import asyncio, sys, time
 sys.path.insert(0, {root!r})
-from adjudge.engine.store import Place, ScorecardStore, StoreError, lease, upkeep
+from adjudge.engine.errors import StoreError
+from adjudge.engine.store import Place, ScorecardStore, lease, upkeep
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
 upkeep.KEPT_SECONDS = {day}

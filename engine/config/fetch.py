@@ -6,8 +6,8 @@ import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.mistakes import mistake
+from adjudge.engine.config.plugins import plugin
 from adjudge.engine.errors import nearest
-from adjudge.engine.plugins import plugin
 from adjudge.fetchers.allowed import Allowed
 from adjudge.fetchers.downloader import Downloader, installed_downloaders
 from adjudge.fetchers.frames import Extractor

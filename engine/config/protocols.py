@@ -8,8 +8,8 @@ import msgspec
 
 from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.mistakes import mistake
+from adjudge.engine.config.plugins import plugin
 from adjudge.engine.errors import nearest
-from adjudge.engine.plugins import plugin
 from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols, published_protocols
 
 __all__ = ["named_protocols", "protocol_loaders"]

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.engine.plugins import plugin
 from adjudge.fetchers.storable import storable
 from adjudge.scoring.contract.case import Case, Report, Task
 
@@ -194,6 +193,17 @@ def _readers() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
+def _loaded(reader: EntryPoint) -> Callable[..., Dataset]:
+    try:
+        read: Callable[..., Dataset] = reader.load()
+    except Exception as error:  # importing runs code that is not ours
+        raise FormatError(
+            f"format: {reader.name}: its package cannot be loaded ({type(error).__name__}: {error}); "
+            "repair or uninstall it"
+        ) from error
+    return read
+
+
 _LACKS = {"articles": "has one form of articles", "date": "has no placeholders to fill"}
 """What it means that a format does not take an option of the configuration."""
 
@@ -206,7 +216,7 @@ def _read(layout: str, tasks: str, reports: list[Path], **options: object) -> Da
         raise FormatError(f"format: unknown format {layout!r}; {nearest(layout, sorted(readers))}")
     if not Path(tasks).exists():
         raise FormatError(f"tasks: {tasks} does not exist; give a file or folder of tasks")
-    read: Callable[..., Dataset] = plugin("format", layout, readers[layout].load)
+    read = _loaded(readers[layout])
     given = {name: value for name, value in options.items() if value is not None}
     for name in given.keys() - inspect.signature(read).parameters.keys():
         raise FormatError(f"{name}: the format {layout!r} {_LACKS[name]}; remove {name}:")
