@@ -9,8 +9,6 @@ own process. The peer sends the same questions and stores nothing: an aiohttp lo
 
 import asyncio
 import contextlib
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +24,7 @@ from adjudge.judges import Answer, Context, Question
 from adjudge.judges.completions import Requests
 from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
 from adjudge.prompts import PromptBook
+from benchmarks.beside import said_by
 from benchmarks.timing import Row, alone, compare, main
 
 LATENCY = 0.2
@@ -61,13 +60,8 @@ def questions(count: int) -> list[Check]:
 @contextlib.contextmanager
 def server() -> Iterator[str]:
     """The URL of a mock server in a process of its own."""
-    command = [sys.executable, "-m", "tests.mock_openai", "--latency", str(LATENCY)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.terminate()
+    with said_by("tests.mock_openai", "--latency", str(LATENCY)) as url:
+        yield url
 
 
 class Side:

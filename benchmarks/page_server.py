@@ -1,11 +1,11 @@
 """An HTTP server of `benchmarks.pages` in its own process, as cheap as Python allows."""
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from benchmarks.beside import said_by
 from benchmarks.pages import documents
 
 
@@ -41,13 +41,8 @@ async def _serve(count: int) -> None:
 @contextmanager
 def page_server(count: int) -> Iterator[str]:
     """HOST:PORT of a server of `count` documents, for as long as the block runs."""
-    command = [sys.executable, "-m", "benchmarks.page_server", str(count)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield f"127.0.0.1:{int(process.stdout.readline())}"
-        finally:
-            process.kill()
+    with said_by("benchmarks.page_server", str(count)) as port:
+        yield f"127.0.0.1:{int(port)}"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     ADJUDGE_SHARED=FOLDER python -m benchmarks.published [--quick] [--json] [--only WORDS]
 
-The folder holds copies of the benchmark in reference/ (`tests.shared_data`); without it there are no rows. Both sides
+FOLDER/reference/ must hold a copy of the benchmark (`tests.shared_data`); without it this measures nothing. Both sides
 judge the same reports before the same server, which takes 200 ms per request, and must send it as many requests:
 adjudge with 256 requests at once; the reference as its own script runs it, system by system, with ten threads (RACE) or
 ten processes (FACT), and RACE also with 256 threads. Our side is timed after its imports; the reference's processes

@@ -6,7 +6,6 @@
 import asyncio
 import hashlib
 import json
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import msgspec
 from aiohttp import web
 
 from adjudge.judges.checkout import Checkout
+from benchmarks.beside import said_by
 from tests.mock_openai import Call, MockOpenAI, completion
 
 __all__ = ["URLS", "PublishedJudge", "published_judge"]
@@ -43,13 +43,8 @@ class PublishedJudge(msgspec.Struct, frozen=True):
 @contextmanager
 def published_judge(checkout: Path) -> Iterator[PublishedJudge]:
     """The server, for as long as the block runs."""
-    command = [sys.executable, "-m", "benchmarks.published_judge", str(checkout)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield PublishedJudge(process.stdout.readline().strip())
-        finally:
-            process.kill()
+    with said_by("benchmarks.published_judge", str(checkout)) as url:
+        yield PublishedJudge(url)
 
 
 class _Replies:

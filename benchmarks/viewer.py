@@ -4,8 +4,8 @@ Creates a run of 20 systems x 1,000 tasks (quick: 100) with 50 judgments, 50 cit
 report, and 5,000 pages, in the store's own tables; then starts `adjudge view` on it in a new process and opens it in
 Chromium. First paint is the browser's first contentful paint, counted from the start of the navigation, with nothing
 cached. The first row is the very first page after the command, while indexes are still being read. Peak memory is the
-server's, after all pages and searches. There is no peer: rows compare with fixed limits (0.5 s and 450 MB). Needs
-Debian's chromium.
+server's, after all pages and searches. Nothing else does this work, so figures are compared with fixed limits (0.5 s
+and 450 MB). Needs Debian's chromium.
 """
 
 import hashlib

@@ -17,7 +17,7 @@ One report's failure is never an exception: it is a row with a reason (`scoring/
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["ClusterError", "LimitReached", "StoreError", "UsageError", "nearest"]
+__all__ = ["ClusterError", "LimitReached", "StoreError", "UsageError", "nearest", "unloadable"]
 
 _NEAREST = 3
 _LISTED = 20  # names; a shorter list is offered whole where none is near
@@ -47,3 +47,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name.casefold()[:_COMPARED], folded, n=_NEAREST)
     offered = [folded[one] for one in near] or every[: _LISTED if len(every) <= _LISTED else _NEAREST]
     return f"use {' or '.join(map(repr, offered))}" if offered else "leave it out"
+
+
+def unloadable(key: str, name: str, error: Exception) -> str:
+    """What to say of an installed package: its entry `name`, which `key` chose, raised `error` when imported."""
+    said = " ".join(str(error).split())
+    return f"{key}: {name}: its package cannot be loaded ({type(error).__name__}: {said}); repair or uninstall it"

@@ -49,24 +49,43 @@ def test_wrong_options_of_an_outside_protocol_are_named(tmp_path, options):
     assert done.returncode == 2 and "wordcount" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
+def planned_with(folder: Path, group: str, code: str, **options: object) -> str:
+    """What `adjudge plan` says of a configuration with `options` where `code` is installed in `group` as broken."""
+    (folder / "broken.py").write_text(code + "\n")
+    found = folder / "broken-1.dist-info"
+    found.mkdir()
+    (found / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (found / "entry_points.txt").write_text(f"[{group}]\nbroken = broken:Broken\n")
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [*ADJUDGE, "plan", str(world(folder, **options))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [
         ("import nowhere", "ModuleNotFoundError: No module named 'nowhere'"),
         ("1 / 0", "ZeroDivisionError"),
         ("class Broken(", "SyntaxError"),
+        ("raise ImportError('of two\\nlines')", "of two lines"),
         ("Other = 1", "has no attribute 'Broken'"),
         ("Broken = 1", "its entry point must be a class"),
     ],
 )
 def test_broken_package_is_named_in_one_line(tmp_path, code, said):
-    (tmp_path / "broken.py").write_text(code + "\n")
-    found = tmp_path / "broken-1.dist-info"
-    found.mkdir()
-    (found / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
-    (found / "entry_points.txt").write_text("[adjudge.protocols]\nbroken = broken:Broken\n")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    command = [*ADJUDGE, "plan", str(world(tmp_path, protocols=["broken"]))]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 2 and "protocols: broken: " in done.stderr and said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    error = planned_with(tmp_path, "adjudge.protocols", code, protocols=["broken"])
+    assert "protocols: broken: " in error and said in error
+
+
+@pytest.mark.parametrize(
+    ("group", "options", "key"),
+    [
+        ("adjudge.fetchers", {"fetch": {"mode": "live", "fetcher": "broken"}}, "fetch: fetcher: broken: "),
+        ("adjudge.formats", {"format": "broken"}, "format: broken: "),
+    ],
+)
+def test_broken_fetcher_and_format_are_named_alike(tmp_path, group, options, key):
+    error = planned_with(tmp_path, group, "raise OSError('of two\\nlines')", **options)
+    assert f"{key}its package cannot be loaded (OSError: of two lines); repair or uninstall it" in error

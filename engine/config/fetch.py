@@ -54,7 +54,7 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if not isinstance(name, str) or name not in known:
             there = nearest(str(name), sorted(known)) if known else "none is installed"
             raise ConfigError(f"fetch: fetcher: unknown fetcher {name!r}; {there}")
-        kind = plugin("fetch.fetcher", name, known[name].load)
+        kind = plugin("fetch: fetcher", name, known[name].load)
         try:
             made: Downloader = msgspec.convert(options, type=kind)
         except msgspec.ValidationError as error:

@@ -3,17 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from adjudge.engine.errors import UsageError
+from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.errors import unloadable
 
 __all__ = ["plugin"]
 
 
 def plugin(key: str, name: str, load: Callable[[], Any]) -> Any:
-    """What `load` gives for the entry `name` of the key `key`. Raises UsageError if its package cannot be imported."""
+    """What `load` gives for the entry `name` of the key `key`. Raises ConfigError if its package cannot be imported."""
     try:
         return load()
     except Exception as error:  # importing runs code that is not ours
-        said = " ".join(str(error).split())
-        raise UsageError(
-            f"{key}: {name}: its package cannot be loaded ({type(error).__name__}: {said}); repair or uninstall it"
-        ) from error
+        raise ConfigError(unloadable(key, name, error)) from error

@@ -66,5 +66,5 @@ def _published_loaders() -> dict[str, Any]:
 
 @cache
 def protocol_loaders() -> dict[str, Any]:
-    """The loaders of all installed protocols, by name. A loader raises UsageError for a package that is broken."""
+    """The loaders of all installed protocols, by name. A loader raises ConfigError for a package that is broken."""
     return {name: partial(plugin, "protocols", name, load) for name, load in installed_protocols()}

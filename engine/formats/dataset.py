@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adjudge.engine.errors import UsageError, nearest
+from adjudge.engine.errors import UsageError, nearest, unloadable
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.fetchers.storable import storable
@@ -197,10 +197,7 @@ def _loaded(reader: EntryPoint) -> Callable[..., Dataset]:
     try:
         read: Callable[..., Dataset] = reader.load()
     except Exception as error:  # importing runs code that is not ours
-        raise FormatError(
-            f"format: {reader.name}: its package cannot be loaded ({type(error).__name__}: {error}); "
-            "repair or uninstall it"
-        ) from error
+        raise FormatError(unloadable("format", reader.name, error)) from error
     return read
 
 

@@ -34,7 +34,7 @@ class JudgmentRow(msgspec.Struct, frozen=True, gc=False):
     status: Annotated[Status, NAMES]
     """`scored` or `unscored`."""
     reason: Annotated[JudgeReason | None, NAMES]
-    """Why there is no answer; null if there is one."""
+    """Why the judge gave no answer; null if it gave one."""
     text: Text
     """The reply as the judge sent it, or what was said in its place; at most 100,000 characters."""
     finish_reason: Name

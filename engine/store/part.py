@@ -200,11 +200,11 @@ class Part:
         return self._read([number], columns)
 
     def block_rows(self, frames: int) -> int:
-        """The rows of each block but the last: of so many `frames`, or of a row group where there are no records."""
+        """The rows of a full block: those of `frames` frames, or of a row group if the part has no records."""
         return max([1, *self.groups[:1]]) if self.records is None else self.records.frame * frames
 
     def block(self, number: int, frames: int, kind: TableKind[R]) -> Block[R] | list[R]:
-        """The rows of a block of so many `frames`. Raises StoreError if they are damaged."""
+        """The rows of the block `number`, of `frames` frames each. Raises StoreError if they are damaged."""
         if self.records is not None:
             return self.records.read(self._file, number * frames, frames, kind)
         return list(map(kind.row, *map(listed, current(self.group(number), kind).columns)))
