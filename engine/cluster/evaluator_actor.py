@@ -200,7 +200,7 @@ class EvaluatorActor:
     async def _card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
         async with self._window:
             with about(**self._setup.about):
-                return await self._evaluator.score(case, protocol)
+                return await self._evaluator.card(case, protocol)
 
     async def _write_now_and_then(self) -> None:
         while True:

@@ -93,7 +93,7 @@ class Asker:
         (judgment,) = self.store.at_hand((key,), (question,))
         if judgment is None:
             return await self._find(question, key, repeat, priority, deadline)
-        self._count_stored(1)
+        self.count_stored(1)
         return judgment
 
     async def ask_all(
@@ -107,7 +107,7 @@ class Asker:
         keys = [self.key(question, repeat) for question in questions]
         known = self.store.at_hand(keys, questions)
         stored = [judgment for judgment in known if judgment is not None]
-        self._count_stored(len(stored))
+        self.count_stored(len(stored))
         for judgment in stored:
             each(judgment)
         if len(stored) == len(known):
@@ -144,11 +144,12 @@ class Asker:
     async def _get_or_answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
         key = asked.key
         if key not in self._flights and (stored := await self.store.get(key, question)) is not None:
-            self._count_stored(1)
+            self.count_stored(1)
             return stored
         return await self._flights.do(key, lambda: self._answer(question, asked))
 
-    def _count_stored(self, judgments: int) -> None:
+    def count_stored(self, judgments: int) -> None:
+        """Count so many `judgments` as answered from the store."""
         self.from_store += judgments
         self.metrics.stored(self.store.name, judgments)
 

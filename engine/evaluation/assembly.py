@@ -16,10 +16,12 @@ from adjudge.engine.evaluation.asker import Asker, Remembered
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.limit import Limit, Limited
 from adjudge.engine.evaluation.reader import Reader
+from adjudge.engine.evaluation.recall import Recall
 from adjudge.engine.evaluation.router import Router
 from adjudge.engine.evaluation.trust import RunTrust, Trust
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.store import JudgmentStore, PageStore, Place
+from adjudge.engine.store.kept_cards import KeptCards
 from adjudge.engine.store.parts import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.engine.telemetry.tracing import Spans, opened_tracer
@@ -27,7 +29,7 @@ from adjudge.fetchers.downloader import Downloader
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.page import Fetcher
 from adjudge.fetchers.snapshot import SnapshotError, SnapshotFetcher, read_index
-from adjudge.judges import Judge, LexicalJudge
+from adjudge.judges import Judge, JudgeIdentity, LexicalJudge
 from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
 from adjudge.judges.panel import PanelJudge
 from adjudge.judges.render import secret_from_environment
@@ -91,9 +93,8 @@ async def open_evaluator(
         stack.push_async_callback(pages.close)
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
-        given = dict(judges)
-        if judge is not None:
-            given |= {name: judge(book) for name in config.bench.seats if name not in given}
+        made = {} if judge is None else {name: judge(book) for name in config.bench.seats.keys() - judges}
+        given = {**made, **judges}
         traced = _traced(config, book, stack.enter_context(opened_tracer(config.tracing)))
         seating = _Seating(judgments, metrics, trust or RunTrust(config), book, limits, traced)
         askers = {}
@@ -107,7 +108,23 @@ async def open_evaluator(
             config.scoring_protocols(),
             window_of(config, sum(seat.slots for seat in config.bench.seats.values())),
             config.report_limit,
+            await _recall(place, judgments, config, book, askers),
         )
+
+
+async def _recall(
+    place: Place, judgments: JudgmentStore, config: RunConfig, book: PromptBook, askers: Mapping[str, Asker]
+) -> Recall:
+    """What finds the scorecards at `place` that the same protocols, judges, prompts and criteria have made."""
+    cards, bench = KeptCards(place), config.bench
+    await cards.open()
+
+    def judging(protocol: str) -> list[JudgeIdentity]:
+        seats = (bench.of(protocol), *bench.for_media(protocol).values())
+        return [askers[seat.name].judge.identity for seat in seats]
+
+    ambient = (book.digests(), config.criteria_digests(), config.report_limit)
+    return Recall(cards, judgments, config.scoring_protocols(), judging, ambient)
 
 
 def _traced(config: RunConfig, book: PromptBook, tracer: Any) -> Callable[[JudgeConfig], Spans | None]:

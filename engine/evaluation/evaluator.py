@@ -10,6 +10,7 @@ import msgspec
 from adjudge.engine.config.bench import Bench
 from adjudge.engine.evaluation.asker import Asker, ProtocolAsker
 from adjudge.engine.evaluation.reader import Reader
+from adjudge.engine.evaluation.recall import Recall
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, case_name
 from adjudge.engine.telemetry.metrics import Metrics
@@ -84,6 +85,11 @@ class CaseTools(PageSource):
         """What the judgments given so far took of the judge, each counted once."""
         return Usage.total(self.judgments.values())
 
+    @property
+    def rests_on_answers(self) -> bool:
+        """Whether answers were all that was used, and every question has one."""
+        return 0 < self.asked == self.answered and not self.pages
+
     def _remember(self, judgment: Judgment[A]) -> None:
         self.answered += judgment.answer is not None
         if judgment.reason is not None:
@@ -101,7 +107,7 @@ class Evaluator:
     """Scores cases by `protocols`, at most `window` (case, protocol) pairs at once.
 
     `askers` has one for each judge of the `bench`, by its name; all have one store and one set of metrics. Reports of
-    more than `report_limit` characters are report_too_large.
+    more than `report_limit` characters are report_too_large. What `recall` finds need not be scored again.
     """
 
     def __init__(
@@ -112,7 +118,9 @@ class Evaluator:
         protocols: tuple[ScoringProtocol, ...],
         window: int,
         report_limit: int | None = None,
+        recall: Recall | None = None,
     ) -> None:
+        self._recall = recall
         self.report_limit = min(report_limit or MAX_REPORT_CHARS, MAX_REPORT_CHARS)
         self.askers = askers
         self.reader = reader
@@ -175,6 +183,19 @@ class Evaluator:
         )
         return CaseTools(asker, self.reader, case.repeat, priority, pages)
 
+    async def card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
+        """The scorecard of `case`: from the store, if all that decided it is as it was, or else a new one."""
+        if self._recall is None or (key := self._recall.key(case, protocol)) is None:
+            return await self.score(case, protocol)
+        if (kept := await self._recall.card(key)) is not None:
+            self.askers[self._bench.of(protocol.name).name].count_stored(len(kept.judgments))
+            await asyncio.sleep(0)  # others come in between, however much the store has
+            return kept
+        tools = self.tools(case, protocol.name)
+        made = await self.score(case, protocol, tools)
+        lasting = made.status == "scored" and tools.rests_on_answers
+        return msgspec.structs.replace(made, key=key.hex()) if lasting else made
+
     async def score(self, case: Case, protocol: ScoringProtocol, tools: CaseTools | None = None) -> Scorecard:
         """One case under one protocol. `tools` of its own let a caller see what was done, even if it gives up."""
         tools = tools or self.tools(case, protocol.name)
@@ -212,7 +233,7 @@ class Evaluator:
         self, work: Iterator[tuple[Case, ScoringProtocol]], done: "asyncio.Queue[Scorecard | None]"
     ) -> None:
         for case, protocol in work:
-            await done.put(await self.score(case, protocol))
+            await done.put(await self.card(case, protocol))
 
 
 async def _finish(workers: list["asyncio.Task[None]"], done: "asyncio.Queue[Scorecard | None]") -> None:

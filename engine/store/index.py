@@ -53,6 +53,14 @@ class KeyIndex:
                     places += [(packed >> 32, packed & 0xFFFFFFFF) for packed in location[start:end].tolist()]
         return found
 
+    def lacking(self, keys: bytes) -> list[int]:
+        """The places of those `keys`, 16 bytes after 16 bytes, that have no row."""
+        wanted = np.frombuffer(keys, ">u8")[::2].astype(np.uint64)
+        lacks = np.ones(len(wanted), bool)
+        for prefix, _ in self._runs:
+            lacks &= prefix.searchsorted(wanted) == prefix.searchsorted(wanted, "right")
+        return np.flatnonzero(lacks).tolist()
+
 
 def _merged(
     first: tuple[Prefixes, Locations], then: tuple[Prefixes, Locations]

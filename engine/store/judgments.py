@@ -1,6 +1,6 @@
 """The store of judgments: what was asked, and what came back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Annotated, TypeVar
 
@@ -93,6 +93,10 @@ class JudgmentStore(Table[JudgmentRow]):
         """The stored judgment of `key`, its answer decoded as `question`'s answer type, or None."""
         row = await self._parts.get(key)
         return None if row is None else _judgment(row, question)
+
+    def holds(self, keys: Iterable[str]) -> bool:
+        """Whether there is a judgment that answers each of `keys`, in hexadecimal."""
+        return self._parts.holds(bytes.fromhex("".join(keys)))
 
     async def raw(self, key: bytes) -> JudgmentRow | None:
         """The stored row of `key`, or None."""

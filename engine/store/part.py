@@ -207,7 +207,7 @@ class Part:
         """The rows of the block `number`, of `frames` frames each. Raises StoreError if they are damaged."""
         if self.records is not None:
             return self.records.read(self._file, number * frames, frames, kind)
-        return list(map(kind.row, *map(listed, current(self.group(number), kind).columns)))
+        return list(map(kind.row, *map(listed, current(self.group(number, kind.columns), kind).columns)))
 
     def batches(self, group: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a row group, so many at a time. Raises StoreError if they are damaged."""

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from adjudge.engine.store.arrow import integers
 from adjudge.engine.store.blocks import At, Blocks, Rows
-from adjudge.engine.store.catalog import live_parts, open_part
+from adjudge.engine.store.catalog import live_parts, open_part, read_catalog
 from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
 from adjudge.engine.store.journal import journals
 from adjudge.engine.store.kinds import R, TableKind
@@ -82,7 +82,7 @@ class PartStore(Generic[R]):
         """Build the key index, of `every` row or only of rows that answer. Raises StoreError."""
         self._every = every
         self._growing = await asyncio.to_thread(self._journals)
-        await self._take_in(await asyncio.to_thread(live_parts, self._place))
+        await self._take_in(await asyncio.to_thread(self._live))
 
     async def refresh(self) -> None:
         """Index the rows that other processes have written since, as `open` did. Raises StoreError."""
@@ -96,6 +96,10 @@ class PartStore(Generic[R]):
         written = {name for name in self._place.files() if name not in self._numbers or name in self._growing}
         self._growing = growing
         return sorted(growing | written)
+
+    def _live(self) -> list[str]:
+        catalog = read_catalog(self._place)
+        return catalog.names if self._kind.journaled else catalog.live
 
     def _journals(self) -> set[str]:
         names = journals(journal_folder(self._place)) if self._kind.journaled else []
@@ -178,6 +182,11 @@ class PartStore(Generic[R]):
             if found is not None and self._answers(found.reason):
                 return found
         return None
+
+    def holds(self, keys: bytes) -> bool:
+        """Whether some row answers each of `keys`, 16 bytes after 16 bytes, as far as 8 bytes of each tell."""
+        lacking = self._index.lacking(keys)
+        return all(keys[16 * at : 16 * at + 16] in self._pending for at in lacking)
 
     async def get(self, key: bytes) -> R | None:
         """The row that answers `key`, or None. If every row is indexed and none answers, the last row of `key`."""

@@ -49,7 +49,7 @@ class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     key: Key
-    """16 zero bytes: scorecards are not looked up by a key."""
+    """Hash of all that decided the scorecard; 16 zero bytes where a run that makes it again must ask again."""
     run: Name
     """The run, `run` in its `run.json`."""
     protocol: Name
@@ -137,7 +137,7 @@ class ScorecardStore(Table[ScorecardRow]):
         own_doing = card.reason if card.status == "scored" else None
         encoded = json_text(card)
         row = ScorecardRow(
-            key=_NO_KEY,
+            key=bytes.fromhex(card.key) or _NO_KEY,
             run=self.run,
             protocol=card.protocol,
             system=card.system,

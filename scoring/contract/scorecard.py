@@ -114,7 +114,8 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     `scores` holds every metric, None where unscored, with its reason in `reasons`. `status` is scored if no metric
     is None. A scored card with a `reason` took the minimum by the report's own doing. `bounds` holds the metrics that
     are made of several parts or miss some; `bounds_of` answers for every one. `judgments` are the hex keys of all that
-    was asked, `pages` the URLs of all that was read, in order of first use.
+    was asked, `pages` the URLs of all that was read, in order of first use. `key` is a hex digest of all that decided
+    it, empty where a question has no answer or something else has a say, like a page, which may change.
     """
 
     protocol: str
@@ -132,6 +133,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     bounds: dict[str, Bounds] = {}
     rival: str = ""
+    key: str = ""
 
     def bounds_of(self, metric: Metric) -> Bounds:
         """The bounds of `metric`: those kept, else the value alone, else everything from its worst to its best."""

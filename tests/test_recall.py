@@ -1,0 +1,176 @@
+"""Scorecards that a run takes from the store: as made anew, and never once something that decides them has changed."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from adjudge.engine.commands.evaluate import RunResult, evaluate
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.evaluation import recall
+from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
+from adjudge.engine.records.record import RunRecord
+from adjudge.engine.store import Place
+from adjudge.engine.store.scorecards import run_cards
+from adjudge.engine.store.upkeep import compact, prune
+from adjudge.judges import LexicalJudge, Reply
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import ScoringProtocol
+from adjudge.scoring.contract.scorecard import Scorecard
+from tests.worlds import lines, world
+
+ROOT = Path(__file__).parent.parent
+PAIRS = 2 * 3  # scorecards of `small`
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts the scorecards that are made, by protocol."""
+    counted: Counter[str] = Counter()
+    score = Evaluator.score
+
+    async def counting(
+        self: Evaluator, case: Case, protocol: ScoringProtocol, tools: CaseTools | None = None
+    ) -> Scorecard:
+        counted[protocol.name] += 1
+        return await score(self, case, protocol, tools)
+
+    monkeypatch.setattr(Evaluator, "score", counting)
+    return counted
+
+
+def small(folder: Path, **settings: object) -> Path:
+    lines(folder / "criteria.jsonl", ["Has a number. Yes=1, No=0", "Has a unit. Yes=2, No=0"])
+    protocols = [{"name": "rubrics", "file": str(folder / "criteria.jsonl")}]
+    return world(folder, systems=2, tasks=3, **{"protocols": protocols, **settings})
+
+
+def run(config: Path, **changes: object) -> RunResult:
+    read = msgspec.structs.replace(RunConfig.load(config), **changes)
+    return evaluate(read)
+
+
+def cards(config: Path, store: str = "") -> list[Scorecard]:
+    """The scorecards of the last run of `config`, which had that `store`."""
+    settings = RunConfig.load(config)
+    return run_cards(Place.of(store or settings.store), RunRecord.read(Path(settings.out)).run)
+
+
+def test_a_second_run_takes_what_it_can_and_gives_the_same(tmp_path: Path, made: Counter[str]) -> None:
+    """Of all protocols that the quickstart uses, only those that read pages are scored again."""
+    shutil.copytree(ROOT / "examples" / "quickstart", tmp_path / "quickstart")
+    config = tmp_path / "quickstart" / "adjudge.yaml"
+    first = run(config)
+    before, known = cards(config), dict(made)
+    made.clear()
+    second = run(config)
+    after = cards(config)
+    assert after == before
+    lasting = {card.protocol for card in before if card.key}
+    assert lasting and all(not card.pages for card in before if card.key)
+    kept = sum(1 for card in before if card.key)
+    assert made.total() == sum(known.values()) - kept
+    assert (second.from_store, second.from_judge) == (first.from_store + first.from_judge, 0)
+
+
+def edit(name: str, old: str, new: str) -> Callable[[Path], dict[str, Any]]:
+    def change(folder: Path) -> dict[str, Any]:
+        file = folder / name
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+        return {}
+
+    return change
+
+
+def overridden(folder: Path) -> dict[str, Any]:
+    shipped = next((ROOT / "prompts").glob("rubric*.en.md"))
+    (folder / "prompts").mkdir()
+    (folder / "prompts" / shipped.name).write_text(shipped.read_text() + "\nBe brief.\n")
+    return {"prompts": str(folder / "prompts")}
+
+
+CHANGES: dict[str, tuple[Callable[[Path], dict[str, Any]], int]] = {
+    "nothing": (lambda folder: {}, 0),
+    "a report": (edit("reports/system0.jsonl", "fact number 1", "fact number 7"), 1),
+    "a prompt of a task": (edit("tasks.jsonl", "What is fact 1?", "What is fact 7?"), 2),
+    "points in the gold": (edit("tasks.jsonl", '"points": 3', '"points": 4'), 2),
+    "the file of criteria": (edit("criteria.jsonl", "Has a unit.", "Has units."), PAIRS),
+    "a prompt's words": (overridden, PAIRS),
+    "the limit of a report": (lambda folder: {"report_limit": 40}, PAIRS),
+    "the share that must be answered": (lambda folder: {"min_answered": 0.5}, PAIRS),
+    "a further repeat": (lambda folder: {"repeats": 2}, PAIRS),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_has_changed_is_made_anew(tmp_path: Path, made: Counter[str], name: str) -> None:
+    """The run equals one with an empty store, and makes no more than what the change is about."""
+    config = small(tmp_path)
+    run(config)
+    change, anew = CHANGES[name]
+    settings = change(tmp_path)
+    made.clear()
+    run(config, **settings)
+    assert made.total() == anew
+    found = cards(config)
+    empty = str(tmp_path / "empty")
+    run(config, **settings, store=empty)
+    assert found == cards(config, empty)
+
+
+def test_other_code_makes_everything_anew(
+    tmp_path: Path, made: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small(tmp_path)
+    run(config)
+    made.clear()
+    monkeypatch.setattr(recall, "_code", lambda: "another version")
+    assert run(config).from_judge == 0
+    assert made.total() == PAIRS
+
+
+def test_a_question_without_an_answer_is_asked_again(
+    tmp_path: Path, made: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scorecard with a value is made anew, too, if it lacks an answer."""
+    config = small(tmp_path, min_answered=0.5)
+    answer = LexicalJudge.answer
+
+    async def fails_now_and_then(self: LexicalJudge, question: Any, asked: Any) -> Reply[Any]:
+        if "number 3" in str(msgspec.to_builtins(question)):
+            return Reply(reason="judge_refused")
+        return await answer(self, question, asked)
+
+    monkeypatch.setattr(LexicalJudge, "answer", fails_now_and_then)
+    run(config)
+    assert not any(card.key for card in cards(config))
+    monkeypatch.setattr(LexicalJudge, "answer", answer)
+    made.clear()
+    again = run(config, retry_unscored=True)
+    assert (made.total(), again.from_judge > 0) == (PAIRS, True)
+
+
+def test_judgments_that_were_pruned_are_asked_again(tmp_path: Path, made: Counter[str]) -> None:
+    """Who drops the judgments of a judge wants them gone, and not their sums kept."""
+    config = small(tmp_path)
+    asked = run(config).from_judge
+    place = Place.of(RunConfig.load(config).store)
+    prune(place, judge="lexical:1")
+    made.clear()
+    assert (run(config).from_judge, made.total()) == (asked, PAIRS)
+
+
+def test_scorecards_are_found_after_housekeeping(tmp_path: Path, made: Counter[str]) -> None:
+    config = small(tmp_path)
+    run(config)
+    run(config)
+    compact(Place.of(RunConfig.load(config).store))
+    made.clear()
+    run(config)
+    assert made.total() == 0
