@@ -27,7 +27,7 @@ from typing import Self
 
 import aiohttp
 
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.fetchers.extract import Unreadable, extract
 from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.http import HttpFetcher

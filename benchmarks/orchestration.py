@@ -18,7 +18,7 @@ import aiohttp
 import msgspec
 
 from adjudge.engine.evaluation.asker import Asker
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.judges import Answer, Context, Question
 from adjudge.judges.completions import Requests

@@ -32,7 +32,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.fetchers.page import Page
 from adjudge.judges import Context
 from adjudge.scoring.deepresearch_bench.fact_support import Backed

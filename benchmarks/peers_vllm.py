@@ -10,7 +10,7 @@ calls fail.
 
 from collections.abc import Callable, Iterator
 
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from benchmarks.peers import beside_judges
 from benchmarks.timing import QUICK_RUNS, RUNS, Row, main
 from tests.local_vllm import server

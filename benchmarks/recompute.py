@@ -4,7 +4,8 @@
 
 20 systems x 1,000 tasks (quick: 20), reports of 6,000 characters, 50 judgments per report: one of RACE, whose weights
 are in the gold, and 49 of rubrics, 20 of whose criteria are in a file for all tasks. The engine first fills the store,
-using a scripted judge under the name of a server's. Each row is then one `adjudge evaluate` in a new process, from its
+using a scripted judge under the name of a server's; that leaves judgments alone, so the first run makes every scorecard
+of them, and later ones those that a change is about. Each row is then one `adjudge evaluate` in a new process, from its
 start to the written leaderboard, with that server in another process. A row fails unless the run record and the
 server's own count agree that exactly the changed questions were asked. Memory is the sum of the peaks of all processes
 of the run. There is no peer: rows of a million compare with fixed limits (60 s and 3 GB).
@@ -26,7 +27,7 @@ import numpy as np
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import make_judge, open_evaluator
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.engine.records.record import RunRecord
 from adjudge.judges import Question, ScriptedJudge
@@ -64,6 +65,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 CHANGES = (
+    Change("all but judgments", Version(), lambda tasks: 0),  # the first run: no scorecard is stored
     Change("nothing", Version(), lambda tasks: 0),
     Change("a weight of every task", Version(weight=0.4), lambda tasks: 0),
     Change("the metric's variant", Version(variant="no_criteria_weights"), lambda tasks: 0),

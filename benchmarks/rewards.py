@@ -26,7 +26,7 @@ import aiohttp
 import msgspec
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.judges import Context
 from adjudge.judges.completions import Requests

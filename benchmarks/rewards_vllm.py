@@ -9,7 +9,7 @@ is compared with ours on that rollout.
 
 from collections.abc import Callable, Iterator
 
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from benchmarks.rewards import ROLLOUTS, as_batch, naive_asyncio, one_by_one, working
 from benchmarks.timing import Row, compare, main
 from tests.local_vllm import server

@@ -27,7 +27,7 @@ from adjudge.engine.cluster.driver import open_cluster
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.scoring.contract.case import Case, Report, Task
 from benchmarks.orchestration import LIMIT, server
 from benchmarks.routing import POLICIES, WORKLOADS, Outcome, simulate

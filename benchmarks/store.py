@@ -25,7 +25,7 @@ from unittest.mock import patch
 
 import msgspec
 
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.engine.store.journal import Journal
 from adjudge.engine.store.judgments import JUDGMENTS

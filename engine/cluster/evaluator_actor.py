@@ -23,8 +23,8 @@ from adjudge.engine.cluster.supervisor import Service
 from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator, window_of
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.gc_tuning import YOUNG
 from adjudge.engine.evaluation.limit import Limit
+from adjudge.engine.evaluation.memory import YOUNG, share_heap
 from adjudge.engine.evaluation.trust import RunTrust
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, begin, event
@@ -76,6 +76,7 @@ class EvaluatorActor:
     async def open(self) -> Opened:
         """Open stores and judges."""
         gc.set_threshold(YOUNG)
+        share_heap()
         begin(self._setup.log)
         seconds = self._setup.flush_seconds
         try:

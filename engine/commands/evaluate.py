@@ -21,7 +21,7 @@ from adjudge.engine.evaluation.assembly import open_evaluator, rejected_pages
 from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.evaluation.evaluator import Counts, Evaluator
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard

@@ -108,16 +108,22 @@ async def open_evaluator(
             config.scoring_protocols(),
             window_of(config, sum(seat.slots for seat in config.bench.seats.values())),
             config.report_limit,
-            await _recall(place, judgments, config, book, askers),
+            await _recall(stack, place, judgments, config, book, askers),
         )
 
 
 async def _recall(
-    place: Place, judgments: JudgmentStore, config: RunConfig, book: PromptBook, askers: Mapping[str, Asker]
+    stack: AsyncExitStack,
+    place: Place,
+    judgments: JudgmentStore,
+    config: RunConfig,
+    book: PromptBook,
+    askers: Mapping[str, Asker],
 ) -> Recall:
     """What finds the scorecards at `place` that the same protocols, judges, prompts and criteria have made."""
     cards, bench = KeptCards(place), config.bench
     await cards.open()
+    stack.push_async_callback(cards.close)
 
     def judging(protocol: str) -> list[JudgeIdentity]:
         seats = (bench.of(protocol), *bench.for_media(protocol).values())

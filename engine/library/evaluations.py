@@ -7,7 +7,7 @@ from pathlib import Path
 from adjudge.engine.commands import evaluate as command
 from adjudge.engine.commands.run_folder import make_folder
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.library.rows import Rows, write_rows
 from adjudge.engine.library.runs import Run
 from adjudge.engine.library.waiting import awaited, finished

@@ -16,7 +16,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError, UsageError
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.gc_tuning import rare_collections
+from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.evaluation.trust import Patience, RewardTrust, RunTrust, Trust
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.records.judging import Judging

@@ -58,7 +58,8 @@ class KeyIndex:
         wanted = np.frombuffer(keys, ">u8")[::2].astype(np.uint64)
         lacks = np.ones(len(wanted), bool)
         for prefix, _ in self._runs:
-            lacks &= prefix.searchsorted(wanted) == prefix.searchsorted(wanted, "right")
+            at = np.minimum(prefix.searchsorted(wanted), len(prefix) - 1)
+            lacks &= prefix[at] != wanted
         return np.flatnonzero(lacks).tolist()
 
 

@@ -223,6 +223,15 @@ class PartStore(Generic[R]):
         if self.writer.failure is not None:
             raise self.writer.failure
 
+    async def close(self) -> None:
+        """Write everything put so far, and let go of the rows that were looked up. Raises StoreError."""
+        try:
+            await self.writer.close()
+        finally:
+            self._blocks.forget(lambda block: True)
+            self._open.clear()
+            self._files.clear()
+
     async def _written(self, name: str, rows: list[R], put: list[R]) -> None:
         """Index the part `name`, which has `rows`: what can be stored of the rows that were `put` for it."""
         number = self._number(name)

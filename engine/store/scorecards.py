@@ -1,6 +1,6 @@
 """The store of scorecards: what each run gave, with its evidence."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.store.arrow import text
+from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time, schema_of
 from adjudge.engine.store.part import current
 from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, scan
@@ -159,15 +160,21 @@ class ScorecardStore(Table[ScorecardRow]):
 
 def score_table(place: Place, run: str) -> pa.Table:
     """The score rows of `run`: one per card and metric, columns SCORE_COLUMNS, sorted by those that identify a row."""
-    names = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds", RIVAL]
-    own = (
-        table.filter(pc.equal(pc.cast(table["run"], pa.string()), run))
-        for table in scan(place, SCORECARDS, names)
-    )
-    scores = flat_scores(current(rows, SCORECARDS) for rows in own)
+    names = ["protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds", RIVAL]
+    scores = flat_scores(_rows_of(place, run, names))
     compared = RIVAL in scores.column_names
     order = [(name, "ascending") for name in (*SCORE_COLUMNS[:6], *([RIVAL] if compared else []))]
     return scores.sort_by(order).combine_chunks()
+
+
+def _rows_of(place: Place, run: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Those `columns` of the rows of `run`, part by part; of other runs' parts, hardly anything is read."""
+    folder = place / SCORECARDS.name
+    for name in live_parts(folder):
+        part = open_part(folder, SCORECARDS, name)
+        own = pc.equal(pc.cast(part.read(["run"])["run"], pa.string()), run)
+        if pc.any(own).as_py():
+            yield current(part.read(columns).filter(own), SCORECARDS)
 
 
 def flat_scores(cards: Iterable[pa.Table]) -> pa.Table:
@@ -221,8 +228,7 @@ def with_bounds(scores: pa.Table) -> pa.Table:
 def run_cards(place: Place, run: str) -> list[Scorecard]:
     """Every scorecard of `run`, by protocol, system, task, sample and repeat."""
     found: list[Scorecard] = []
-    for table in scan(place, SCORECARDS, [*SCORE_COLUMNS[:5], "run", "card"]):
-        rows = current(table.filter(pc.equal(pc.cast(table["run"], pa.string()), run)), SCORECARDS)
+    for rows in _rows_of(place, run, [*SCORE_COLUMNS[:5], "card"]):
         found += [msgspec.json.decode(card, type=Scorecard) for card in rows["card"].to_pylist()]
     return sorted(
         found, key=lambda card: (card.protocol, card.system, card.task_id, card.sample, card.repeat)

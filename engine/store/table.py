@@ -73,4 +73,4 @@ class Table(Generic[R]):
 
     async def close(self) -> None:
         """Write everything put so far. Raises StoreError if any part could not be written."""
-        await self._parts.writer.close()
+        await self._parts.close()
