@@ -66,6 +66,7 @@ class PartStore(Generic[R]):
         self._blocks: Blocks[R] = Blocks(kind.cached if cached is None else cached)
         self._reading: dict[At, asyncio.Task[Rows[R]]] = {}
         self._pending: dict[bytes, R] = {}
+        self._absent: set[bytes] = set()  # keys that were looked up, and not in the index as it is
         self.writer = Writer(self._place, kind, flush_seconds, self._written)
 
     @property
@@ -109,6 +110,7 @@ class PartStore(Generic[R]):
         rows = await asyncio.to_thread(self._keyed, names)
         if rows is not None:
             await asyncio.to_thread(self._index.add, *rows)
+            self._absent.clear()
 
     def _keyed(self, names: list[str]) -> tuple[Prefixes, Locations, Locations] | None:
         """Prefix, part and row of each row in `names` that is not yet indexed, in order of precedence."""
@@ -160,6 +162,7 @@ class PartStore(Generic[R]):
         (3 ms for a part of an older version, else 0.1 ms), and costs far less than suspending each question.
         """
         places = self._index.find(keys)
+        self._absent.update(key for key, found in zip(keys, places, strict=True) if not found)
         return [self._at_hand(*wanted) for wanted in zip(keys, places, strict=True)]
 
     def _at_hand(self, key: bytes, places: list[tuple[int, int]]) -> R | None:
@@ -190,6 +193,9 @@ class PartStore(Generic[R]):
 
     async def get(self, key: bytes) -> R | None:
         """The row that answers `key`, or None. If every row is indexed and none answers, the last row of `key`."""
+        if key in self._absent:
+            self._absent.discard(key)
+            return self._pending.get(key)
         places = self._index.find([key])[0]
         row = self._at_hand(key, places)
         if row is not None:
@@ -245,6 +251,7 @@ class PartStore(Generic[R]):
             np.full(len(at), number, np.uint64),
             np.asarray(at, np.uint64),
         )
+        self._absent.clear()
         for row in put:
             if self._pending.get(row.key) is row:
                 del self._pending[row.key]
