@@ -703,3 +703,16 @@ class TestWatches:
                 lexical = await RewardModel(rewarded(tmp_path / "other")).score(batch(2, 2))
                 expected = sum(a.value - b.value for a, b in zip(found, lexical, strict=True)) / 4
                 assert scorer.audit.gap == pytest.approx(expected)
+
+
+async def test_gold_that_cannot_be_read_is_named_when_rewards_open(tmp_path, caplog):
+    """Gold that is missing is not: a rollout may bring its own."""
+    config = rewarded(tmp_path, tasks=3)
+    gold = [{"rubrics": ["It names a year."]}, {}, {"rubrics": CRITERIA}]
+    rows = [{"id": str(task), "prompt": f"What is {task}?", "gold": gold[task]} for task in range(3)]
+    lines(tmp_path / "tasks.jsonl", rows)
+    async with open_rewards(config):
+        pass
+    assert "the gold of 1 of 3 tasks cannot be read, and their rewards fail: task 0: gold for rubrics" in (
+        caplog.text
+    )

@@ -20,6 +20,7 @@ from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.evaluation.trust import Patience, RewardTrust, RunTrust, Trust
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.records.judging import Judging
+from adjudge.engine.records.record import invalid_gold
 from adjudge.engine.rewards.audit import Audit
 from adjudge.engine.rewards.canaries import CanaryWatch
 from adjudge.engine.rewards.comparisons import shares
@@ -71,6 +72,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
             if config.tasks
             else {}
         )
+        _say_invalid(config, tasks)
         scorer = await stack.enter_async_context(_open(config, place, tasks, patience))
         if reward.audit is not None:
             other = msgspec.structs.replace(config, judge=config.audit_judge(), judges={})
@@ -85,6 +87,18 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
         if reward.log is not None:
             scorer.log = await stack.enter_async_context(RunLog.running(reward.log, scorer.judge))
         yield scorer
+
+
+def _say_invalid(config: RunConfig, tasks: Mapping[str, Task]) -> None:
+    """Say in one line a protocol which tasks have gold that it cannot read: no judge is asked about them."""
+    for protocol in config.scoring_protocols():
+        if wrong := invalid_gold(protocol, tasks.values()):
+            _log.warning(
+                "reward: the gold of %d of %d tasks cannot be read, and their rewards fail: %s",
+                len(wrong),
+                len(tasks),
+                wrong[0],
+            )
 
 
 @asynccontextmanager
