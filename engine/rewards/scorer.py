@@ -90,7 +90,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
 
 
 def _say_invalid(config: RunConfig, tasks: Mapping[str, Task]) -> None:
-    """Say in one line a protocol which tasks have gold that it cannot read: no judge is asked about them."""
+    """Log how many tasks have gold that a protocol cannot read: no judge is asked about these."""
     for protocol in config.scoring_protocols():
         if wrong := invalid_gold(protocol, tasks.values()):
             _log.warning(
