@@ -177,7 +177,9 @@ async def test_failure_that_begins_later_is_no_score(tmp_path, fault, reason):
         return None if call.is_probe or mock.calls <= 5 else await FAULTS[fault](mock, call)
 
     async with MockOpenAI(fault=later) as mock:
-        path = world(tmp_path, systems=1, tasks=2, judge=judged(mock.url, timeout_s=0.5, max_in_flight=20))
+        timeout_s = 0.5 if fault == "slow" else 30.0
+        judge = judged(mock.url, timeout_s=timeout_s, max_in_flight=20)
+        path = world(tmp_path, systems=1, tasks=2, judge=judge)
         result = await evaluate_async(RunConfig.load(path), patience=QUICK)
     assert result.unscored == 2
     assert {row["reason"] for row in stored(tmp_path)} == {None, reason}
