@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import docx
+import msgspec
 import pytest
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, load_dataset
 from adjudge.engine.records.record import RunRecord
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.rubrics.criteria import load_criteria
+from adjudge.scoring.rubrics.rubrics import Rubrics
 
 ROOT = Path(__file__).parent.parent
 READERS = {
@@ -195,3 +199,16 @@ def test_example_of_healthbench_holds_every_mean(tmp_path: Path) -> None:
     assert all(value is not None and 0 <= value <= 1 for value in values)
     rows = result.scores.to_pylist() if hasattr(result, "scores") else []
     assert not rows or min(row["value"] for row in rows) < 0
+
+
+def test_lines_that_the_documentation_shows_are_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs/protocols/rubrics.md").read_text()
+    task = msgspec.json.decode(page.split("```json\n")[1].partition("\n```")[0], type=Task)
+    own = Case(task=task, report=Report(task_id="1", system="s", text="It opened in 1931."))
+    assert Rubrics().metrics_of(own)
+    assert task.gold["rubrics"]
+    shown = page.partition("is one such object, `")[2].partition("`")[0]
+    text = page.partition("in a file alone a text,\n`")[2].partition("`")[0]
+    file = tmp_path / "criteria.jsonl"
+    file.write_text(f"{shown}\n{text}\n")
+    assert [one.values or one.points for one in load_criteria(str(file))] == [2, (2, 0)]
