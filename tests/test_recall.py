@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import adjudge
 from adjudge.engine.commands.evaluate import RunResult, evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation import recall
@@ -174,3 +175,8 @@ def test_scorecards_are_found_after_housekeeping(tmp_path: Path, made: Counter[s
     made.clear()
     run(config)
     assert made.total() == 0
+
+
+def test_a_text_that_cannot_be_encoded_is_scored_each_time() -> None:
+    scores = adjudge.score(prompt="Why?", text="\ud800 42 units.", rubrics=["Has a unit."], judge="lexical")
+    assert scores

@@ -55,9 +55,11 @@ class Recall:
         static = self._static.get(protocol.name)
         if static is None:
             return None
-        shown = [self._of(case.task), self._of(case.report)]
-        if case.rival is not None:
-            shown.append(self._of(case.rival))
+        told = [case.task, case.report] if case.rival is None else [case.task, case.report, case.rival]
+        try:
+            shown = [self._of(one) for one in told]
+        except UnicodeError:  # a lone surrogate, which has no bytes to hash
+            return None
         return hashlib.blake2b(
             b"".join([static, case.repeat.to_bytes(4, "big"), *shown]), digest_size=16
         ).digest()

@@ -23,7 +23,7 @@ class _CardRow(msgspec.Struct, frozen=True, gc=False):
     written_at: Time
 
 
-# Rows come in the order in which they are asked for: the blocks of a few threads of work are enough.
+# Rows are asked for in about the order in which they were written: a few row groups in memory are enough.
 _CARDS = TableKind(
     SCORECARDS.name,
     _CardRow,

@@ -50,7 +50,7 @@ class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     key: Key
-    """Hash of all that decided the scorecard; 16 zero bytes where a run that makes it again must ask again."""
+    """Hash of all that decided the scorecard; 16 zero bytes where every run makes it anew."""
     run: Name
     """The run, `run` in its `run.json`."""
     protocol: Name
