@@ -7,7 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import struct
 import time
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -200,9 +203,27 @@ async def test_damaged_row_of_a_journal_is_left_out_and_logged(tmp_path, caplog)
     assert [record.levelname for record in caplog.records if "is damaged" in record.message]
 
 
+async def test_journal_of_an_earlier_version_is_read(tmp_path):
+    """Its rows had the names of their columns in them, of which there may have been fewer."""
+    folder = tmp_path / "store"
+    await killed(folder, judgment(1), judgment(2))
+    path = journal_files(folder)[0]
+    records: list[object] = [{"schema": 4}]
+    for row in read_rows(path, JUDGMENTS):
+        values = {name: getattr(row, name) for name in JUDGMENTS.columns if name != "finish_reason"}
+        records.append(values)
+    payloads = [msgspec.msgpack.encode(record) for record in records]
+    path.write_bytes(b"".join(struct.pack("<II", len(each), zlib.crc32(each)) + each for each in payloads))
+    assert [row.finish_reason for row in read_rows(path, JUDGMENTS)] == [None, None]
+    store = await opened(folder)
+    found = await store.get(judgment(2).key, QUESTION)
+    assert found is not None and found.answer == judgment(2).answer
+    await store.close()
+
+
 async def test_journal_of_a_later_version_is_refused(tmp_path, monkeypatch):
     folder = tmp_path / "store"
-    monkeypatch.setattr("adjudge.engine.store.journal.SCHEMA_VERSION", 999)
+    monkeypatch.setattr("adjudge.engine.store.journal.JOURNAL_VERSION", 999)
     await killed(folder, judgment(1))
     monkeypatch.undo()
     with pytest.raises(StoreError, match="schema version 999"):
@@ -231,7 +252,7 @@ async def test_journal_of_a_store_far_away_is_local_scratch(tmp_path, monkeypatc
 
 
 async def test_store_without_room_for_a_journal_still_stores(tmp_path, monkeypatch, caplog):
-    def refused(folder: Path, name: str) -> Journal:
+    def refused(folder: Path, name: str, columns: Sequence[str]) -> Journal:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Journal, "begun", refused)

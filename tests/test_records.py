@@ -14,9 +14,9 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.engine.store.catalog import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS, JudgmentRow
-from adjudge.engine.store.part import current, write_part
+from adjudge.engine.store.part import current, encoded, write_part
 from adjudge.engine.store.place import DamagedPart, StoredFile
-from adjudge.engine.store.records import listed
+from adjudge.engine.store.records import Frames, framed, listed, record_of
 from adjudge.engine.store.repair import repair
 from adjudge.engine.store.rows import table_of
 from adjudge.engine.store.upkeep import compact
@@ -146,6 +146,19 @@ ROW = st.builds(
     engine=TEXTS,
     written_at=st.integers(-(2**60), 2**60),
 )
+
+
+@settings(max_examples=60)
+@given(rows=st.lists(ROW, min_size=1, max_size=70))
+def test_frames_of_rows_that_come_are_those_of_the_table(rows):
+    """Whichever way a part is made, its bytes are the same."""
+    assert JUDGMENTS.columns == JudgmentRow.__struct_fields__
+    frames = Frames(JUDGMENTS.frame)
+    for row in rows:
+        frames.add(record_of(row))
+    table, _ = table_of(JUDGMENTS, rows)
+    assert frames.pieces(9) == framed(table, JUDGMENTS.frame).pieces(9)
+    assert encoded(table, JUDGMENTS, frames) == encoded(table, JUDGMENTS)
 
 
 @settings(max_examples=60)

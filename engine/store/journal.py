@@ -1,7 +1,7 @@
 """The journal of a part to be: each row appended as it arrives, so that a kill loses only what was in flight.
 
-A journal has the name of its part, with another ending, and is locked as long as its writer lives. Each record is its
-length, its CRC-32 and the row as MessagePack; the first says which schema the rows have. A row is in the page cache
+A journal has the name of its part, with another ending, and is locked as long as its writer lives. Each record has its
+length and its CRC-32 before it; the first says which columns the rows have, as MessagePack. A row is in the page cache
 when `append` returns, and on the disk after the next `sync`. Once the writer is dead, the next process that writes to
 the table makes the part and deletes the journal; readers read it as if it were the part.
 """
@@ -12,7 +12,7 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -22,17 +22,20 @@ import pyarrow as pa
 
 from adjudge.engine.errors import StoreError
 from adjudge.engine.store.kinds import R, TableKind
-from adjudge.engine.store.part import SCHEMA_VERSION, Part, encoded
+from adjudge.engine.store.part import Part, encoded
 from adjudge.engine.store.place import StoredFile
+from adjudge.engine.store.records import record_of
 from adjudge.engine.store.rows import table_of
 
 __all__ = ["Journal", "journal_part", "journals", "open_left", "read_rows"]
 
 _log = logging.getLogger(__name__)
 
+JOURNAL_VERSION = (
+    5  # 5: the first record has the columns, and a row is its values; before, rows had names in them
+)
 _HEAD = struct.Struct("<II")
 _ENDING = ".journal"
-_encoder = msgspec.msgpack.Encoder()
 
 
 class Journal:
@@ -46,15 +49,15 @@ class Journal:
         self._using = threading.Lock()  # a thread may sync what another closes
 
     @classmethod
-    def begun(cls, folder: Path, name: str) -> "Journal":
-        """A new journal for the part `name`. Raises OSError."""
+    def begun(cls, folder: Path, name: str, columns: Sequence[str]) -> "Journal":
+        """A new journal for the part `name`, of rows with those `columns`. Raises OSError."""
         path = _path(folder, name)
         folder.mkdir(parents=True, exist_ok=True)
         unlocked = path.with_suffix(".new")  # nobody may find it before it is locked
         journal = cls(path, os.open(unlocked, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666))
         try:
             fcntl.flock(journal._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            journal.append({"schema": SCHEMA_VERSION})
+            journal.append(record_of({"schema": JOURNAL_VERSION, "columns": columns}))
             unlocked.rename(path)
         except OSError:
             journal.close()
@@ -62,14 +65,13 @@ class Journal:
             raise
         return journal
 
-    def append(self, row: object) -> None:
-        """Append `row`. Raises OSError if it cannot be written, and what msgspec raises if it cannot be encoded."""
-        payload = _encoder.encode(row)
-        record = _HEAD.pack(len(payload), zlib.crc32(payload)) + payload
-        if os.write(self._descriptor, record) < len(record):
+    def append(self, record: bytes) -> None:
+        """Append the `record` of a row. Raises OSError."""
+        written = _HEAD.pack(len(record), zlib.crc32(record)) + record
+        if os.write(self._descriptor, written) < len(written):
             os.ftruncate(self._descriptor, self._size)
             raise OSError(f"{self.path}: no space left")
-        self._size += len(record)
+        self._size += len(written)
 
     def sync(self) -> None:
         """Wait until all records are on the disk. Raises OSError."""
@@ -132,11 +134,11 @@ def open_left(folder: Path, name: str) -> Journal | None:
 
 def read_rows(path: Path, kind: TableKind[R]) -> list[R]:
     """The whole rows of the journal at `path`, in order. Raises FileNotFoundError, and StoreError."""
-    names = kind.schema.names
-    return [kind.row(**{name: record.get(name) for name in names}) for record in _records(path)]
+    return [kind.row(**{name: values.get(name) for name in kind.columns}) for values in _named(path)]
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
+def _named(path: Path) -> Iterator[dict[str, Any]]:
+    """The values of each row, by column."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -144,16 +146,20 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
     found = _whole(path, data)
-    version = next(found, {"schema": SCHEMA_VERSION}).get("schema")
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
+    first = next(found, None)
+    if first is None:
+        return
+    version = first.get("schema") if isinstance(first, dict) else None
+    if not isinstance(version, int) or version > JOURNAL_VERSION:
         raise StoreError(
-            f"{path}: schema version {version or 'missing'}, and this adjudge reads up to {SCHEMA_VERSION}; "
+            f"{path}: schema version {version or 'missing'}, and this adjudge reads up to {JOURNAL_VERSION}; "
             "use the adjudge that wrote it, or another --store"
         )
-    yield from found
+    for record in found:
+        yield record if isinstance(record, dict) else dict(zip(first["columns"], record, strict=True))
 
 
-def _whole(path: Path, data: bytes) -> Iterator[dict[str, Any]]:
+def _whole(path: Path, data: bytes) -> Iterator[dict[str, Any] | list[Any]]:
     """The records up to the first that is not whole; one whose check sum does not match is left out and logged."""
     at = 0
     while at + _HEAD.size <= len(data):
@@ -165,7 +171,7 @@ def _whole(path: Path, data: bytes) -> Iterator[dict[str, Any]]:
             record = msgspec.msgpack.decode(payload) if zlib.crc32(payload) == total else None
         except msgspec.MsgspecError:
             record = None
-        if isinstance(record, dict):
+        if isinstance(record, dict | list):
             yield record
         else:
             _log.error("%s: the row at byte %d is damaged and is left out", path, at)

@@ -20,7 +20,7 @@ __all__ = ["JUDGMENTS", "JudgmentRow", "JudgmentStore"]
 A = TypeVar("A", bound=Answer)
 
 
-class JudgmentRow(msgspec.Struct, frozen=True, gc=False):
+class JudgmentRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A judgment as it is stored: `answer` is JSON, `written_at` is in microseconds since the epoch."""
 
     key: Key

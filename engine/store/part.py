@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from adjudge.engine.errors import StoreError
 from adjudge.engine.store.kinds import R, TableKind
 from adjudge.engine.store.place import Bytes, DamagedPart, Place, StoredFile, damaged
-from adjudge.engine.store.records import Block, Records, directory_bytes, framed, listed
+from adjudge.engine.store.records import Block, Frames, Records, directory_bytes, framed, listed
 
 __all__ = ["SCHEMA_VERSION", "Part", "current", "encoded", "stamped", "write_part"]
 
@@ -53,8 +53,11 @@ def stamped(
     )
 
 
-def encoded(table: pa.Table, kind: TableKind[Any]) -> list[Bytes]:
-    """The bytes of a part, in pieces: row groups, frames, their directory, check sums, footer."""
+def encoded(table: pa.Table, kind: TableKind[Any], frames: Frames | None = None) -> list[Bytes]:
+    """The bytes of a part, in pieces: row groups, frames, their directory, check sums, footer.
+
+    `frames` are those of the table's rows, where they are made already.
+    """
     if kind.frame:
         table = table.replace_schema_metadata({**table.schema.metadata, _FRAME_KEY: str(kind.frame).encode()})
     sink = pa.BufferOutputStream()
@@ -77,13 +80,15 @@ def encoded(table: pa.Table, kind: TableKind[Any]) -> list[Bytes]:
     ]
     sums = np.array([zlib.crc32(whole[at : at + size]) for at, size in ranges], "<u4").tobytes()
     total = zlib.crc32(footer, zlib.crc32(sums))
-    records = framed(table, kind.frame, len(body)) if kind.frame else []
+    records = (frames or framed(table, kind.frame)).pieces(len(body)) if kind.frame else []
     return [body, *records, sums, _BLOCK_END.pack(len(ranges), total, _MAGIC), footer]
 
 
-def write_part(place: Place, name: str, table: pa.Table, kind: TableKind[Any]) -> int:
+def write_part(
+    place: Place, name: str, table: pa.Table, kind: TableKind[Any], frames: Frames | None = None
+) -> int:
     """Write `table`, whose schema is `stamped`, as the part `name` at `place`; its bytes. Raises StoreError."""
-    return place.write(name, encoded(table, kind))
+    return place.write(name, encoded(table, kind, frames))
 
 
 class Part:

@@ -15,6 +15,7 @@ from adjudge.engine.errors import StoreError, UsageError
 __all__ = ["DamagedPart", "MissingFile", "Place", "StoredFile", "damaged"]
 
 Bytes = bytes | memoryview
+_BUFFER = 1 << 20  # a file takes the frames of a part in a few writes
 
 
 class MissingFile(StoreError):
@@ -134,7 +135,7 @@ class Place(msgspec.Struct, frozen=True):
             if self.is_local:
                 self._write_local(name, pieces)
             else:
-                with self.filesystem.open_output_stream(f"{self.path}/{name}") as sink:
+                with self.filesystem.open_output_stream(f"{self.path}/{name}", buffer_size=_BUFFER) as sink:
                     for piece in pieces:
                         sink.write(piece)
         except (OSError, pa.ArrowException) as error:
@@ -144,7 +145,7 @@ class Place(msgspec.Struct, frozen=True):
     def _write_local(self, name: str, pieces: Sequence[Bytes]) -> None:
         unfinished = Path(self.path) / f".{name}.tmp"
         try:
-            with unfinished.open("wb") as sink:
+            with unfinished.open("wb", _BUFFER) as sink:
                 for piece in pieces:
                     sink.write(piece)
                 sink.flush()

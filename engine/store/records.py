@@ -18,7 +18,7 @@ import pyarrow as pa
 from adjudge.engine.store.kinds import R, TableKind
 from adjudge.engine.store.place import StoredFile, damaged
 
-__all__ = ["Block", "Records", "directory_bytes", "framed", "listed"]
+__all__ = ["Block", "Frames", "Records", "directory_bytes", "framed", "listed", "record_of"]
 
 _ENTRY = np.dtype([("at", "<u8"), ("size", "<u4"), ("whole", "<u4"), ("sum", "<u4")])
 _SUM = struct.Struct("<I")
@@ -33,19 +33,48 @@ def directory_bytes(rows: int, frame: int) -> int:
     return -(-rows // max(1, frame)) * _ENTRY.itemsize + _SUM.size
 
 
-def framed(table: pa.Table, frame: int, at: int) -> list[bytes]:
-    """The frames of `table`, of `frame` rows each and to be written at the offset `at`, and then their directory."""
-    records = list(map(_encoder.encode, zip(*map(listed, table.columns), strict=True)))
-    lengths = np.fromiter(map(len, records), "<u4", len(records))
-    frames, entries = [], []
-    for first in range(0, len(records), frame):
-        whole = lengths[first : first + frame].tobytes() + b"".join(records[first : first + frame])
-        found = _CODEC.compress(whole, asbytes=True)
-        frames.append(found)
-        entries.append((at, len(found), len(whole), zlib.crc32(found)))
-        at += len(found)
-    directory = np.array(entries, _ENTRY).tobytes()
-    return [*frames, directory, _SUM.pack(zlib.crc32(directory))]
+def record_of(row: object) -> bytes:
+    """The record of `row`: a struct that is encoded as an array, or its values. Raises what msgspec raises."""
+    return _encoder.encode(row)
+
+
+class Frames:
+    """The frames of rows as they come, `frame` rows to each. A frame is compressed as soon as it is full."""
+
+    def __init__(self, frame: int) -> None:
+        self._frame = frame
+        self._full: list[tuple[bytes, int]] = []  # compressed, and how many bytes it was
+        self._last: list[bytes] = []
+
+    def add(self, record: bytes) -> None:
+        """Add the `record` of the next row."""
+        self._last.append(record)
+        if len(self._last) == self._frame:
+            self._full.append(_compressed(self._last))
+            self._last = []
+
+    def pieces(self, at: int) -> list[bytes]:
+        """The frames, to be written at the offset `at`, and then their directory."""
+        frames, entries = [], []
+        for found, whole in [*self._full, _compressed(self._last)] if self._last else self._full:
+            frames.append(found)
+            entries.append((at, len(found), whole, zlib.crc32(found)))
+            at += len(found)
+        directory = np.array(entries, _ENTRY).tobytes()
+        return [*frames, directory, _SUM.pack(zlib.crc32(directory))]
+
+
+def _compressed(records: list[bytes]) -> tuple[bytes, int]:
+    whole = struct.pack(f"<{len(records)}I", *map(len, records)) + b"".join(records)
+    return _CODEC.compress(whole, asbytes=True), len(whole)
+
+
+def framed(table: pa.Table, frame: int) -> Frames:
+    """The frames of `table`."""
+    frames = Frames(frame)
+    for values in zip(*map(listed, table.columns), strict=True):
+        frames.add(record_of(values))
+    return frames
 
 
 class Block(Generic[R]):

@@ -43,7 +43,7 @@ _BOUNDS = pa.list_(
 _Number = Annotated[float | None, pa.float64()]
 
 
-class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """A scorecard as it is stored: `card` is all of it as JSON, `written_at` is in microseconds since the epoch.
 
     `bounds` has an entry for each of `metrics`, None where the value is all there is to it.

@@ -17,6 +17,7 @@ from adjudge.engine.store.kinds import R, TableKind
 from adjudge.engine.store.leftovers import take_in_leftovers
 from adjudge.engine.store.part import write_part
 from adjudge.engine.store.place import Place
+from adjudge.engine.store.records import Frames, record_of
 from adjudge.engine.store.rows import UNSTORABLE, cleaned, set_aside, table_of
 from adjudge.engine.store.scratch import journal_folder
 
@@ -32,13 +33,14 @@ OnPart = Callable[[str, list[R], list[R]], Awaitable[None]]
 
 
 class Batch(Generic[R]):
-    """The rows of the part to be called `name`, in the order they came, and their journal."""
+    """The rows of the part to be called `name`, in the order they came, their journal, and `frame` of them a frame."""
 
-    def __init__(self, name: str, journal: Journal | None) -> None:
+    def __init__(self, name: str, journal: Journal | None, frame: int) -> None:
         self.name = name
         self.journal = journal
         self.journaling = journal is not None
         self.rows: list[R] = []
+        self.frames = Frames(frame) if frame else None
         self.size = 0
 
 
@@ -83,7 +85,7 @@ class Writer(Generic[R]):
         if self.failure is not None and sum(batch.size for batch in self._batches) >= FLUSH_BYTES:
             raise self.failure
         batch = self._filling()
-        kept = self._journaled(batch, row)
+        kept = self._kept(batch, row)
         if kept is not None:
             batch.rows.append(kept)
             batch.size += size
@@ -98,14 +100,14 @@ class Writer(Generic[R]):
         if len(self._batches) == self._sealed:
             name = f"{time.time_ns():020d}-{self.name}-{self._begun:06d}.parquet"
             self._begun += 1
-            self._batches.append(Batch(name, self._journal(name)))
+            self._batches.append(Batch(name, self._journal(name), self._kind.frame))
         return self._batches[-1]
 
     def _journal(self, name: str) -> Journal | None:
         if not self._kind.journaled:
             return None
         try:
-            journal = Journal.begun(journal_folder(self._place), name)
+            journal = Journal.begun(journal_folder(self._place), name, self._kind.columns)
         except OSError as error:
             self._without_journal(error)
             return None
@@ -122,26 +124,35 @@ class Writer(Generic[R]):
             )
         self._journals = False
 
-    def _journaled(self, batch: Batch[R], row: R) -> R | None:
-        """Append `row` to the journal; the row as it can be stored, or None."""
-        if batch.journal is None or not batch.journaling:
+    def _kept(self, batch: Batch[R], row: R) -> R | None:
+        """The row as it can be stored, its record in the journal and in a frame; None if no file can hold it."""
+        if not (self._kind.journaled or self._kind.frame):
             return row
         try:
             try:
-                batch.journal.append(row)
+                record = record_of(row)
             except UnicodeError:
                 row = cleaned(row)
-                batch.journal.append(row)
-        except OSError as error:
-            self._without_journal(error)
-            batch.journaling = False  # what it has stays, and stays locked, until the part is written
+                record = record_of(row)
         except UNSTORABLE as error:
             self.set_aside += 1
             set_aside(self._kind, row, error)
             return None
+        if batch.frames is not None:
+            batch.frames.add(record)
+        if batch.journal is not None and batch.journaling:
+            self._append(batch, batch.journal, record)
+        return row
+
+    def _append(self, batch: Batch[R], journal: Journal, record: bytes) -> None:
+        try:
+            journal.append(record)
+        except OSError as error:
+            self._without_journal(error)
+            batch.journaling = False  # what it has stays, and stays locked, until the part is written
+            return
         if self._sync_timer is None:
             self._sync_timer = asyncio.get_running_loop().call_later(SYNC_SECONDS, self._sync_due)
-        return row
 
     def _sync_due(self) -> None:
         self._sync_timer = None
@@ -214,7 +225,8 @@ class Writer(Generic[R]):
     async def _write(self, batch: Batch[R]) -> None:
         table, held = await asyncio.to_thread(table_of, self._kind, batch.rows)
         if held:
-            size = await asyncio.to_thread(write_part, self._place, batch.name, table, self._kind)
+            frames = batch.frames if len(held) == len(batch.rows) else None
+            size = await asyncio.to_thread(write_part, self._place, batch.name, table, self._kind, frames)
             self.written_bytes += size
             self.written += len(held)
         self.set_aside += len(batch.rows) - len(held)
