@@ -5,9 +5,9 @@ import fcntl
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
-import struct
 import time
 import zlib
 from collections.abc import Sequence

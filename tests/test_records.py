@@ -54,7 +54,7 @@ def as_schema_3(folder: Path, monkeypatch: Any) -> None:
         patch.setattr("adjudge.engine.store.part.SCHEMA_VERSION", 3)
         for path in parts(folder):
             rows = current(pq.read_table(path), JUDGMENTS)
-            table, _ = table_of(JUDGMENTS, list(map(JudgmentRow, *map(listed, rows.columns))))
+            table = table_of(JUDGMENTS, list(map(JudgmentRow, *map(listed, rows.columns))))
             write_part(place, path.name, table, WITHOUT)
 
 
@@ -156,7 +156,7 @@ def test_frames_of_rows_that_come_are_those_of_the_table(rows):
     frames = Frames(JUDGMENTS.frame)
     for row in rows:
         frames.add(record_of(row))
-    table, _ = table_of(JUDGMENTS, rows)
+    table = table_of(JUDGMENTS, rows)
     assert frames.pieces(9) == framed(table, JUDGMENTS.frame).pieces(9)
     assert encoded(table, JUDGMENTS, frames) == encoded(table, JUDGMENTS)
 
@@ -165,7 +165,7 @@ def test_frames_of_rows_that_come_are_those_of_the_table(rows):
 @given(rows=st.lists(ROW, min_size=1, max_size=70), frames=st.integers(1, 9))
 def test_records_hold_the_rows_of_the_columns(tmp_path_factory, rows, frames):
     place = Place.of(str(tmp_path_factory.mktemp("part")))
-    write_part(place, "1-a-0.parquet", table_of(JUDGMENTS, rows)[0], JUDGMENTS)
+    write_part(place, "1-a-0.parquet", table_of(JUDGMENTS, rows), JUDGMENTS)
     part = open_part(place, JUDGMENTS, "1-a-0.parquet")
     blocks = range(-(-len(rows) // (JUDGMENTS.frame * frames)))
     found = [row for number in blocks for row in part.block(number, frames, JUDGMENTS)]

@@ -1,4 +1,4 @@
-"""The key index: sorted arrays of a key's first 64 bits and its row's location, 16 bytes a row."""
+"""The key index: sorted arrays of a key's first 64 bits and its row's location, 16 bytes a row, behind a filter."""
 
 import threading
 from collections.abc import Sequence
@@ -7,12 +7,42 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["KeyIndex", "Locations", "Prefixes", "prefixes"]
+__all__ = ["KeyIndex", "Locations", "Prefixes", "prefixes", "prefixes_of"]
 
 _GROWTH = 8  # each run is at least this many times as long as the next, so a million rows make two or three
 
 Prefixes = npt.NDArray[np.uint64]
 Locations = npt.NDArray[np.uint64]
+
+
+class _Filter:
+    """Which keys may have one of some prefixes: those for which the bit that their own first bits number is set.
+
+    For `rows` prefixes it has 16 to 32 bits each, so that at most one absent key in 16 is taken for one that may be
+    there. A search takes longer, and lets go of the interpreter's lock, which other threads then take.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self._shift = max(0, 32 - max(3, (16 * rows - 1).bit_length()))
+        self._bits = np.zeros(1 << (32 - self._shift - 3), np.uint8)
+        self._bytes = memoryview(self._bits.data)
+
+    def add(self, prefix: Prefixes) -> None:
+        """Add prefixes, sorted."""
+        place = (prefix >> np.uint64(32 + self._shift)).astype(np.int64)
+        byte, bit = place >> 3, np.left_shift(1, place & 7).astype(np.uint8)
+        first = np.flatnonzero(np.diff(byte, prepend=-1))
+        self._bits[byte[first]] |= np.bitwise_or.reduceat(bit, first)
+
+    def likely(self, keys: Sequence[bytes]) -> list[int]:
+        """The places of those `keys` that may be there."""
+        found, bits, shift = [], self._bytes, self._shift
+        for at, key in enumerate(keys):
+            place = int.from_bytes(key[:4], "big") >> shift
+            if bits[place >> 3] >> (place & 7) & 1:
+                found.append(at)
+        return found
 
 
 class KeyIndex:
@@ -23,6 +53,7 @@ class KeyIndex:
 
     def __init__(self) -> None:
         self._runs: tuple[tuple[Prefixes, Locations], ...] = ()
+        self._filter = _Filter(1)
         self._adding = threading.Lock()
 
     def __len__(self) -> int:
@@ -37,25 +68,41 @@ class KeyIndex:
         run = prefix[order], (part[order] << np.uint64(32)) | row[order]
         with self._adding:
             runs = self._runs
+            self._widen(len(self) + len(prefix), run[0])
             while runs and len(runs[-1][0]) < _GROWTH * len(run[0]):
                 *longer, last = runs
                 runs, run = tuple(longer), _merged(last, run)
             self._runs = (*runs, run)
 
+    def _widen(self, rows: int, prefix: Prefixes) -> None:
+        """Have the filter let `prefix` through, of `rows` in all."""
+        if rows <= self._filter.rows:
+            self._filter.add(prefix)
+            return
+        wider = _Filter(2 * rows)
+        for known in (prefix, *(prefix for prefix, _ in self._runs)):
+            wider.add(known)
+        self._filter = wider
+
     def find(self, keys: Sequence[bytes]) -> list[list[tuple[int, int]]]:
         """For each of the 16-byte `keys`, (part, row) of every row whose prefix matches, earliest added first."""
         found: list[list[tuple[int, int]]] = [[] for _ in keys]
-        wanted = np.frombuffer(b"".join(keys), ">u8")[::2].astype(np.uint64)
+        likely = self._filter.likely(keys) if self._runs else []
+        if not likely:
+            return found
+        wanted = prefixes_of(b"".join([keys[at] for at in likely]))
         for prefix, location in self._runs:
             starts, ends = prefix.searchsorted(wanted), prefix.searchsorted(wanted, "right")
-            for places, start, end in zip(found, starts.tolist(), ends.tolist(), strict=True):
+            for places, start, end in zip(
+                [found[at] for at in likely], starts.tolist(), ends.tolist(), strict=True
+            ):
                 if start < end:
                     places += [(packed >> 32, packed & 0xFFFFFFFF) for packed in location[start:end].tolist()]
         return found
 
     def lacking(self, keys: bytes) -> list[int]:
         """The places of those `keys`, 16 bytes after 16 bytes, that have no row."""
-        wanted = np.frombuffer(keys, ">u8")[::2].astype(np.uint64)
+        wanted = prefixes_of(keys)
         lacks = np.ones(len(wanted), bool)
         for prefix, _ in self._runs:
             at = np.minimum(prefix.searchsorted(wanted), len(prefix) - 1)
@@ -79,5 +126,9 @@ def prefixes(keys: pa.ChunkedArray) -> Prefixes:
     flat = keys.combine_chunks()
     if isinstance(flat, pa.ChunkedArray):
         flat = pa.concat_arrays(flat.chunks)
-    words = np.frombuffer(flat.buffers()[1], dtype=">u8").reshape(-1, 2)
-    return words[flat.offset : flat.offset + len(flat), 0].astype(np.uint64)
+    return prefixes_of(flat.buffers()[1])[flat.offset : flat.offset + len(flat)]
+
+
+def prefixes_of(keys: "bytes | pa.Buffer") -> Prefixes:
+    """The first 64 bits of each of `keys`, 16 bytes after 16 bytes, as uint64[n]."""
+    return np.frombuffer(keys, ">u8")[::2].astype(np.uint64)

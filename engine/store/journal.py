@@ -146,17 +146,16 @@ def _named(path: Path) -> Iterator[dict[str, Any]]:
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
     found = _whole(path, data)
-    first = next(found, None)
-    if first is None:
-        return
-    version = first.get("schema") if isinstance(first, dict) else None
+    first = next(found, {"schema": JOURNAL_VERSION})
+    head: dict[str, Any] = first if isinstance(first, dict) else {}
+    version = head.get("schema")
     if not isinstance(version, int) or version > JOURNAL_VERSION:
         raise StoreError(
             f"{path}: schema version {version or 'missing'}, and this adjudge reads up to {JOURNAL_VERSION}; "
             "use the adjudge that wrote it, or another --store"
         )
     for record in found:
-        yield record if isinstance(record, dict) else dict(zip(first["columns"], record, strict=True))
+        yield record if isinstance(record, dict) else dict(zip(head["columns"], record, strict=True))
 
 
 def _whole(path: Path, data: bytes) -> Iterator[dict[str, Any] | list[Any]]:
@@ -190,6 +189,5 @@ def journal_part(folder: Path, kind: TableKind[Any], name: str) -> Part | None:
 @lru_cache(maxsize=4)
 def _part(path: Path, size: int, kind: TableKind[Any]) -> Part:
     """The journal at `path`, of `size` bytes by now, as a part in memory."""
-    table, _ = table_of(kind, read_rows(path, kind))
-    data = b"".join(encoded(table, kind))
+    data = b"".join(encoded(table_of(kind, read_rows(path, kind)), kind))
     return Part(StoredFile(str(path), cast(pa.NativeFile, pa.BufferReader(data))), is_growing=True)

@@ -44,8 +44,8 @@ def _take_in(place: Place, kind: TableKind[Any], left: list[tuple[str, Journal]]
     for done, (name, journal) in enumerate(left):
         try:
             if name in unwritten:
-                table, rows = table_of(kind, read_rows(journal.path, kind))
-                if rows:
+                table = table_of(kind, read_rows(journal.path, kind))
+                if len(table):
                     write_part(place, name, table, kind)
         except OSError:
             for _, later in left[done:]:

@@ -65,7 +65,6 @@ class PartStore(Generic[R]):
         self._frames = 1 if self._place.is_local else FRAMES_A_REQUEST
         self._blocks: Blocks[R] = Blocks(kind.cached if cached is None else cached)
         self._reading: dict[At, asyncio.Task[Rows[R]]] = {}
-        self._pending: dict[bytes, R] = {}
         self._absent: set[bytes] = set()  # keys that were looked up, and not in the index as it is
         self.writer = Writer(self._place, kind, flush_seconds, self._written)
 
@@ -77,7 +76,7 @@ class PartStore(Generic[R]):
     @property
     def rows(self) -> int:
         """Rows that answer: indexed ones and those not yet written."""
-        return len(self._index) + len(self._pending)
+        return len(self._index) + self.writer.answering
 
     async def open(self, every: bool = False) -> None:
         """Build the key index, of `every` row or only of rows that answer. Raises StoreError."""
@@ -166,7 +165,7 @@ class PartStore(Generic[R]):
         return [self._at_hand(*wanted) for wanted in zip(keys, places, strict=True)]
 
     def _at_hand(self, key: bytes, places: list[tuple[int, int]]) -> R | None:
-        row = self._pending.get(key)
+        row = self.writer.find(key)
         if row is not None:
             return row
         for part, at in places:
@@ -189,13 +188,13 @@ class PartStore(Generic[R]):
     def holds(self, keys: bytes) -> bool:
         """Whether some row answers each of `keys`, 16 bytes after 16 bytes, as far as 8 bytes of each tell."""
         lacking = self._index.lacking(keys)
-        return all(keys[16 * at : 16 * at + 16] in self._pending for at in lacking)
+        return all(self.writer.has(keys[16 * at : 16 * at + 16]) for at in lacking)
 
     async def get(self, key: bytes) -> R | None:
         """The row that answers `key`, or None. If every row is indexed and none answers, the last row of `key`."""
         if key in self._absent:
             self._absent.discard(key)
-            return self._pending.get(key)
+            return self.writer.find(key)
         places = self._index.find([key])[0]
         row = self._at_hand(key, places)
         if row is not None:
@@ -223,9 +222,7 @@ class PartStore(Generic[R]):
         Raises StoreError if an earlier part could not be written; the row is kept, as long as there is memory for it,
         and written with that part once this is possible.
         """
-        kept = self.writer.put(row, size)
-        if kept is not None and self._answers(kept.reason):
-            self._pending.setdefault(kept.key, kept)
+        self.writer.put(row, size, answers=self._answers(row.reason))
         if self.writer.failure is not None:
             raise self.writer.failure
 
@@ -238,23 +235,14 @@ class PartStore(Generic[R]):
             self._open.clear()
             self._files.clear()
 
-    async def _written(self, name: str, rows: list[R], put: list[R]) -> None:
-        """Index the part `name`, which has `rows`: what can be stored of the rows that were `put` for it."""
+    async def _written(self, name: str, rows: int, prefix: Prefixes, row: Locations) -> None:
+        """Index the part `name`, which has so many `rows`, by the rows that answer."""
         number = self._number(name)
-        self._indexed[number] = len(rows)
+        self._indexed[number] = rows
         self._block_rows[number] = self._kind.frame * self._frames or self._kind.row_group
-        at = [i for i, row in enumerate(rows) if self._answers(row.reason)]
-        keys = pa.array([rows[i].key for i in at], pa.binary(16))
-        await asyncio.to_thread(
-            self._index.add,
-            prefixes(pa.chunked_array([keys])),
-            np.full(len(at), number, np.uint64),
-            np.asarray(at, np.uint64),
-        )
+        part = np.full(len(row), number, np.uint64)
+        await asyncio.to_thread(self._index.add, prefix, part, row)
         self._absent.clear()
-        for row in put:
-            if self._pending.get(row.key) is row:
-                del self._pending[row.key]
 
     async def _rows(self, block: At) -> Rows[R]:
         """The rows of one block, from memory, or read once for all that wait for them."""

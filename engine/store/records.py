@@ -164,7 +164,7 @@ class Records:
         )
 
 
-def listed(column: pa.ChunkedArray) -> list[Any]:
+def listed(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     """The values; times are integers in their unit. What is not plain takes pyarrow longer, so it is cast first."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())

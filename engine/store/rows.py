@@ -2,17 +2,20 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import compress
 from operator import attrgetter
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 import pyarrow as pa
 
 from adjudge.engine.store.kinds import R, TableKind
 from adjudge.engine.store.part import stamped
+from adjudge.engine.store.records import listed
 
-__all__ = ["UNSTORABLE", "cleaned", "json_text", "set_aside", "table_of"]
+__all__ = ["UNSTORABLE", "Columns", "cleaned", "json_text", "set_aside", "table_of"]
 
 _log = logging.getLogger(__name__)
 
@@ -21,29 +24,84 @@ T = TypeVar("T")
 UNSTORABLE = (pa.ArrowException, UnicodeError, OverflowError, TypeError, ValueError)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SHOWN = 200
+_CHUNK = 256
 
 
-def table_of(kind: TableKind[R], rows: Sequence[R]) -> tuple[pa.Table, list[R]]:
-    """`rows` as a table, and those of them that it holds: all but the ones that cannot be stored, which are logged."""
-    try:
-        return _table(kind, rows), list(rows)
-    except UNSTORABLE:
-        pass
-    held = []
-    for row in map(cleaned, rows):
+class Columns(Generic[R]):
+    """Rows as they come, as Arrow columns: a few rows at a time, which the processor's cache still holds.
+
+    `lost` has the numbers of rows that cannot be stored; these are logged.
+    """
+
+    def __init__(self, kind: TableKind[R]) -> None:
+        self.lost: list[int] = []
+        self._kind = kind
+        self._batches: list[pa.RecordBatch] = []
+        self._rows: list[R] = []  # those after the batches
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many rows came, the lost ones included."""
+        return self._count
+
+    def __getitem__(self, number: int) -> R | None:
+        """The row that came as that number, from 0; None if it is lost."""
+        chunk, at = divmod(number, _CHUNK)
+        if chunk == len(self._batches):
+            return self._rows[at]
+        before, lost = bisect_left(self.lost, chunk * _CHUNK), bisect_left(self.lost, number)
+        if number in self.lost[lost : lost + 1]:
+            return None
+        values = map(listed, self._batches[chunk].slice(at - (lost - before), 1).columns)
+        return self._kind.row(
+            **{name: value for name, (value,) in zip(self._kind.columns, values, strict=True)}
+        )
+
+    def add(self, row: R) -> None:
+        """Add `row`."""
+        self._rows.append(row)
+        self._count += 1
+        if len(self._rows) == _CHUNK:
+            self._convert()
+
+    def _convert(self) -> None:
+        rows, first = self._rows, self._count - len(self._rows)
         try:
-            _table(kind, [row])
+            batch = _batch(self._kind, rows)
+        except UNSTORABLE:
+            held = [self._is_stored(row) for row in rows]
+            self.lost += [first + at for at, is_held in enumerate(held) if not is_held]
+            batch = _batch(self._kind, list(compress(rows, held)))
+        self._batches.append(batch)
+        self._rows = []
+
+    def _is_stored(self, row: R) -> bool:
+        try:
+            _batch(self._kind, [row])
         except UNSTORABLE as error:
-            set_aside(kind, row, error)
-        else:
-            held.append(row)
-    return _table(kind, held), held
+            set_aside(self._kind, row, error)
+            return False
+        return True
+
+    def table(self) -> pa.Table:
+        """The rows that can be stored."""
+        if self._rows:
+            self._convert()
+        return pa.Table.from_batches(self._batches, stamped(self._kind.schema)).unify_dictionaries()
 
 
-def _table(kind: TableKind[R], rows: Sequence[R]) -> pa.Table:
+def _batch(kind: TableKind[R], rows: Sequence[R]) -> pa.RecordBatch:
     schema = kind.schema
     arrays = [pa.array(list(map(attrgetter(field.name), rows)), field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=stamped(schema))
+    return pa.RecordBatch.from_arrays(arrays, schema=stamped(schema))
+
+
+def table_of(kind: TableKind[R], rows: Iterable[R]) -> pa.Table:
+    """Those `rows` that can be stored. The others are logged."""
+    columns = Columns(kind)
+    for row in rows:
+        columns.add(row)
+    return columns.table()
 
 
 def set_aside(kind: TableKind[R], row: R, error: Exception) -> None:

@@ -11,14 +11,17 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Generic
 
+import numpy as np
+
 from adjudge.engine.errors import StoreError
+from adjudge.engine.store.index import Locations, Prefixes, prefixes_of
 from adjudge.engine.store.journal import Journal
 from adjudge.engine.store.kinds import R, TableKind
 from adjudge.engine.store.leftovers import take_in_leftovers
 from adjudge.engine.store.part import write_part
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.records import Frames, record_of
-from adjudge.engine.store.rows import UNSTORABLE, cleaned, set_aside, table_of
+from adjudge.engine.store.rows import UNSTORABLE, Columns, cleaned, set_aside
 from adjudge.engine.store.scratch import journal_folder
 
 __all__ = ["FLUSH_SECONDS", "Writer"]
@@ -29,29 +32,52 @@ FLUSH_BYTES = 32 << 20
 FLUSH_SECONDS = 2.0
 SYNC_SECONDS = 1.0
 
-OnPart = Callable[[str, list[R], list[R]], Awaitable[None]]
+OnPart = Callable[[str, int, Prefixes, Locations], Awaitable[None]]
 
 
 class Batch(Generic[R]):
-    """The rows of the part to be called `name`, in the order they came, their journal, and `frame` of them a frame."""
+    """The rows of the part to be called `name`, in the order they came, and their journal.
 
-    def __init__(self, name: str, journal: Journal | None, frame: int) -> None:
+    They are kept as what the part will have of them, columns and frames. `answering` has the number of the first row of
+    each key that answers.
+    """
+
+    def __init__(self, name: str, kind: TableKind[R], journal: Journal | None) -> None:
         self.name = name
         self.journal = journal
         self.journaling = journal is not None
-        self.rows: list[R] = []
-        self.frames = Frames(frame) if frame else None
+        self.columns = Columns(kind)
+        self.frames = Frames(kind.frame) if kind.frame else None
+        self.answering: dict[bytes, int] = {}
         self.size = 0
+
+    def add(self, row: R, record: bytes, size: int, *, answers: bool) -> None:
+        """Add `row`, of about `size` bytes, and its `record`; `answers` says whether its key finds it."""
+        if answers:
+            self.answering.setdefault(row.key, len(self.columns))
+        self.columns.add(row)
+        if self.frames is not None:
+            self.frames.add(record)
+        self.size += size
+
+    def indexed(self) -> tuple[Prefixes, Locations]:
+        """Prefix and row in the part of each key that answers."""
+        lost = np.array(self.columns.lost, np.uint64)
+        prefix = prefixes_of(b"".join(self.answering))
+        row = np.fromiter(self.answering.values(), np.uint64, len(prefix))
+        kept = ~np.isin(row, lost)
+        return prefix[kept], row[kept] - np.searchsorted(lost, row[kept]).astype(np.uint64)
 
 
 class Writer(Generic[R]):
     """Writes rows of `kind` to the table at `place`. Use from one event loop.
 
-    `on_part` is awaited with a part's name, its rows, and the rows that were put for it. `failure` is
-    the error of the last attempt to write, None if it succeeded; `set_aside` counts rows that could not be stored.
+    `on_part` is awaited with the name of a part, how many rows
+    it has, and prefix and row of each key that answers. `failure` is the error of the last attempt to write, None if it
+    succeeded; `set_aside` counts rows that could not be stored.
     """
 
-    def __init__(self, place: Place, kind: TableKind[R], flush_seconds: float, on_part: "OnPart[R]") -> None:
+    def __init__(self, place: Place, kind: TableKind[R], flush_seconds: float, on_part: OnPart) -> None:
         self.name = secrets.token_hex(8)
         self.failure: StoreError | None = None
         self.set_aside = 0
@@ -61,9 +87,8 @@ class Writer(Generic[R]):
         self._kind = kind
         self._flush_seconds = flush_seconds
         self._on_part = on_part
-        self._batches: list[
-            Batch[R]
-        ] = []  # at most two: one whose writing has begun, and one that is still filled
+        # At most two: one whose writing has begun, and one that is still filled.
+        self._batches: list[Batch[R]] = []
         self._sealed = False  # whether the first batch is complete
         self._begun = 0
         self._leftovers = kind.journaled
@@ -75,32 +100,51 @@ class Writer(Generic[R]):
     @property
     def unwritten(self) -> int:
         """Rows that are not yet in a part."""
-        return sum(len(batch.rows) for batch in self._batches)
+        return sum(len(batch.columns) for batch in self._batches)
 
-    def put(self, row: R, size: int) -> R | None:
-        """Keep `row`, of about `size` bytes, for the next part; the row as it is kept, None if it cannot be stored.
+    @property
+    def answering(self) -> int:
+        """Rows that answer and are not yet in a part."""
+        return sum(len(batch.answering) for batch in self._batches)
 
-        Raises StoreError, and keeps nothing, if parts cannot be written and 32 MB wait already.
+    def has(self, key: bytes) -> bool:
+        """Whether a row that is not yet in a part answers `key`."""
+        return any(key in batch.answering for batch in self._batches)
+
+    def find(self, key: bytes) -> R | None:
+        """The first row that answers `key` and is not yet in a part, or None."""
+        for batch in self._batches:
+            at = batch.answering.get(key)
+            if at is not None:
+                return batch.columns[at]
+        return None
+
+    def put(self, row: R, size: int, *, answers: bool) -> None:
+        """Keep `row`, of about `size` bytes, for the next part; `answers` says whether its key finds it.
+
+        A row that cannot be stored is logged and counted. Raises StoreError, and keeps nothing, if parts cannot be
+        written and 32 MB wait already.
         """
         if self.failure is not None and sum(batch.size for batch in self._batches) >= FLUSH_BYTES:
             raise self.failure
         batch = self._filling()
-        kept = self._kept(batch, row)
+        kept = self._kept(row)
         if kept is not None:
-            batch.rows.append(kept)
-            batch.size += size
+            row, record = kept
+            batch.add(row, record, size, answers=answers)
+            if batch.journal is not None and batch.journaling:
+                self._append(batch, batch.journal, record)
         if batch.size >= FLUSH_BYTES and self.failure is None:
             self._begin_flush()
         elif self._timer is None:
             self._wait()
-        return kept
 
     def _filling(self) -> Batch[R]:
         """The batch that takes rows."""
         if len(self._batches) == self._sealed:
             name = f"{time.time_ns():020d}-{self.name}-{self._begun:06d}.parquet"
             self._begun += 1
-            self._batches.append(Batch(name, self._journal(name), self._kind.frame))
+            self._batches.append(Batch(name, self._kind, self._journal(name)))
         return self._batches[-1]
 
     def _journal(self, name: str) -> Journal | None:
@@ -124,25 +168,18 @@ class Writer(Generic[R]):
             )
         self._journals = False
 
-    def _kept(self, batch: Batch[R], row: R) -> R | None:
-        """The row as it can be stored, its record in the journal and in a frame; None if no file can hold it."""
-        if not (self._kind.journaled or self._kind.frame):
-            return row
+    def _kept(self, row: R) -> tuple[R, bytes] | None:
+        """The row as it can be stored, and its record; None if no file can hold it."""
         try:
             try:
-                record = record_of(row)
+                return row, record_of(row)
             except UnicodeError:
                 row = cleaned(row)
-                record = record_of(row)
+                return row, record_of(row)
         except UNSTORABLE as error:
             self.set_aside += 1
             set_aside(self._kind, row, error)
             return None
-        if batch.frames is not None:
-            batch.frames.add(record)
-        if batch.journal is not None and batch.journaling:
-            self._append(batch, batch.journal, record)
-        return row
 
     def _append(self, batch: Batch[R], journal: Journal, record: bytes) -> None:
         try:
@@ -223,14 +260,15 @@ class Writer(Generic[R]):
         self._leftovers = False
 
     async def _write(self, batch: Batch[R]) -> None:
-        table, held = await asyncio.to_thread(table_of, self._kind, batch.rows)
-        if held:
-            frames = batch.frames if len(held) == len(batch.rows) else None
+        table = await asyncio.to_thread(batch.columns.table)
+        lost = len(batch.columns.lost)
+        if len(table):
+            frames = None if lost else batch.frames
             size = await asyncio.to_thread(write_part, self._place, batch.name, table, self._kind, frames)
             self.written_bytes += size
-            self.written += len(held)
-        self.set_aside += len(batch.rows) - len(held)
-        await self._on_part(batch.name, held, batch.rows)
+            self.written += len(table)
+        self.set_aside += lost
+        await self._on_part(batch.name, len(table), *await asyncio.to_thread(batch.indexed))
         if batch.journal is not None:
             await asyncio.to_thread(_discard, batch.journal)
 
