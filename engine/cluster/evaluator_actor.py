@@ -24,7 +24,7 @@ from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator, window_of
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.limit import Limit
-from adjudge.engine.evaluation.memory import YOUNG, share_heap
+from adjudge.engine.evaluation.memory import YOUNG
 from adjudge.engine.evaluation.trust import RunTrust
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, begin, event
@@ -76,7 +76,6 @@ class EvaluatorActor:
     async def open(self) -> Opened:
         """Open stores and judges."""
         gc.set_threshold(YOUNG)
-        share_heap()
         begin(self._setup.log)
         seconds = self._setup.flush_seconds
         try:

@@ -14,6 +14,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import window_of
 from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
+from adjudge.engine.evaluation.memory import ONE_HEAP
 from adjudge.engine.evaluation.trust import Patience
 from adjudge.engine.telemetry.families import Family, added
 from adjudge.engine.telemetry.logs import current, form
@@ -29,7 +30,8 @@ class Member(Remote):
 
     def __init__(self, name: str, setup: Setup, patience: float) -> None:
         settings = setup.config.cluster_config()
-        super().__init__(name, EvaluatorActor, {"num_cpus": settings.cpus}, setup)
+        options = {"num_cpus": settings.cpus, "runtime_env": {"env_vars": ONE_HEAP}}
+        super().__init__(name, EvaluatorActor, options, setup)
         window = window_of(setup.config, setup.slots)
         self.room = -(-window * 5 // (4 * len(setup.config.protocols))) + 1
         self.counts = Counts()

@@ -6,11 +6,19 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["YOUNG", "rare_collections", "share_heap"]
+__all__ = ["ONE_HEAP", "YOUNG", "rare_collections", "share_heap"]
 
 # New objects until a collection: questions in flight hold tens of thousands, and arrive in bursts.
 YOUNG = 200_000
-_M_ARENA_MAX = -8  # of glibc's mallopt
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of glibc's mallopt
+_LARGE = 1 << 20  # bytes; what is as large goes back to the system when it is freed
+
+ONE_HEAP = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(_LARGE),
+    "MIMALLOC_PURGE_DELAY": "0",
+}
+"""The environment of a process that is to begin with what `share_heap` sets."""
 
 
 @contextmanager
@@ -28,9 +36,11 @@ def share_heap() -> None:
     """Let all threads of this process have one heap, and Arrow give back at once what it frees.
 
     Else each thread that writes a part keeps what that took: a fifth of the memory of a long run. It has its full
-    effect before Arrow is imported. Only for processes that are ours alone; does nothing where the C library is not
-    glibc.
+    effect before threads begin and Arrow is imported. Only for processes that are ours alone; does nothing where the C
+    library is not glibc.
     """
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_ARENA_MAX, 1)
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
