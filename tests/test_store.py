@@ -344,20 +344,23 @@ async def test_score_rows_hold_bounds_of_any_version(tmp_path):
     assert find_cards(place, "run", "a", "1")[0].bounds == bounds
 
 
-@settings(max_examples=50)
-@given(st.lists(st.lists(st.integers(0, 40), max_size=20), max_size=40))
-def test_index_finds_every_row_of_a_prefix_in_order(batches):
+PREFIX = st.integers(0, 40) | st.integers(0, 2**64 - 1) | st.integers(0, 31).map(lambda high: high << 59)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.lists(PREFIX, max_size=20), max_size=40), st.lists(PREFIX, max_size=20))
+def test_index_finds_every_row_of_a_prefix_in_order(batches, others):
     import numpy as np
 
-    index, expected = KeyIndex(), {}
+    index, expected = KeyIndex(), {value: [] for value in others}
     for part, batch in enumerate(batches):
         prefix = np.array(batch, np.uint64)
         rows = np.arange(len(batch), dtype=np.uint64)
         index.add(prefix, np.full(len(batch), part, np.uint64), rows)
         for row, value in enumerate(batch):
             expected.setdefault(value, []).append((part, row))
-    found = index.find([value.to_bytes(8, "big") + bytes(8) for value in range(42)])
-    assert found == [expected.get(value, []) for value in range(42)]
+    found = index.find([value.to_bytes(8, "big") + bytes(8) for value in expected])
+    assert found == list(expected.values())
 
 
 def test_threads_adding_to_the_index_lose_nothing():

@@ -31,9 +31,7 @@ __all__ = ["Journal", "journal_part", "journals", "open_left", "read_rows"]
 
 _log = logging.getLogger(__name__)
 
-JOURNAL_VERSION = (
-    5  # 5: the first record has the columns, and a row is its values; before, rows had names in them
-)
+JOURNAL_VERSION = 5  # 5: the first record has the columns, and rows are their values, without names
 _HEAD = struct.Struct("<II")
 _ENDING = ".journal"
 

@@ -281,10 +281,8 @@ class PartStore(Generic[R]):
     def _note(self, number: int, part: Part) -> None:
         """Remember how the part of that number is read."""
         self._block_rows[number] = part.block_rows(self._frames)
-        if part.is_growing:
-            self._growing.add(
-                self._names[number]
-            )  # its journal may have begun after the journals were listed
+        if part.is_growing:  # its journal may have begun after the journals were listed
+            self._growing.add(self._names[number])
         elif part.records is not None:
             self._records[number] = part.records
 

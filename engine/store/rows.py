@@ -47,8 +47,9 @@ class Columns(Generic[R]):
     def __getitem__(self, number: int) -> R | None:
         """The row that came as that number, from 0; None if it is lost."""
         chunk, at = divmod(number, _CHUNK)
+        rows = self._rows  # read before the batches, to which another thread adds before it drops these
         if chunk == len(self._batches):
-            return self._rows[at]
+            return rows[at]
         before, lost = bisect_left(self.lost, chunk * _CHUNK), bisect_left(self.lost, number)
         if number in self.lost[lost : lost + 1]:
             return None

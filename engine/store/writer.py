@@ -72,9 +72,9 @@ class Batch(Generic[R]):
 class Writer(Generic[R]):
     """Writes rows of `kind` to the table at `place`. Use from one event loop.
 
-    `on_part` is awaited with the name of a part, how many rows
-    it has, and prefix and row of each key that answers. `failure` is the error of the last attempt to write, None if it
-    succeeded; `set_aside` counts rows that could not be stored.
+    `on_part` is awaited with the name of a part, how many rows it has, and prefix and row of each key that answers.
+    `failure` is the error of the last attempt to write, None if it succeeded; `set_aside` counts rows that could not be
+    stored.
     """
 
     def __init__(self, place: Place, kind: TableKind[R], flush_seconds: float, on_part: OnPart) -> None:
