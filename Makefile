@@ -158,14 +158,15 @@ $(PEERS_VENV)/ready: benchmarks/peers.txt .venv/bin/uv
 	$(BIN)/uv pip install --quiet --python $(PEERS_VENV)/bin/python -r benchmarks/peers.txt
 	touch $@
 
-# All benchmarks in one go, into benchmarks/results and its README; QUICK=1 for smaller problems, in under 10 minutes.
+# All benchmarks in one go, into benchmarks/results and its README; QUICK=1 prints those of smaller problems, in under
+# 10 minutes, and replaces no result of the full ones.
 bench: .venv/dev.stamp peers
 	$(BIN)/python -m benchmarks.book run $(if $(QUICK),--quick)
 
 # Those before a real vLLM (a tiny random model where there is no GPU).
 bench-vllm: $(VLLM_VENV)/ready peers
 	$(VLLM_PIP) --no-deps -e .
-	$(VLLM_VENV)/bin/python -m benchmarks.book run $(if $(QUICK),--quick) prefix repeatability routing_vllm rewards_vllm peers_vllm items_vllm
+	$(VLLM_VENV)/bin/python -m benchmarks.book run $(if $(QUICK),--quick) prefix repeatability routing_vllm rewards_vllm peers_vllm items_vllm orders_vllm
 
 format: .venv/dev.stamp
 	$(BIN)/ruff format .

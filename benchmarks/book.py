@@ -4,9 +4,9 @@
     python -m benchmarks.book                            write README.md from results/
     python -m benchmarks.book pin [--lower]              raise floors to 0.9 of the results; --lower also lowers them
 
-`run` without names runs all benchmarks except those that need vLLM (VLLM_NAMES; `make bench-vllm`). floors.json holds
-the smallest ratio (above 1: ours is better) that each row of the kept results must reach; quick results are exempt.
-Checking floors measures nothing.
+`run` without names runs all benchmarks except those that need vLLM (VLLM_NAMES; `make bench-vllm`). A quick result
+replaces no full one: it is printed. floors.json holds the smallest ratio (above 1: ours is better) that each row of the
+kept results must reach; quick results are exempt. Checking floors measures nothing.
 """
 
 import argparse
@@ -152,8 +152,8 @@ def main() -> int:
     if options.command == "run":
         for name in options.names or NAMES:
             found = run(name, options.quick)
-            if found.rows:  # a benchmark without its data says so, and its earlier rows stay
-                keep(found)
+            if found.rows and not keep(found):  # one without its data says so, and its earlier rows stay
+                print("\n".join([f"{name}, quick: the full result stays kept", *_table(found.rows)]))
     if options.command == "pin":
         write(FLOORS, pinned(load(), floors() if FLOORS.exists() else {}, lower=options.lower))
     results = load()

@@ -1,6 +1,6 @@
 """What following a run costs it: `python -m benchmarks.following [--quick] [--json]`.
 
-The same run of rubrics over 12 systems x 60 tasks (quick: 20), judged by a local server that takes 0.1 s for an
+The same run of rubrics over 12 systems x 60 tasks (quick: 6), judged by a local server that takes 0.1 s for an
 answer, is made with and without `adjudge view` and an open stream of its figures, alternating, each time with a new
 store. Rows: the processor time of `adjudge evaluate` (user and system, its workers included) with a viewer and without;
 its wall time likewise; and the processor time of the viewer per second, from its first event to the end of the run.
@@ -27,7 +27,7 @@ from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main
 from tests.processes import free_port
 from tests.worlds import ADJUDGE, world
 
-SYSTEMS, TASKS, QUICK_TASKS = 12, 60, 20
+SYSTEMS, TASKS, QUICK_TASKS = 12, 60, 6
 _TICK = os.sysconf("SC_CLK_TCK")
 
 

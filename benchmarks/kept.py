@@ -33,11 +33,20 @@ NAMES = (
     "tournaments",
     "check",
     "imports",
+    "demo",
     "mutants",
     "orders",
     "published",
 )
-VLLM_NAMES = ("prefix", "repeatability", "routing_vllm", "rewards_vllm", "peers_vllm", "items_vllm")
+VLLM_NAMES = (
+    "prefix",
+    "repeatability",
+    "routing_vllm",
+    "rewards_vllm",
+    "peers_vllm",
+    "items_vllm",
+    "orders_vllm",
+)
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
     "aiohttp",
@@ -84,16 +93,24 @@ def result(
     )
 
 
-def keep(one: Result) -> None:
-    """Write the result to results/."""
-    write(RESULTS / f"{one.benchmark}.json", one)
+def keep(one: Result) -> bool:
+    """Write the result to results/, and say whether; a quick one replaces no full one."""
+    file = RESULTS / f"{one.benchmark}.json"
+    if one.quick and file.exists() and not _read(file).quick:
+        return False
+    write(file, one)
+    return True
 
 
 def load() -> list[Result]:
     """The kept results, in the order of the book."""
     files = {path.stem: path for path in RESULTS.glob("*.json")}
     order = [*NAMES, *VLLM_NAMES, *sorted(set(files) - {*NAMES, *VLLM_NAMES})]
-    return [msgspec.json.decode(files[name].read_bytes(), type=Result) for name in order if name in files]
+    return [_read(files[name]) for name in order if name in files]
+
+
+def _read(file: Path) -> Result:
+    return msgspec.json.decode(file.read_bytes(), type=Result)
 
 
 def current_commit() -> str:

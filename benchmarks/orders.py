@@ -5,7 +5,8 @@
 Simulated: the prompts are those that the protocols' questions render to, and a prefix cache of one replica keeps their
 blocks of 16 tokens, as vLLM does, evicting the longest unused; a token is taken to be four characters. Reports are of
 10,000 tokens; of each, RACE asks once (24 criteria), rubrics 20 times, and FACT's extraction five times. A leaderboard
-has tasks with 20 systems each, a training step prompts with eight rollouts each.
+has tasks with 20 systems each, a training step prompts with eight rollouts each. `benchmarks.orders_vllm` gives the
+same orders to a real vLLM.
 
 A row has the tokens computed per report and, as its peer, the tokens sent. `target first` is the published order of
 RACE, `reference first` its option. Work goes case by case, as the engine does it, or protocol by protocol. `one report,
@@ -28,7 +29,8 @@ from adjudge.scoring.deepresearch_bench.race_marks import PairMarks
 from adjudge.scoring.rubrics.questions import RubricPoints
 from benchmarks.timing import Row, main
 
-BLOCK_CHARS = 64  # 16 tokens of four characters
+TOKEN = 4  # characters
+BLOCK_CHARS = 16 * TOKEN
 REPORT_CHARS = 40_000
 CRITERIA, RUBRICS, EXTRACTIONS = 24, 20, 5
 BOOK, SECRET = PromptBook(), b"benchmark"
@@ -51,41 +53,47 @@ WORKLOADS = (Workload("leaderboard, 20 systems", 3, 20), Workload("groups of 8 r
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """One prompt: of which protocol, task and report."""
+    """One question and its prompt: of which protocol, task and report, and the report's text."""
 
     protocol: str
     task: int
-    report: int
+    report: str
+    question: Question[Any]
     prompt: str
 
 
 class PrefixCache:
-    """Blocks by all that stands before them; the longest unused goes first, and of one prompt the last block."""
+    """Blocks of `block` units by all that stands before them; it has room for `room`, and the longest unused goes first.
 
-    def __init__(self, tokens: int) -> None:
-        self._room = tokens // 16
+    Of one prompt, the last block goes first. A unit is a character or a token.
+    """
+
+    def __init__(self, room: int, block: int) -> None:
+        self._room = room // block
+        self._block = block
         self._blocks: OrderedDict[int, None] = OrderedDict()
 
-    def computed(self, prompt: str) -> int:
-        """The tokens of `prompt` that are not cached; afterwards its whole blocks are."""
-        before, keys, cached = 0, [], 0
-        for start in range(0, len(prompt) - BLOCK_CHARS + 1, BLOCK_CHARS):
-            before = hash((before, prompt[start : start + BLOCK_CHARS]))
-            cached += before in self._blocks and cached == len(keys)
+    def computed(self, prompt: Sequence[object]) -> int:
+        """The units of `prompt` that are not cached, of which there is always one; afterwards its whole blocks are."""
+        before, keys, cached, block = 0, [], 0, self._block
+        for start in range(0, len(prompt) - block + 1, block):
+            before = hash((before, prompt[start : start + block]))
+            is_last = start + block == len(prompt)
+            cached += before in self._blocks and cached == len(keys) and not is_last
             keys.append(before)
         for key in reversed(keys):
             self._blocks[key] = None
             self._blocks.move_to_end(key)
         while len(self._blocks) > self._room:
             self._blocks.popitem(last=False)
-        return len(prompt) // 4 - cached * 16
+        return len(prompt) - cached * block
 
 
-def text(seed: str) -> str:
-    """A text of a report's length that no other seed gives."""
+def text(seed: str, chars: int) -> str:
+    """A text of that length that no other seed gives."""
     draw = random.Random(seed)
-    words = draw.choices(WORDS, k=REPORT_CHARS // 4)
-    return f"Text {seed}. {' '.join(words)}"[:REPORT_CHARS]
+    words = draw.choices(WORDS, k=chars // 4)
+    return f"Text {seed}. {' '.join(words)}"[:chars]
 
 
 def prompt_of(question: Question[Any]) -> str:
@@ -95,17 +103,20 @@ def prompt_of(question: Question[Any]) -> str:
     )
 
 
-def asked(workload: Workload, *, target_first: bool) -> Iterator[Asked]:
-    """Every prompt of `workload`, case by case."""
-    for task in range(workload.tasks):
-        prompt, reference = f"Task {task}: " + "What do bikes cost a city? " * 12, text(f"reference {task}")
+def asked(
+    workload: Workload, *, target_first: bool, chars: int = REPORT_CHARS, first: int = 0
+) -> Iterator[Asked]:
+    """Every question of `workload` with reports of `chars`, case by case; its tasks have numbers from `first` on."""
+    for task in range(first, first + workload.tasks):
+        prompt, reference = (
+            f"Task {task}: " + "What do bikes cost a city? " * 12,
+            text(f"reference {task}", chars),
+        )
         criteria = tuple(f"Criterion {n} of task {task}: {' '.join(WORDS)}." for n in range(CRITERIA))
         for number in range(workload.reports):
-            report = text(f"{task}.{number}")
-            first, second = (report, reference) if target_first else (reference, report)
-            pair = PairMarks(
-                context=Context.of(task=prompt, article_a=first), criteria=criteria, article_b=second
-            )
+            report = text(f"{task}.{number}", chars)
+            a, b = (report, reference) if target_first else (reference, report)
+            pair = PairMarks(context=Context.of(task=prompt, article_a=a), criteria=criteria, article_b=b)
             alone = Context.of(report=report)
             points = (
                 RubricPoints(context=alone, task=prompt, criterion=one, values=(0.0, 1.0))
@@ -121,7 +132,7 @@ def asked(workload: Workload, *, target_first: bool) -> Iterator[Asked]:
             )
             for protocol, questions in (("race", (pair,)), ("rubrics", points), ("fact", cited)):
                 for question in questions:
-                    yield Asked(protocol, task, number, prompt_of(question))
+                    yield Asked(protocol, task, report, question, prompt_of(question))
 
 
 def by_protocol(prompts: Iterable[Asked]) -> list[Asked]:
@@ -130,17 +141,31 @@ def by_protocol(prompts: Iterable[Asked]) -> list[Asked]:
 
 
 def one_prefix(prompts: Iterable[Asked]) -> Iterator[Asked]:
-    """The report and its reference once each before and behind all else: as long as before, with one shared prefix."""
+    """The report before all else, and not where it was: prompts as long as before, with one shared prefix."""
     for one in prompts:
-        report = text(f"{one.task}.{one.report}")
-        yield msgspec.structs.replace(one, prompt=report + one.prompt.replace(report, "", 1))
+        yield msgspec.structs.replace(one, prompt=one.report + one.prompt.replace(one.report, "", 1))
 
 
-def row(name: str, prompts: Sequence[Asked], reports: int, tokens: int) -> Row:
+def orders(workload: Workload, chars: int = REPORT_CHARS) -> dict[str, list[str]]:
+    """The prompts of `workload` in each order, by its name."""
+    target, reference = (list(asked(workload, target_first=first, chars=chars)) for first in (True, False))
+    found = {
+        "RACE, target first": [one for one in target if one.protocol == "race"],
+        "RACE, reference first": [one for one in reference if one.protocol == "race"],
+        "three protocols, target first, case by case": target,
+        "three protocols, reference first, case by case": reference,
+        "three protocols, target first, protocol by protocol": by_protocol(target),
+        "three protocols, one report, one prefix, case by case": [*one_prefix(target)],
+        "three protocols, one report, one prefix, protocol by protocol": by_protocol(one_prefix(target)),
+    }
+    return {name: [one.prompt for one in prompts] for name, prompts in found.items()}
+
+
+def row(name: str, prompts: Sequence[str], reports: int, tokens: int) -> Row:
     """Tokens computed per report with a cache of `tokens`, beside those sent."""
-    cache = PrefixCache(tokens)
-    computed = sum(cache.computed(one.prompt) for one in prompts) / reports
-    sent = sum(len(one.prompt) // 4 for one in prompts) / reports
+    cache = PrefixCache(tokens * TOKEN, BLOCK_CHARS)
+    computed = sum(map(cache.computed, prompts)) / TOKEN / reports
+    sent = sum(map(len, prompts)) / TOKEN / reports
     return Row(name, computed, sent, "tokens sent", sent / computed, "tokens/report", reports, 1)
 
 
@@ -148,22 +173,11 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """For RACE alone and for three protocols: each order, with a cache that holds all of a task, and a small one."""
     for workload in WORKLOADS:
         sized = msgspec.structs.replace(workload, tasks=1 if quick else workload.tasks)
-        reports = sized.tasks * sized.reports
-        target, reference = (list(asked(sized, target_first=first)) for first in (True, False))
-        orders: dict[str, Sequence[Asked]] = {
-            "RACE, target first": [one for one in target if one.protocol == "race"],
-            "RACE, reference first": [one for one in reference if one.protocol == "race"],
-            "three protocols, target first, case by case": target,
-            "three protocols, reference first, case by case": reference,
-            "three protocols, target first, protocol by protocol": by_protocol(target),
-            "three protocols, one report, one prefix, case by case": [*one_prefix(target)],
-            "three protocols, one report, one prefix, protocol by protocol": by_protocol(one_prefix(target)),
-        }
-        for order, prompts in orders.items():
+        for order, prompts in orders(sized).items():
             for size, tokens in (("large", LARGE), ("small", SMALL)):
                 name = f"{workload.name}: {order}, {size} cache"
                 if wanted(name):
-                    yield row(name, prompts, reports, tokens)
+                    yield row(name, prompts, sized.tasks * sized.reports, tokens)
 
 
 if __name__ == "__main__":

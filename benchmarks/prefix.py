@@ -19,12 +19,13 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
-from adjudge.judges import Answer, Asked, Choice, Context, Reply
+from adjudge.judges import Answer, Asked, Choice, Context, Question, Reply
 from adjudge.judges.render import messages
 from adjudge.judges.schema import max_tokens, schema_of
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
@@ -35,6 +36,9 @@ from benchmarks.kept import current_commit, keep, result
 from benchmarks.timing import Row, alone, compare, main
 from tests.shared_prefix import least_computed
 from tests.tiny_model import SEVEN_B, TINY, Shape, tiny_model
+
+A = TypeVar("A", bound=Answer)
+Rows = Callable[[bool, Callable[[str], bool]], Iterable[Row]]
 
 REPORTS, CRITERIA = 8, 16
 SECRET = b"benchmark"
@@ -65,6 +69,10 @@ class Setting(msgspec.Struct, frozen=True):
     block: int
     engine: dict[str, Any]
 
+    def model(self) -> str:
+        """The folder of the model."""
+        return str(tiny_model(self.shape))
+
 
 CPU = Setting(TINY, 8_192, 5_500, 128, {"enforce_eager": True, "gpu_memory_utilization": 0.3})
 GPU = Setting(
@@ -84,11 +92,10 @@ class Pair:
         elif math.isfinite(cached_reports):
             prompt = setting.report_tokens + 600
             options["num_gpu_blocks_override"] = math.ceil(cached_reports * prompt / setting.block)
-        model = str(tiny_model(setting.shape))
+        model = setting.model()
         self.loop = asyncio.Runner()
-        self.judge = VLLMJudge(
-            VLLMConfig(model=model, max_context=setting.window, engine=options), BOOK, SECRET
-        )
+        self._config = VLLMConfig(model=model, max_context=setting.window, engine=options)
+        self.judge = VLLMJudge(self._config, BOOK, SECRET)
         self.loop.run(self.judge.start())
         structured = {"backend": "guidance", "disable_any_whitespace": True}
         try:
@@ -100,7 +107,13 @@ class Pair:
             self.loop.run(self.judge.close())
             raise
         self._setting = setting
-        self._salt = 0
+        self.salt = 0
+
+    def expecting(self) -> VLLMJudge:
+        """A judge on the same engine that derives answers from their probabilities."""
+        judge = VLLMJudge(msgspec.structs.replace(self._config, scoring="expected"), BOOK, SECRET)
+        judge._loading = self.judge._loading
+        return judge
 
     def close(self) -> None:
         self.loop.run(self.judge.close())
@@ -110,12 +123,12 @@ class Pair:
 
     def questions(self, reports: int = REPORTS, criteria: int = CRITERIA) -> list[Points1]:
         """New reports, report by report."""
-        self._salt += 1
-        draw = random.Random(self._salt)
+        self.salt += 1
+        draw = random.Random(self.salt)
         found = []
         for report in range(reports):
             words = draw.choices(WORDS, k=round(self._setting.report_tokens * 0.9))
-            context = Context.of(report=f"Report {self._salt}.{report}. {' '.join(words)}")
+            context = Context.of(report=f"Report {self.salt}.{report}. {' '.join(words)}")
             found += [
                 Points1(
                     context=context, task="Bikes?", criterion=f"It names fact {i}.", values=(0.0, 1.0, 2.0)
@@ -124,18 +137,18 @@ class Pair:
             ]
         return found
 
-    def ask(self, questions: list[Points1]) -> list[Reply[Points]]:
-        """All at once, arriving in the order given."""
+    def ask(self, questions: Sequence[Question[A]], judge: VLLMJudge | None = None) -> list[Reply[A]]:
+        """All at once, arriving in the order given; of `judge`, or the one that samples."""
+        asked = judge or self.judge
 
-        async def answers() -> list[Reply[Points]]:
-            key = bytes(16)
-            return await asyncio.gather(*(self.judge.answer(q, Asked(key=key)) for q in questions))
+        async def answers() -> list[Reply[A]]:
+            return await asyncio.gather(*(asked.answer(q, Asked(key=bytes(16))) for q in questions))
 
         replies = self.loop.run(answers())
         assert all(reply.answer is not None for reply in replies), replies[0]
         return replies
 
-    def chat(self, questions: list[Points1]) -> None:
+    def chat(self, questions: Sequence[Question[Any]]) -> None:
         from vllm import SamplingParams
         from vllm.sampling_params import StructuredOutputsParams
 
@@ -221,29 +234,27 @@ def pair_of(setting: Setting, cached_reports: float) -> Iterator[Pair]:
         pair.close()
 
 
-def rows_of(setting: Setting) -> Callable[[bool, Callable[[str], bool]], Iterable[Row]]:
-    def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
-        if wanted("all"):
-            with pair_of(setting, math.inf) as pair:
-                yield computed_tokens(pair, setting)
-                yield rates("cache holds all, by report", pair, grouped, quick)
-                yield rates("cache holds all, shuffled", pair, shuffled, quick)
-        if wanted("two"):
-            with pair_of(setting, 2.3) as pair:
-                yield rates("cache holds two, by report", pair, grouped, quick)
-                yield rates("cache holds two, shuffled", pair, shuffled, quick)
-                yield rates("cache holds two, shuffled, beside by report", pair, shuffled, quick, JUDGE)
-                yield rates("cache holds two, by criterion", pair, by_criterion, quick)
-                yield bare("cache holds two, shuffled, LLM.chat", pair, shuffled)
-        if wanted("none"):
-            with pair_of(setting, 0) as pair:
-                yield bare("no cache, by report, LLM.chat", pair, grouped)
-
-    return rows
+def rows(setting: Setting, quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """With a cache for all reports, for two, and for none."""
+    if wanted("all"):
+        with pair_of(setting, math.inf) as pair:
+            yield computed_tokens(pair, setting)
+            yield rates("cache holds all, by report", pair, grouped, quick)
+            yield rates("cache holds all, shuffled", pair, shuffled, quick)
+    if wanted("two"):
+        with pair_of(setting, 2.3) as pair:
+            yield rates("cache holds two, by report", pair, grouped, quick)
+            yield rates("cache holds two, shuffled", pair, shuffled, quick)
+            yield rates("cache holds two, shuffled, beside by report", pair, shuffled, quick, JUDGE)
+            yield rates("cache holds two, by criterion", pair, by_criterion, quick)
+            yield bare("cache holds two, shuffled, LLM.chat", pair, shuffled)
+    if wanted("none"):
+        with pair_of(setting, 0) as pair:
+            yield bare("no cache, by report, LLM.chat", pair, grouped)
 
 
-def kept(rows: Callable[[bool, Callable[[str], bool]], Iterable[Row]]) -> Callable[..., Iterable[Row]]:
-    """`rows`, and kept in the book as `prefix_gpu`."""
+def kept_as(name: str, rows: Rows) -> Rows:
+    """`rows`, and kept in the book under `name` with the accelerator's."""
 
     def keeping(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         import torch
@@ -253,12 +264,13 @@ def kept(rows: Callable[[bool, Callable[[str], bool]], Iterable[Row]]) -> Callab
             done.append(row)
             yield row
         device = torch.cuda.get_device_name()
-        keep(result("prefix_gpu", done, quick=quick, began=began, commit=commit, accelerator=device))
+        keep(result(name, done, quick=quick, began=began, commit=commit, accelerator=device))
 
     return keeping
 
 
-if __name__ == "__main__":
+def run(doc: str | None, on_cpu: Rows, on_gpu: Rows, name: str) -> None:
+    """The command line of a benchmark with `--gpu`, whose rows there are kept under `name`."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -266,4 +278,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--gpu", action="store_true")
     options, sys.argv[1:] = parser.parse_known_args()
-    main(__doc__, kept(rows_of(GPU)) if options.gpu else rows_of(CPU))
+    main(doc, kept_as(name, on_gpu) if options.gpu else on_cpu)
+
+
+if __name__ == "__main__":
+    run(__doc__, partial(rows, CPU), partial(rows, GPU), "prefix_gpu")

@@ -33,9 +33,9 @@ from tests.reference_bench import SYSTEMS, bench_folder, reference_environment
 from tests.reference_bench import rows as read_rows
 from tests.shared_data import shared_folder
 
-TASKS, QUICK_TASKS = 100, 20
+TASKS, QUICK_TASKS = 100, 10
 COPIES, QUICK_COPIES = 2, 1  # of the two published systems
-FACT_TASKS, QUICK_FACT_TASKS = 50, 10  # of one system: FACT takes the reference longer
+FACT_TASKS, QUICK_FACT_TASKS = 50, 5  # of one system: FACT takes the reference longer
 WORKERS = 10  # N_TOTAL_PROCESS of the benchmark's run_benchmark.sh
 MANY_WORKERS = 256
 STEPS = (("extract", "raw"), ("deduplicate", "extracted"), ("validate", "scraped"))

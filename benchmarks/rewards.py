@@ -39,7 +39,7 @@ from tests.reward_server import judge_server
 LATENCY = 0.2
 LIMIT = 256
 PROCESSES = 10
-RUBRICS = 20
+RUBRICS, QUICK_RUBRICS = 20, 6  # quick: where the peer asks for one after the other
 ROLLOUTS = 8
 CHARS = 3_000
 
@@ -231,15 +231,15 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         if wanted("single-sample calls p50 p95 p99"):
             yield from _single_calls(judge, prompts, words)
         if wanted("10 processes blocking"):
-            few = 1 if quick else 4
+            few, rubrics = (1, QUICK_RUBRICS) if quick else (4, RUBRICS)
             with (
-                working(judge, few, ROLLOUTS, RUBRICS, words) as work,
+                working(judge, few, ROLLOUTS, rubrics, words) as work,
                 multiprocessing.get_context("spawn").Pool(PROCESSES) as pool,
             ):
                 asked = [(url, bodies) for bodies in work.requests()]
                 pool.map(_blocking, [(url, asked[0][1][:1])] * PROCESSES, chunksize=1)
                 yield compare(
-                    f"{few} x {ROLLOUTS} x {RUBRICS} rubrics",
+                    f"{few} x {ROLLOUTS} x {rubrics} rubrics",
                     lambda: as_batch(work),
                     lambda: pool.map(_blocking, asked, chunksize=1),
                     peer_name=f"{PROCESSES} processes, blocking (c)",
@@ -247,11 +247,11 @@ def _mock_rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
                     quick=quick,
                 )
         if wanted("one by one"):
-            rollouts = 1 if quick else 2
-            with working(judge, 1, rollouts, RUBRICS, words) as work:
+            rollouts, rubrics = (1, QUICK_RUBRICS) if quick else (2, RUBRICS)
+            with working(judge, 1, rollouts, rubrics, words) as work:
                 requested = work.requests()
                 yield compare(
-                    f"1 x {rollouts} x {RUBRICS} rubrics",
+                    f"1 x {rollouts} x {rubrics} rubrics",
                     lambda: as_batch(work),
                     lambda: one_by_one(url, requested),
                     peer_name="one by one (a)",

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from benchmarks import book, goals, kept, paper_scale
-from benchmarks.timing import Row
+from benchmarks.timing import Row, alone
 
 ROWS = [
     Row("fast", 1.0, 3.0, "the other", 3.0, "s", 10, 5),
@@ -106,3 +106,14 @@ def test_committed_results_reach_floors_and_match_the_readme() -> None:
     assert {one.benchmark for one in results if not one.quick} >= set(kept.NAMES)
     assert not book.below(results, book.floors())
     assert book.README.read_text(encoding="utf-8") == book.book(results, paper_scale.lines(results))
+
+
+def test_quick_result_replaces_no_full_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "RESULTS", tmp_path)
+    full, quick = (
+        kept.result("store", [alone("look-ups", number, "us")], quick=bool(number), began=0.0, commit="c")
+        for number in (0, 1)
+    )
+    assert kept.keep(quick) and kept.load() == [quick]
+    assert kept.keep(full) and kept.load() == [full]
+    assert not kept.keep(quick) and kept.load() == [full]
