@@ -63,7 +63,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class PrefixCache:
-    """Blocks of `block` units by all that stands before them; it has room for `room`, and the longest unused goes first.
+    """Blocks of `block` units by all that stands before them, `room` units in all; the longest unused goes first.
 
     Of one prompt, the last block goes first. A unit is a character or a token.
     """
