@@ -144,9 +144,7 @@ class Pair:
         async def answers() -> list[Reply[A]]:
             return await asyncio.gather(*(asked.answer(q, Asked(key=bytes(16))) for q in questions))
 
-        replies = self.loop.run(answers())
-        assert all(reply.answer is not None for reply in replies), replies[0]
-        return replies
+        return self.loop.run(answers())
 
     def chat(self, questions: Sequence[Question[Any]]) -> None:
         from vllm import SamplingParams
@@ -188,7 +186,9 @@ def computed_tokens(pair: Pair, setting: Setting) -> Row:
     questions = pair.questions(1, 60)
     engine = pair.loop.run(pair.judge.start())
     prompts = [engine.tokens(messages(q, BOOK, schema_of(q, True), SECRET)) for q in questions]
-    usages = [reply.usage for reply in pair.ask(questions)]
+    replies = pair.ask(questions)
+    assert all(reply.answer is not None for reply in replies), replies[0]
+    usages = [reply.usage for reply in replies]
     computed = sum(usage.prompt_tokens - usage.cached_tokens for usage in usages)
     least = least_computed(prompts, setting.block)
     name = "prompt tokens computed, 1 report x 60"
