@@ -62,7 +62,7 @@ class Overtaken(list):
         return count
 
 
-def test_row_is_found_while_another_thread_makes_the_last_columns():
+def test_row_is_found_while_its_columns_are_made():
     columns = Columns(JUDGMENTS)
     columns.add(row(1))
     columns._batches = batches = Overtaken()
