@@ -103,11 +103,11 @@ def rate(
         return [one.question for one in every if one.protocol == protocol]
 
     judge = pair.expecting() if expected else pair.judge
-    peer: Peer = ("VLLMJudge, sampled", pair.ask) if expected else ("LLM.chat", pair.chat)
+    peer: Peer = ("VLLMJudge, sampled", pair.replies) if expected else ("LLM.chat", pair.chat)
     n = len(questions())
     row = compare(
         name,
-        lambda: pair.ask(questions(), judge),
+        lambda: pair.replies(questions(), judge),
         lambda: peer[1](questions()),
         peer_name=peer[0],
         n=n,

@@ -137,8 +137,14 @@ class Pair:
             ]
         return found
 
-    def ask(self, questions: Sequence[Question[A]], judge: VLLMJudge | None = None) -> list[Reply[A]]:
-        """All at once, arriving in the order given; of `judge`, or the one that samples."""
+    def ask(self, questions: Sequence[Question[A]]) -> list[Reply[A]]:
+        """All at once, arriving in the order given. Every reply has an answer."""
+        replies = self.replies(questions)
+        assert all(reply.answer is not None for reply in replies), replies[0]
+        return replies
+
+    def replies(self, questions: Sequence[Question[A]], judge: VLLMJudge | None = None) -> list[Reply[A]]:
+        """All at once, of `judge` or the one that samples; free text of a random model may be unreadable."""
         asked = judge or self.judge
 
         async def answers() -> list[Reply[A]]:
@@ -186,9 +192,7 @@ def computed_tokens(pair: Pair, setting: Setting) -> Row:
     questions = pair.questions(1, 60)
     engine = pair.loop.run(pair.judge.start())
     prompts = [engine.tokens(messages(q, BOOK, schema_of(q, True), SECRET)) for q in questions]
-    replies = pair.ask(questions)
-    assert all(reply.answer is not None for reply in replies), replies[0]
-    usages = [reply.usage for reply in replies]
+    usages = [reply.usage for reply in pair.ask(questions)]
     computed = sum(usage.prompt_tokens - usage.cached_tokens for usage in usages)
     least = least_computed(prompts, setting.block)
     name = "prompt tokens computed, 1 report x 60"
