@@ -13,10 +13,11 @@ Use the fixture `browser` and, since one browser serves the whole session, its e
 
 import os
 import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 from urllib.parse import urlsplit
 
 import pytest
@@ -42,15 +43,27 @@ FLAGS = (
 )
 
 
+def _need(missing: str) -> NoReturn:
+    """Skip the test; in CI it fails."""
+    if os.environ.get("CI"):
+        pytest.fail(missing)
+    pytest.skip(missing)
+
+
+@pytest.fixture(scope="session")
+def chinese_font() -> None:
+    """Without one, Chromium prints Chinese as boxes, whose text is lost."""
+    fonts = shutil.which("fc-list")
+    if fonts and not subprocess.run([fonts, ":lang=zh"], capture_output=True, check=True).stdout:
+        _need("no Chinese font: `make debian` installs one, as root")
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> "AsyncIterator[Browser]":
     """Chromium with an empty profile. Without Chromium the test is skipped; in CI it fails."""
     executable = next(filter(None, map(shutil.which, NAMES)), None)
     if executable is None:
-        missing = "no Chromium: `make debian` installs it, as root"
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
+        _need("no Chromium: `make debian` installs it, as root")
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
-from tests.browser import browser
+from tests.browser import browser, chinese_font
 from tests.small_ray import small_ray
 
-__all__ = ["browser", "small_ray"]
+__all__ = ["browser", "chinese_font", "small_ray"]
 
 # Modules that start Ray, which takes many processes: one worker runs them, one after another.
 STARTS_RAY = {

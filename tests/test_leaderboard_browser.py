@@ -333,6 +333,7 @@ async def test_colour_scheme_changes_by_keyboard(browser, url):
         assert await page.evaluate(paper) == light
 
 
+@pytest.mark.usefixtures("chinese_font")
 async def test_page_prints_on_six_pages_with_nothing_cut(browser, url):
     async with visiting(browser, url, scheme="dark") as page:
         await see_all(page)

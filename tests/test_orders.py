@@ -1,30 +1,34 @@
 """The simulated prefix cache behind the figures on orders of texts and of work."""
 
-from benchmarks.orders import BLOCK_CHARS, Workload, asked, by_protocol, one_prefix, row
 from benchmarks.orders import PrefixCache as Cache
+from benchmarks.orders import Workload, asked, by_protocol, one_prefix, orders, row
 
-HEAD, TAIL = "a" * BLOCK_CHARS, "b" * BLOCK_CHARS
+BLOCK = 8
+HEAD, TAIL, OTHER = "a" * BLOCK, "b" * BLOCK, "c" * BLOCK
 
 
 def test_shared_blocks_are_computed_once() -> None:
-    cache = Cache(tokens=160)
-    assert [cache.computed(HEAD + TAIL), cache.computed(HEAD + "c" * BLOCK_CHARS)] == [32, 16]
-    assert cache.computed(TAIL + HEAD) == 32, "a block counts with all that stands before it"
+    cache = Cache(room=10 * BLOCK, block=BLOCK)
+    assert [cache.computed(HEAD + TAIL), cache.computed(HEAD + OTHER)] == [2 * BLOCK, BLOCK]
+    assert cache.computed(TAIL + HEAD) == 2 * BLOCK, "a block counts with all that stands before it"
+    assert cache.computed(HEAD + TAIL) == BLOCK, "the last unit of a prompt is always computed"
 
 
 def test_longest_unused_blocks_are_evicted_last_block_first() -> None:
-    cache = Cache(tokens=32)
+    cache = Cache(room=2 * BLOCK, block=BLOCK)
     cache.computed(HEAD + TAIL)
-    cache.computed("c" * BLOCK_CHARS)
-    assert cache.computed(HEAD + TAIL) == 16
+    cache.computed(OTHER)
+    assert cache.computed(HEAD + TAIL + "d") == BLOCK + 1
 
 
 def test_orders_share_what_their_prompts_share() -> None:
     small = Workload("small", tasks=2, reports=4)
-    target, reference = (list(asked(small, target_first=first)) for first in (True, False))
+    target = list(asked(small, target_first=True))
     assert sorted(one.prompt for one in by_protocol(target)) == sorted(one.prompt for one in target)
-    race = [[one for one in side if one.protocol == "race"] for side in (target, reference)]
-    shared = [row("race", side, 8, 800_000).ratio or 0.0 for side in race]
+    prompts = orders(small)
+    target_first, reference_first, today, *_ = prompts.values()
+    shared = [row("race", side, 8, 800_000).ratio or 0.0 for side in (target_first, reference_first)]
     assert shared[0] < 1.1 < 1.4 < shared[1]
-    today, together = row("today", target, 8, 800_000), row("together", [*one_prefix(target)], 8, 800_000)
-    assert today.peer == together.peer and together.ours < 0.7 * today.ours
+    together = [one.prompt for one in one_prefix(target)]
+    separate, joined = row("today", today, 8, 800_000), row("together", together, 8, 800_000)
+    assert separate.peer == joined.peer and joined.ours < 0.7 * separate.ours
