@@ -31,6 +31,7 @@ from adjudge.scoring.contract.scorecard import Metric, Scorecard
 __all__ = ["OpenRun"]
 
 _CACHED_JUDGMENTS, _CACHED_PAGES = 4096, 128
+CALM_S = 1.0  # for so long, the first page has the processor for itself, unless it needs what is opened then
 FRESH_S = 5.0  # for so long, a page of a running run may miss what was just scored
 
 
@@ -59,6 +60,7 @@ class OpenRun:
         """Open everything in the background, what is needed first before the rest. Call from the event loop."""
 
         async def one_after_the_other() -> None:
+            await asyncio.sleep(CALM_S)
             for opening in (self.cards, self.stores, self.dataset):
                 await asyncio.gather(opening(), return_exceptions=True)
 
