@@ -1,6 +1,7 @@
 """One system's reports by one metric: its mean, where it differs most from the others, and every task."""
 
 import asyncio
+from collections.abc import Callable
 
 import msgspec
 import pyarrow.compute as pc
@@ -36,7 +37,7 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
     if query.system not in run.record.systems:
         raise NotThere(f"this run has no system {query.system!r}")
     protocol, metric = _metric(run, query)
-    rows, reasons = await asyncio.to_thread(_scored, run, query, protocol, metric)
+    rows, reasons, in_words = await asyncio.to_thread(_scored, run, query, protocol, metric)
     prompts = await run.prompts()
     for row in rows:
         row["prompt"] = prompts.get(row["task_id"], "")
@@ -45,6 +46,7 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
         columns, rows, "system", query, at_once=frame.rows, noun="report",
         words=lambda row: f"{row['task_id']} {row['prompt']}",
     )  # fmt: skip
+    listing = msgspec.structs.replace(listing, rows=tuple(map(in_words, listing.rows)))
     shown = await _with_verdicts(run, query.system, protocol, listing)
     return frame.show(
         "system.html.jinja",
@@ -57,7 +59,7 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
         value=await asyncio.to_thread(_value, run, query.system, protocol, metric),
         options=[(f"{name}.{one.name}",) * 2 for name, every in run.record.metrics.items() for one in every],
         reasons=[("", "all"), ("any", "those with a reason"), *((one, one) for one in reasons)],
-        most=_most_apart(rows),
+        most=_most_apart(rows, in_words),
         listing=shown,
         kinds=Verdicts.kinds(row["verdicts"] for row in shown.rows),
         others=len(run.record.systems) > 1,
@@ -96,8 +98,13 @@ def _columns(metric: Metric, rows: list[Row]) -> list[Column]:
     ]
 
 
-def _scored(run: OpenRun, query: SystemQuery, protocol: str, metric: Metric) -> tuple[list[Row], list[str]]:
-    """A row per report, tasks in natural order, beside the mean of the others on its task; and the reasons."""
+def _scored(
+    run: OpenRun, query: SystemQuery, protocol: str, metric: Metric
+) -> tuple[list[Row], list[str], Callable[[Row], Row]]:
+    """A row per report, tasks in natural order, beside the mean of the others on its task; and the reasons.
+
+    Last what adds a row's bar, texts and addresses, which only the rows on the page need.
+    """
     name = metric.ratio[0] if metric.ratio else metric.name
     table = run.scores.of_metric(protocol, name, system=query.system)
     reasons = sorted(reason for reason in pc.unique(table["reason"]).to_pylist() if reason is not None)
@@ -118,33 +125,34 @@ def _scored(run: OpenRun, query: SystemQuery, protocol: str, metric: Metric) -> 
         rest = [value for system, value in tasks.get(row["task_id"], {}).items() if system != query.system]
         others = sum(rest) / len(rest) if rest else None
         apart = None if others is None or row["value"] is None else row["value"] - others
+        kept.append({**row, "others": others, "difference": apart})
+
+    def in_words(row: Row) -> Row:
         report = ReportQuery(
             system=query.system, task=row["task_id"], sample=row["sample"], repeat=row["repeat"], protocol=protocol
         )  # fmt: skip
-        kept.append(
-            {
-                **row,
-                "others": others,
-                "difference": apart,
-                "bar": None if metric.ratio else ends.bar(row["value"], others),
-                "value_text": written(row["value"]),
-                "below_text": written(row.get("below")),
-                "others_text": number(others, metric.scale),
-                "difference_text": number(apart, metric.scale),
-                "to": address("report", report),
-                "task_to": address("task", task=row["task_id"], protocol=protocol),
-            }
-        )
-    return sorted(kept, key=lambda row: (natural(row["task_id"]), row["sample"], row["repeat"])), reasons
+        return {
+            **row,
+            "bar": None if metric.ratio else ends.bar(row["value"], row["others"]),
+            "value_text": written(row["value"]),
+            "below_text": written(row.get("below")),
+            "others_text": number(row["others"], metric.scale),
+            "difference_text": number(row["difference"], metric.scale),
+            "to": address("report", report),
+            "task_to": address("task", task=row["task_id"], protocol=protocol),
+        }
+
+    kept.sort(key=lambda row: (natural(row["task_id"]), row["sample"], row["repeat"]))
+    return kept, reasons, in_words
 
 
-def _most_apart(rows: list[Row]) -> list[Row]:
+def _most_apart(rows: list[Row], in_words: Callable[[Row], Row]) -> list[Row]:
     """The reports whose value differs most from the mean of the others on their task, the largest difference first."""
     apart = sorted((row for row in rows if row["difference"]), key=lambda row: -abs(row["difference"]))[
         :_MOST
     ]
     bars = differences([row["difference"] for row in apart])
-    return [{**row, "apart": bar} for row, bar in zip(apart, bars, strict=True)]
+    return [{**in_words(row), "apart": bar} for row, bar in zip(apart, bars, strict=True)]
 
 
 async def _with_verdicts(run: OpenRun, system: str, protocol: str, listing: Listing) -> Listing:
