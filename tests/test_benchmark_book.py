@@ -51,6 +51,18 @@ def test_floors_rise_automatically_and_fall_only_on_request() -> None:
     assert book.pinned([RESULT], {"things": {"fast": 9.0}}, lower=True) == {"things": {"fast": 2.7}}
 
 
+def test_a_limit_of_time_is_its_own_floor() -> None:
+    limited = msgspec.structs.replace(
+        RESULT,
+        rows=[
+            Row("paint", 0.3, 0.5, "aim", 1.67, "s", 1, 1),
+            Row("peak", 3.0, 6.0, "aim", 2.0, "bytes", 1, 1),
+        ],
+    )
+    before = {"things": {"paint": 1.5, "peak": 1.0}}
+    assert book.pinned([limited], before, lower=False) == {"things": {"paint": 1.0, "peak": 1.8}}
+
+
 def test_result_is_one_json_document_and_a_table() -> None:
     assert msgspec.json.decode(msgspec.json.encode(RESULT), type=kept.Result) == RESULT
     text = book.book([RESULT], ["a plan"])
