@@ -58,6 +58,7 @@ QUICK, QUICK_SAMPLE = ("rubrics",), 5
 WHOLE = "rubrics.rubrics"
 AIM = 0.85
 MEMORY = 8 << 30  # bytes a process may have
+LOST = 255  # what multiprocessing gives where it could not read how a process ended
 KILLED = {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 Outcome = Literal["killed", "timed out", "survived"]
@@ -134,7 +135,10 @@ def _trace(tests: Sequence[str], out: Path, lines: Path) -> int:
 
 def outcome(mutant: Mutant, tests: dict[str, float]) -> Outcome:
     """What becomes of the mutant in these tests. Raises RuntimeError if they cannot be run."""
-    code = _run(partial(_meet, mutant, tests), 30 + 10 * sum(tests.values())) if tests else 0
+    work, limit_s = partial(_meet, mutant, tests), 30 + 10 * sum(tests.values())
+    code = _run(work, limit_s) if tests else 0
+    if code == LOST:
+        code = _run(work, limit_s)
     if code is None:
         return "timed out"
     if code in KILLED or code < 0:  # by a signal
