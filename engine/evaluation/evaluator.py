@@ -129,7 +129,6 @@ class Evaluator:
         self.protocols = protocols
         self.protocols_of = by_case(protocols)
         self._window = window
-        self._beginning = asyncio.Lock()
 
     @property
     def judges(self) -> dict[str, JudgeIdentity]:
@@ -186,12 +185,11 @@ class Evaluator:
 
     async def card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
         """The scorecard of `case`: from the store, if all that decided it is as it was, or else a new one."""
-        async with self._beginning:  # a report is read without a pause; answers would wait while many are
-            await asyncio.sleep(0)
         if self._recall is None or (key := self._recall.key(case, protocol)) is None:
             return await self.score(case, protocol)
         if (kept := await self._recall.card(key)) is not None:
             self.askers[self._bench.of(protocol.name).name].count_stored(len(kept.judgments))
+            await asyncio.sleep(0)  # others come in between, however much the store has
             return kept
         tools = self.tools(case, protocol.name)
         made = await self.score(case, protocol, tools)
