@@ -12,12 +12,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-from benchmarks.timing import Row, alone, main
+from benchmarks.timing import ROOT, Row, alone, main
 
 RUNS, QUICK_RUNS = 3, 1
-ROOT = Path(__file__).parent.parent
 
 
 def demo() -> tuple[float, float]:
