@@ -19,7 +19,11 @@ from tests.chaos import Pages, cited_world
 from tests.mock_openai import MockOpenAI
 from tests.worlds import world
 
-COMMAND = "import os; from adjudge.engine.__main__ import main; os.close({begun}); main()"
+# What a script runs in the background is started with SIGINT ignored, and so is all that it starts.
+COMMAND = (
+    "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from adjudge.engine.__main__ import main; os.close({begun}); main()"
+)
 SECONDS = 10.0  # in which an interrupted run has ended
 WHOLE = 8.0  # seconds over which the moments are spread: imports, parsing, judging
 

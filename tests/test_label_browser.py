@@ -69,6 +69,7 @@ async def test_thirty_items_are_labelled_over_a_kill(browser: "Browser", tmp_pat
             await agree(page, number)
         before = await shown_statement(page)
         await press(page, "u", "11 of 30 labelled")
+        await page.wait_for_load_state("load")
         await page.keyboard.press("n")
         await page.keyboard.type("1 or 2?")
         await page.keyboard.press("Escape")

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import free_port
 from tests.test_architecture import FLOORS
 from tests.worlds import ADJUDGE, lines
 
@@ -77,13 +76,14 @@ COMMANDS = [
 @contextlib.contextmanager
 def judge() -> Iterator[str]:
     """The address of a server that answers every request."""
-    port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", "tests.mock_openai", "--port", str(port)], cwd=ROOT)
-    try:
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
-        process.wait(30)
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.mock_openai"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()  # said once it listens
+        finally:
+            process.terminate()
 
 
 def adjudge(folder: Path, *arguments: str) -> str:

@@ -246,6 +246,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             for one in chosen
         )
 
+    @property
+    def reads_the_web(self) -> bool:
+        """Whether a protocol reads pages that are fetched during the run."""
+        return self.fetch.mode == "live" and any(
+            getattr(one, "pages", False) for one in self._unwrapped(self.protocols)
+        )
+
     def judge_of(self, answer: str) -> JudgeConfig:
         """The judge of a protocol or a medium."""
         return JudgeConfig.of(self.judges.get(answer, self.judge))

@@ -47,6 +47,7 @@ __all__ = [
     "window_of",
 ]
 
+READING = 2  # cases in place of one where pages are fetched: who waits for pages asks nothing
 LEAST_WINDOW = 16  # cases also read and compute, and ask few questions at their beginning and end
 
 
@@ -146,7 +147,9 @@ def _traced(config: RunConfig, book: PromptBook, tracer: Any) -> Callable[[Judge
 
 def window_of(config: RunConfig, slots: int) -> int:
     """How many (case, protocol) pairs run at once for a judge that takes `slots` questions at once."""
-    return 1 if config.serial else max(LEAST_WINDOW, slots)
+    if config.serial:
+        return 1
+    return max(LEAST_WINDOW, slots) * (READING if config.reads_the_web else 1)
 
 
 class _Seating:

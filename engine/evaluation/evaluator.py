@@ -218,27 +218,34 @@ class Evaluator:
         """The scorecards of `cases`, as each is done. An engine-fatal error ends the run and propagates."""
         work = ((case, protocol) for case in cases for protocol in self.protocols_of(case))
         done: asyncio.Queue[Scorecard | None] = asyncio.Queue(self._window)
-        workers = [asyncio.ensure_future(self._work(work, done)) for _ in range(self._window)]
-        finish = asyncio.ensure_future(_finish(workers, done))
+        scoring = asyncio.ensure_future(self._score_all(work, done))
         try:
             while (card := await done.get()) is not None:
                 yield card
-            await finish
+            await scoring
         finally:
-            for task in (*workers, finish):
-                task.cancel()
-            await asyncio.gather(*workers, finish, return_exceptions=True)
+            scoring.cancel()
+            await asyncio.gather(scoring, return_exceptions=True)
+
+    async def _score_all(
+        self, work: Iterator[tuple[Case, ScoringProtocol]], done: "asyncio.Queue[Scorecard | None]"
+    ) -> None:
+        """Put the scorecards of `work`, and None behind them or as soon as one has failed; then raise that failure."""
+        workers: list[asyncio.Task[None]] = []
+        try:
+            for _ in range(self._window):
+                workers.append(asyncio.ensure_future(self._work(work, done)))
+                await asyncio.sleep(0)  # a report is read without a pause; answers and pages come in between
+            await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            await done.put(None)
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
 
     async def _work(
         self, work: Iterator[tuple[Case, ScoringProtocol]], done: "asyncio.Queue[Scorecard | None]"
     ) -> None:
         for case, protocol in work:
             await done.put(await self.card(case, protocol))
-
-
-async def _finish(workers: list["asyncio.Task[None]"], done: "asyncio.Queue[Scorecard | None]") -> None:
-    """Put None when all workers are done, or as soon as one has failed; then raise that failure."""
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        await done.put(None)

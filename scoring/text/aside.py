@@ -1,7 +1,7 @@
 """Reading long texts beside the event loop, in worker processes with a time limit, as pages are read.
 
 Reading a report is linear, but a second for the longest one is long for everybody else whom the loop serves. Short
-texts are read in place: they take a few milliseconds, no more than it costs to send them to a process and back.
+texts are read in place: they take a millisecond, hardly more than it costs to send them to a process and back.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from adjudge.scoring.contract.case import Unread
 
 __all__ = ["IN_PLACE_BYTES", "SECONDS", "Answer", "Call", "aside", "open_workers", "storable"]
 
-IN_PLACE_BYTES = 20_000
+IN_PLACE_BYTES = 4_000
 """Arguments of no more bytes than these are read in place: at the two seconds that the worst 500,000 characters take,
 
-that holds the loop for 80 milliseconds at most.
+that holds the loop for 16 milliseconds at most.
 """
 SECONDS = 30.0
 """For one text; the longest report takes two on an idle core."""
