@@ -26,7 +26,7 @@ def config(mode: str, store: object = "store", **more: object) -> RunConfig:
 
 @asynccontextmanager
 async def evaluator_of(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, begun: list[str]
+    folder: Path, monkeypatch: pytest.MonkeyPatch, begun: list[str], **more: object
 ) -> AsyncIterator[Evaluator]:
     """An evaluator that notes each case that it begins, and gives it no score."""
 
@@ -35,7 +35,7 @@ async def evaluator_of(
         await asyncio.sleep(0.1)
         return Scorecard.of(protocol.name, case, {})
 
-    async with open_evaluator(config("off", folder)) as evaluator:
+    async with open_evaluator(config("off", folder, **more)) as evaluator:
         monkeypatch.setattr(evaluator, "score", score)
         yield evaluator
 
@@ -71,13 +71,12 @@ async def test_run_ends_when_nobody_reads_its_scorecards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[str] = []
-    async with evaluator_of(tmp_path, monkeypatch, begun) as evaluator:
+    async with evaluator_of(tmp_path, monkeypatch, begun, serial=True) as evaluator:
         cards = evaluator.run(CASES)
         await anext(cards)
-        while (
-            len(begun) < 2 * LEAST_WINDOW + 1
-        ):  # one taken, as many done as may wait, as many that wait to be
+        while len(begun) < 3:  # the first is taken, the second waits to be, the third waits for room
             await asyncio.sleep(0)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.3)
         async with asyncio.timeout(10):
             await cards.aclose()
+    assert len(begun) == 3

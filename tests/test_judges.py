@@ -141,6 +141,8 @@ async def test_one_dead_judge_ends_the_run_which_resumes(tmp_path):
         result = await evaluate_async(RunConfig.load(path))
     assert before == 60 == plain.asked.total() and dies.asked.total() == 4
     assert result.from_store >= 64 and well.asked.total() == result.from_judge
+    keys = pq.read_table(tmp_path / "store" / "judgments", columns=["key"])["key"].to_pylist()
+    assert len(set(keys)) == len(keys) == 64 + result.from_judge, "each question is answered once"
 
 
 async def test_patience_is_each_judges_own(tmp_path):
