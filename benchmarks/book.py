@@ -145,9 +145,7 @@ def main() -> int:
     )
     commands = parser.add_subparsers(dest="command")
     command = commands.add_parser("run", help="run benchmarks and keep the results")
-    command.add_argument(
-        "--quick", action="store_true", help="smaller problems, three runs; exempt from floors"
-    )
+    command.add_argument("--quick", action="store_true", help="smaller problems, one run; exempt from floors")
     command.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES + VLLM_NAMES)}")
     command = commands.add_parser("pin", help="raise the floors to 0.9 of the results")
     command.add_argument("--lower", action="store_true", help="also lower floors")

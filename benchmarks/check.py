@@ -5,7 +5,7 @@
 Each of 2,000 pairs of run folders has new scores for the same tasks: a task's difficulty, a system's level, and noise
 that both runs draw anew, clipped to 0..1 and rounded to hundredths. A false alarm is an exit code 4 where nothing
 changed. For the power, the run's level is lower by the drop that the check states as detectable at this spread.
---quick: 400 pairs.
+--quick: 100 pairs.
 """
 
 import tempfile
@@ -93,7 +93,7 @@ def _scores(folder: Path, values: np.ndarray) -> None:
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Shares of pairs beside what is promised; a ratio above 1 is better than promised."""
-    pairs = 400 if quick else 2_000
+    pairs = 100 if quick else 2_000
     for tasks, systems in ((20, 1), (100, 1), (50, 5)):
         name = f"false alarms, {tasks} tasks, {systems * len(PROTOCOLS)} tests"
         if wanted(name):

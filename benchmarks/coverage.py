@@ -3,7 +3,7 @@
     python -m benchmarks.coverage [--quick] [--json] [--only WORDS]
 
 Each data set has two systems on the same tasks, made of task difficulty, a skill per system and skewed noise, so the
-true value is known. 10,000 data sets per row, 1,000 resamples each (--quick: 1,000 data sets).
+true value is known. 10,000 data sets per row, 1,000 resamples each (--quick: 200 data sets).
 """
 
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def coverage(tasks: int, data_sets: int, resamples: int, seed: int) -> dict[str,
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """A row for each number of tasks and kind of interval."""
-    data_sets = 1_000 if quick else 10_000
+    data_sets = 200 if quick else 10_000
     for tasks in SIZES:
         name = f"95% intervals at {tasks} tasks"
         if wanted(name):

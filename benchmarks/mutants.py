@@ -3,7 +3,7 @@
     python -m benchmarks.mutants [--quick] [--json]
 
 Of all mutants that mutmut's operators make of the modules (except strings, most of which are text for people), 300 are
-drawn with a fixed seed (quick: 5 of `rubrics`, run with its own tests only). A new process imports each mutant in place
+drawn with a fixed seed (quick: 2 of `rubrics`, run with its own tests only). A new process imports each mutant in place
 of its module and runs the tests that execute the mutated function until one fails, the shortest first. A mutant outside
 of functions meets the tests that execute its module or are in a file that names it. No file is changed. Mutants that
 cannot be imported are not drawn, since they would flatter the result. A mutant whose tests take ten times as long as
@@ -54,7 +54,7 @@ QUIET = (
     *("-W", "ignore::coverage.exceptions.CoverageWarning"),
 )
 SEED, SAMPLE = 20, 300
-QUICK, QUICK_SAMPLE = ("rubrics",), 5
+QUICK, QUICK_SAMPLE = ("rubrics",), 2
 WHOLE = "rubrics.rubrics"
 AIM = 0.85
 MEMORY = 8 << 30  # bytes a process may have

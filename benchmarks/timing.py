@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("engine", "judges", "fetchers", "scoring", "prompts")
 
 RUNS = 5
-QUICK_RUNS = 3
+QUICK_RUNS = 1
 SETTLE_SECONDS = 0.1  # between the sides: thread pools of one may spin on for some milliseconds
 
 
@@ -124,7 +124,7 @@ def _compile_bytecode() -> None:
 def main(doc: str | None, rows: Callable[[bool, Callable[[str], bool]], Iterable[Row]]) -> None:
     """Reads the command line, runs `rows(quick, wanted)` and prints them; progress goes to stderr."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="smaller problems, three runs")
+    parser.add_argument("--quick", action="store_true", help="smaller problems, one run")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--only", default="", metavar="WORDS", help="only rows whose name contains this")
     options = parser.parse_args()

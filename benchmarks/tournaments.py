@@ -8,7 +8,7 @@ that endless tasks would give. Coverage: the share of 95% intervals, of a streng
 hold the truth. Resolved: pairs whose difference has an interval without 0, of all comparisons and of as many as the
 budget allows, chosen in rounds by `most_telling`, or drawn at random, or with hindsight: from the strengths of all
 comparisons and the pairs that these resolve, which no rule knows beforehand. 500 tournaments a row, 1,000 resamples
-each (--quick: 20).
+each (--quick: 5).
 """
 
 from collections.abc import Callable, Iterator
@@ -158,7 +158,7 @@ def simulated(tournaments: int) -> dict[str, Floats]:
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Rows of coverage, of pairs resolved, and of how many of them are in the wrong order."""
-    tournaments = 20 if quick else 500
+    tournaments = 5 if quick else 500
     if not wanted("tournaments"):
         return
     found = simulated(tournaments)
