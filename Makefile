@@ -161,8 +161,8 @@ $(PEERS_VENV)/ready: benchmarks/peers.txt .venv/bin/uv
 	$(BIN)/uv pip install --quiet --python $(PEERS_VENV)/bin/python -r benchmarks/peers.txt
 	touch $@
 
-# All benchmarks in one go, into benchmarks/results and its README; QUICK=1 prints those of smaller problems, in about
-# 13 minutes, and replaces no result of the full ones.
+# All benchmarks in one go, into benchmarks/results and its README; QUICK=1 prints those of smaller problems, in under
+# 10 minutes, and replaces no result of the full ones.
 bench: .venv/dev.stamp peers
 	$(BIN)/python -m benchmarks.book run $(if $(QUICK),--quick)
 
