@@ -3,23 +3,17 @@
 
 import atexit
 import gc
-import os
-import signal
+
+from adjudge.engine.cli.exits import end_at_once
 
 __all__ = ["main"]
-
-INTERRUPTED = 130
 
 
 def main() -> None:
     """Run one command and exit with its code."""
-    minded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if minded:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    end_at_once()
     from adjudge.engine.cli.main import main as run
 
-    if minded:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     atexit.register(gc.freeze)  # or the last collection walks every module, which takes a tenth of a second
     run()
 

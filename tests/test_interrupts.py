@@ -22,7 +22,7 @@ from tests.worlds import world
 # What a script runs in the background is started with SIGINT ignored, and so is all that it starts.
 COMMAND = (
     "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from adjudge.engine.__main__ import main; os.close({begun}); main()"
+    "from adjudge.engine.__main__ import end_at_once, main; end_at_once(); os.close({begun}); main()"
 )
 SECONDS = 10.0  # in which an interrupted run has ended
 WHOLE = 8.0  # seconds over which the moments are spread: imports, parsing, judging
@@ -161,6 +161,55 @@ def test_work_that_ignores_its_cancellation_is_ended(seconds, again, number):
             process.send_signal(number)
         assert process.wait(30) == 130
         assert "the same command continues" in process.stderr.read()
+
+
+STARTING = """
+import asyncio, os, signal, threading
+from adjudge.engine.commands.interruption import interruptible
+
+async def starts_a_thread():
+    with threading._active_limbo_lock:  # held by Thread.start
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(1000):
+            pass
+    await asyncio.sleep(20)
+
+try:
+    interruptible(starts_a_thread())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_signal_while_a_thread_starts_ends_the_work():
+    done = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=30)
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+LOADING = """
+import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from adjudge.engine.cli import main
+
+
+def load(name):
+    try:  # as in a callback, whose exceptions are dropped
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+    except KeyboardInterrupt:
+        print("lost", flush=True)
+
+
+main.import_module = load
+main.main(["store", "ls", "nowhere"])
+"""
+
+
+def test_an_interrupt_while_a_command_loads_is_not_lost():
+    done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
 
 
 def test_interruptible_work_gives_its_result():

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import TracebackType
 
 from adjudge.engine.cli.completion import complete
-from adjudge.engine.cli.exits import DONE, FAILED, INTERRUPTED, USAGE
+from adjudge.engine.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, beginning
 from adjudge.engine.cli.parser import parser
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.config.redaction import hidden, printable
@@ -43,17 +43,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     """Run the command that the arguments name; without any, print the help. A shell that asks is answered."""
-    words = sys.argv[1:] if arguments is None else arguments
-    commands = parser()
-    complete(commands)
-    if not words:
-        commands.print_help()
-        return DONE
-    options = commands.parse_args(words)
-    begin(form())
-    share_heap()
-    # The command alone is imported: another may need what takes a second to load.
-    action = import_module(f"adjudge.engine.cli.actions.{options.module}")
+    with beginning():
+        words = sys.argv[1:] if arguments is None else arguments
+        commands = parser()
+        complete(commands)
+        if not words:
+            commands.print_help()
+            return DONE
+        options = commands.parse_args(words)
+        begin(form())
+        share_heap()
+        # The command alone is imported: another may need what takes a second to load.
+        action = import_module(f"adjudge.engine.cli.actions.{options.module}")
     code: int = action.run(options)
     return code
 

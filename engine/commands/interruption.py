@@ -35,9 +35,9 @@ def interruptible(work: Coroutine[Any, Any, T], ends_s: float = ENDS_S) -> T:
             raise
         raise KeyboardInterrupt from None
     finally:
-        ending.over()
         for number, handler in before.items():
             signal.signal(number, handler)
+        ending.over()
 
 
 class _Ending:
@@ -45,8 +45,10 @@ class _Ending:
 
     def __init__(self, seconds: float) -> None:
         self.since: float | None = None
-        self._timer = threading.Timer(seconds, _exit)
-        self._timer.daemon = True
+        self._seconds = seconds
+        self._asked, self._over = threading.Event(), threading.Event()
+        # Started here: the lock that starting takes may be held where a signal comes in.
+        threading.Thread(target=self._time, name="ending", daemon=True).start()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
 
@@ -66,13 +68,19 @@ class _Ending:
                 _exit()
             return
         self.since = now
-        self._timer.start()
+        self._asked.set()
         if self._loop is not None and self._task is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     def over(self) -> None:
         """Let the process live: the work has ended."""
-        self._timer.cancel()
+        self._over.set()
+        self._asked.set()
+
+    def _time(self) -> None:
+        self._asked.wait()
+        if not self._over.wait(self._seconds):
+            _exit()
 
 
 def _exit() -> None:
