@@ -21,8 +21,8 @@ from tests.worlds import world
 
 # What a script runs in the background is started with SIGINT ignored, and so is all that it starts.
 COMMAND = (
-    "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from adjudge.engine.__main__ import end_at_once, main; end_at_once(); os.close({begun}); main()"
+    "import os, signal; from adjudge.engine.cli.exits import end; signal.signal(signal.SIGINT, end); "
+    "from adjudge.engine.__main__ import main; os.close({begun}); main()"
 )
 SECONDS = 10.0  # in which an interrupted run has ended
 WHOLE = 8.0  # seconds over which the moments are spread: imports, parsing, judging
