@@ -14,9 +14,9 @@ DONE, FAILED, USAGE, INCOMPLETE, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 @contextmanager
 def beginning() -> Iterator[None]:
-    """Inside the block an interrupt ends the process with 130 at once, behind it it is an exception again.
+    """Inside the block an interrupt ends the process with 130 at once; after it, an interrupt is an exception again.
 
-    As an exception it may be lost in an import, which drops it or turns it into another one, and the command goes on.
+    An import may drop an exception or turn it into another one, and the command would go on.
     Nothing changes where somebody else minds interrupts.
     """
     is_main = threading.current_thread() is threading.main_thread()
