@@ -8,7 +8,6 @@ own process. The peer sends the same questions and stores nothing: an aiohttp lo
 """
 
 import asyncio
-import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,10 +23,9 @@ from adjudge.judges import Answer, Context, Question
 from adjudge.judges.completions import Requests
 from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
 from adjudge.prompts import PromptBook
-from benchmarks.beside import said_by
+from benchmarks.judge_server import judge_server
 from benchmarks.timing import Row, alone, compare, main
 
-LATENCY = 0.2
 LIMIT = 256
 QUESTIONS_A_PAGE = 10
 PAGE_CHARS = 2_400  # bodies of about 4 KB
@@ -55,13 +53,6 @@ def questions(count: int) -> list[Check]:
         context = Context.of(page=f"Page {page}. " + "The sea is deep. " * (PAGE_CHARS // 17))
         found += [Check(context=context, statement=f"Statement {i}.") for i in range(QUESTIONS_A_PAGE)]
     return found
-
-
-@contextlib.contextmanager
-def server() -> Iterator[str]:
-    """The URL of a mock server in a process of its own."""
-    with said_by("tests.mock_openai", "--latency", str(LATENCY)) as url:
-        yield url
 
 
 class Side:
@@ -140,7 +131,7 @@ def bodies_of(asked: list[Check]) -> list[bytes]:
 
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
-    with server() as url, rare_collections():  # as in every run; for both sides
+    with judge_server() as url, rare_collections():  # as in every run; for both sides
         yield from _beside_bare_loop(url, quick, wanted)
 
 

@@ -37,7 +37,8 @@ from adjudge.fetchers.page import Page
 from adjudge.judges import Context
 from adjudge.scoring.deepresearch_bench.fact_support import Backed
 from benchmarks.fetch import IN_FLIGHT, PAGES, Ours
-from benchmarks.orchestration import bodies_of, questions, server, through_engine
+from benchmarks.judge_server import judge_server
+from benchmarks.orchestration import bodies_of, questions, through_engine
 from benchmarks.page_server import page_server
 from benchmarks.pages import documents
 from benchmarks.timing import RUNS, SETTLE_SECONDS, Row, alternating, main
@@ -205,7 +206,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Every peer, the sides alternating within each."""
     runs = 1 if quick else RUNS
     with rare_collections():  # as in every run of ours
-        with server() as url:
+        with judge_server() as url:
             yield from beside_judges(url, 100 if quick else 2_000, runs, wanted)
         yield from beside_pages(PAGES // 10 if quick else PAGES, runs, wanted)
 

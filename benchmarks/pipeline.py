@@ -22,7 +22,8 @@ from typing import Any
 from adjudge.engine.commands.evaluate import RunResult, evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.judges.completions import Requests
-from benchmarks.orchestration import LATENCY, LIMIT, bare_loop, server
+from benchmarks.judge_server import LATENCY, judge_server
+from benchmarks.orchestration import LIMIT, bare_loop
 from benchmarks.page_server import page_server
 from benchmarks.pages import documents
 from benchmarks.timing import Row, alone, main
@@ -97,7 +98,7 @@ class Pipeline:
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """A small run of each kind comes first, so that all code is loaded."""
     cases, pages = (QUICK_CASES, QUICK_PAGES) if quick else (CASES, PAGES)
-    with tempfile.TemporaryDirectory() as folder, server() as url, page_server(pages) as address:
+    with tempfile.TemporaryDirectory() as folder, judge_server() as url, page_server(pages) as address:
         pipeline = Pipeline(Path(folder), url, address, pages)
         pipeline.write(WARM_CASES)
         pipeline.run("rubrics", "warm", "live")

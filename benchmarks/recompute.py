@@ -33,7 +33,7 @@ from adjudge.engine.records.record import RunRecord
 from adjudge.judges import Question, ScriptedJudge
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
-from benchmarks.orchestration import server
+from benchmarks.judge_server import judge_server
 from benchmarks.timing import Row, alone, main
 from tests.mock_openai import valid
 from tests.processes import descendants
@@ -240,7 +240,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     changes = [change for change in CHANGES if wanted(f"recompute: {change.name} changed")]
     if not changes:
         return
-    with tempfile.TemporaryDirectory() as folder, server() as url:
+    with tempfile.TemporaryDirectory() as folder, judge_server() as url:
         world = World(Path(folder), QUICK_TASKS if quick else TASKS, url)
         world.write(Version())
         yield _built(world)

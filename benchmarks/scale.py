@@ -29,7 +29,8 @@ from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.scoring.contract.case import Case, Report, Task
-from benchmarks.orchestration import LIMIT, server
+from benchmarks.judge_server import judge_server
+from benchmarks.orchestration import LIMIT
 from benchmarks.routing import POLICIES, WORKLOADS, Outcome, simulate
 from benchmarks.scripted import scripted
 from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main
@@ -101,7 +102,7 @@ async def _timed(evaluator: Any, count: int) -> tuple[float, float]:
 
 def _cpu(process: int) -> float:
     """CPU seconds of `process` and its descendants, the judge's server left out."""
-    if b"mock_openai" in command(process):
+    if b"judge_server" in command(process):
         return 0.0
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -115,7 +116,7 @@ def _cluster(quick: bool) -> Iterator[Row]:
     count = 2_500 if quick else 20_000
     here: list[tuple[float, float]] = []
     there: list[tuple[float, float]] = []
-    with server() as url, rare_collections():
+    with judge_server() as url, rare_collections():
         for _ in range(1 if quick else RUNS):  # starting Ray takes longer than 2,500 questions
             with tempfile.TemporaryDirectory() as folder:
                 here.append(asyncio.run(_in_process(folder, url, count)))
