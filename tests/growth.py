@@ -114,6 +114,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.citation_marks.pieces": lambda text: _all(
         citation_marks.pieces(text, frozenset(map(str, range(60))))
     ),
+    "scoring.text.citations.cited": citations.cited.__wrapped__,
     "scoring.text.citations.parse": citations.parse.__wrapped__,
     "scoring.text.references.url_key": references.url_key,
     "scoring.text.cleaning.clean_report": cleaning.clean_report.__wrapped__,

@@ -25,7 +25,7 @@ BESIDE_THE_LOOP = {
     "engine/rewards/rollout.py": {"flags_of"},
     "engine/viewer/pages/marked_report.py": {"said_at", "marked_text"},
     "engine/viewer/pages/report.py": {"nearest"},
-    "scoring/deepresearch_bench/fact.py": {"parse"},
+    "scoring/deepresearch_bench/fact.py": {"cited"},
     "scoring/deepresearch_bench/fact_extraction.py": {"parse", "without_lists"},
     "scoring/deepresearch_bench/race.py": {"clean_report"},
     "scoring/dr3_eval/grounding.py": {"chunks_for"},

@@ -9,7 +9,7 @@ import pytest
 from adjudge.judges import LexicalJudge
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.deepresearch_bench.fact_extraction import extract
-from adjudge.scoring.text.citations import Triplet, parse
+from adjudge.scoring.text.citations import Citations, Triplet, cited, parse
 from adjudge.scoring.text.references import url_key
 from tests.shared_data import shared
 from tests.tools import DirectTools
@@ -243,6 +243,16 @@ def real() -> Iterator[str]:
     for system in SYSTEMS:
         rows = shared(f"golden/reports/langchain_{system}.jsonl").read_text(encoding="utf-8").splitlines()
         yield from (json.loads(row)["article"] for row in rows)
+
+
+def test_what_is_cited_of_real_reports_is_what_is_parsed() -> None:
+    total = 0
+    for text in real():
+        found = parse(text)
+        sourced = tuple(passage for passage in found.passages if passage.sources)
+        assert cited(text) == Citations(found.references, sourced)
+        total += len(sourced)
+    assert total > 800
 
 
 def compared(found: list[tuple[tuple[Triplet, ...], str]]) -> tuple[int, int, set[str]]:

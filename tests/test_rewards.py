@@ -289,7 +289,7 @@ class TestFlags:
         def read(*arguments: object) -> None:
             raise AssertionError("it was read")
 
-        monkeypatch.setattr("adjudge.engine.rewards.flags.parse", read)
+        monkeypatch.setattr("adjudge.engine.rewards.flags.cited", read)
         monkeypatch.setattr("adjudge.engine.rewards.flags.injections", read)
         assert self.flags("x" * 500_001, max=limit) == {"length": pytest.approx(min(500_001 / limit, 1))}
 

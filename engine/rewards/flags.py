@@ -14,7 +14,7 @@ from adjudge.engine.config.reward import Length
 from adjudge.engine.rewards.injection import injections
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
-from adjudge.scoring.text.citations import Triplet, parse
+from adjudge.scoring.text.citations import Triplet, cited
 from adjudge.scoring.text.references import url_key
 
 __all__ = ["FLAGS", "Flag", "citation_stuffing", "duplicate_citations", "flags_of", "injection", "length"]
@@ -32,13 +32,13 @@ def injection(text: str, handed: tuple[Citation, ...], limits: Length) -> float:
 
 def duplicate_citations(text: str, handed: tuple[Citation, ...], limits: Length) -> float:
     """The share of citations that repeat an earlier one; 0 without citations."""
-    cited = parse(text, handed).triplets
-    return 1 - len({_content(triplet) for triplet in cited}) / len(cited) if cited else 0.0
+    triplets = cited(text, handed).triplets
+    return 1 - len({_content(triplet) for triplet in triplets}) / len(triplets) if triplets else 0.0
 
 
 def citation_stuffing(text: str, handed: tuple[Citation, ...], limits: Length) -> float:
     """The share of citations beyond the third in one sentence; 0 without citations."""
-    counts = [len(passage.sources) for passage in parse(text, handed).passages]
+    counts = [len(passage.sources) for passage in cited(text, handed).passages]
     total = sum(counts)
     return sum(max(0, count - SOURCES_A_SENTENCE) for count in counts) / total if total else 0.0
 

@@ -45,7 +45,7 @@ from adjudge.scoring.deepresearch_bench.fact_support import Repeats, Verdict, ba
 from adjudge.scoring.deepresearch_bench.words import FACT
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import clean_url
-from adjudge.scoring.text.citations import MAX_FACTS, Triplet, parse
+from adjudge.scoring.text.citations import MAX_FACTS, Triplet, cited
 
 __all__ = [
     "CodeScores",
@@ -230,7 +230,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Extract, group, deduplicate and read, ask what each page supports, count."""
-        whole = await aside(parse, storable(case.report.text), case.report.citations)
+        whole = await aside(cited, storable(case.report.text), case.report.citations)
         triplets = whole.triplets if self.extraction == "markers" else await extract(case, whole, tools)
         if isinstance(triplets, Missing):
             values = {metric.name: triplets for metric in self.metrics if metric.ratio is None}

@@ -133,7 +133,7 @@ class _Section(msgspec.Struct, frozen=True):
 async def extract(case: Case, whole: Citations, tools: Tools) -> tuple[Triplet, ...] | Missing:
     """The triplets that the judge finds in the case's report, in its order; none for a report without a source.
 
-    `whole` are the report's citations by its marks.
+    `whole` are the report's citations by its marks: what is `cited`.
     """
     sources = _sources(whole, case)
     if not sources:
