@@ -1,0 +1,32 @@
+"""Compiles the kernels of a leaderboard, so that the first one finds them on disk.
+
+    python -m adjudge.scoring.kernels.precompilation
+
+Kernels are compiled when they are first used, which after an installation takes a leaderboard ten seconds. This does it
+while an image is built, or beside a first run. What a leaderboard uses last comes first: then a run that is under way
+and this seldom compile the same.
+"""
+
+import numpy as np
+
+from adjudge.scoring.kernels.comparison.paired_tests import paired_t
+from adjudge.scoring.kernels.resampling.bootstrap import bootstrap
+from adjudge.scoring.kernels.resampling.intervals import difference_intervals
+from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
+from adjudge.scoring.kernels.resampling.rankings import rankings
+
+__all__ = ["precompile"]
+
+
+def precompile() -> None:
+    """Use every kernel that a leaderboard of systems with scores uses, on next to nothing."""
+    scores = np.array([[0.0, 1.0, 0.5], [1.0, 0.25, 0.75]])
+    leave_one_out(scores)
+    difference_intervals(scores, 0.95)
+    paired_t(scores)
+    rankings(scores.mean(axis=1), scores)
+    bootstrap(scores, resamples=2)
+
+
+if __name__ == "__main__":
+    precompile()
