@@ -22,8 +22,8 @@ BIN := .venv/bin
 	ln -sfn $(CURDIR)/engine/package/__init__.py .venv/typed/adjudge/__init__.py
 	touch $@ .venv/demo.stamp
 
-# Exit 3 says that a scorecard is unscored, which the example means to show. The kernels are compiled beside the run, which
-# saves it a third of its time on two cores after an installation.
+# Exit 3 says that a scorecard is unscored, which the example means to show. After an installation
+# the kernels are compiled on a second core meanwhile.
 demo: .venv/demo.stamp
 	$(BIN)/python -m adjudge.scoring.kernels.precompilation & \
 	$(BIN)/adjudge evaluate examples/quickstart/adjudge.yaml || [ $$? -eq 3 ]

@@ -6,14 +6,14 @@ server that also fails.
 """
 
 import asyncio
-import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import msgspec
 
-from benchmarks.beside import said_by
+from benchmarks.beside import said_by, serve
 from tests.mock_openai import valid
 
 __all__ = ["LATENCY", "judge_server"]
@@ -33,7 +33,6 @@ class _ResponseFormat(msgspec.Struct):
 
 
 class _Request(msgspec.Struct):
-    model: str
     response_format: _ResponseFormat | None = None
 
 
@@ -141,21 +140,12 @@ class _Connection(asyncio.Protocol):
         self._transport.write(reply)
 
 
-async def _serve() -> None:
-    judge = _Judge()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(judge), "127.0.0.1", 0, backlog=4096)
-    sys.stdout.write(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1\n")
-    sys.stdout.flush()
-    await server.serve_forever()
-
-
 @contextmanager
 def judge_server() -> Iterator[str]:
     """The server's URL, which ends in /v1, for as long as the block runs."""
-    with said_by("benchmarks.judge_server") as url:
-        yield url
+    with said_by("benchmarks.judge_server") as port:
+        yield f"http://127.0.0.1:{int(port)}/v1"
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve())
+    asyncio.run(serve(partial(_Connection, _Judge())))

@@ -4,8 +4,9 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
-from benchmarks.beside import said_by
+from benchmarks.beside import said_by, serve
 from benchmarks.pages import documents
 
 
@@ -25,17 +26,12 @@ class _Connection(asyncio.Protocol):
             self._transport.write(self._responses[target])
 
 
-async def _serve(count: int) -> None:
-    responses = {
+def _responses(count: int) -> dict[bytes, bytes]:
+    return {
         document.path.encode(): b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
         b"Content-Length: %d\r\n\r\n%b" % (len(document.body), document.body)
         for document in documents(count)
     }
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(responses), "127.0.0.1", 0, backlog=1024)
-    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
-    sys.stdout.flush()
-    await server.serve_forever()
 
 
 @contextmanager
@@ -46,4 +42,4 @@ def page_server(count: int) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1])))
+    asyncio.run(serve(partial(_Connection, _responses(int(sys.argv[1])))))

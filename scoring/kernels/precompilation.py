@@ -2,9 +2,8 @@
 
     python -m adjudge.scoring.kernels.precompilation
 
-Kernels are compiled when they are first used, which after an installation takes a leaderboard ten seconds. This does it
-while an image is built, or beside a first run. What a leaderboard uses last comes first: then a run that is under way
-and this seldom compile the same.
+Kernels are compiled when they are first used, which after an installation takes a leaderboard ten seconds. `make demo`
+does it beside the run. What a leaderboard uses last comes first: then the run and this seldom compile the same.
 """
 
 import numpy as np

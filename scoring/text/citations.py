@@ -13,6 +13,7 @@ paragraph of more than `MAX_PIECE` characters is read in pieces.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
@@ -136,9 +137,8 @@ class _Body:
         self.complete = True
         self._sources = sources
         self._all_sentences = all_sentences
-        self._unmarked: list[
-            Marked
-        ] = []  # sentences of this section after the last passage, if not all are wanted
+        # Of this section, after the last passage; empty if all sentences are wanted.
+        self._unmarked: deque[Marked] = deque(maxlen=MAX_PASSAGES)
         self._open: _Open | None = None  # the last passage of this section
         self._facts = 0  # how many of them have sources, one for each source
         self._chars = 0  # of all facts
