@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import time
 from collections import Counter
 from itertools import permutations
 from pathlib import Path
@@ -35,6 +34,7 @@ from adjudge.scoring.answers.preferences import (
     Preferred,
     preference,
 )
+from tests.clocks import timed
 from tests.mock_openai import MockOpenAI
 from tests.test_rewards import best, scripted
 from tests.test_rewards import served as judged_by
@@ -337,9 +337,9 @@ class TestFailures:
                 return await super().answer(question, asked)
 
         async with scripted(grouped(tmp_path), Slow(Opinion(verdict))) as scorer:
-            begun = time.monotonic()
-            found = await scorer.score(rollouts(1, 2, 3), deadline=1)
-            assert time.monotonic() - begun < 1.1 * 1 + 0.5
+            with timed(1.0) as call:
+                found = await scorer.score(rollouts(1, 2, 3), deadline=1)
+        assert call.is_in_time, call
         assert [(one.value, one.reason) for one in found] == [(None, "deadline")] * 3
         assert all(one.scores["score_clipped"] == 1.0 for one in found)
 
