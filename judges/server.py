@@ -1,19 +1,17 @@
 """One OpenAI-compatible server over HTTP: requests out, replies in, and no secret in anything that is said of it."""
 
 import asyncio
-import io
 import os
 import random
 import time
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
-import aiohttp
 import msgspec
 from yarl import URL
 
 from adjudge.judges.completions import Model, complaint, models, retry_after
+from adjudge.judges.connections import ConnectionFailed, Connections
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import JudgeReason
 from adjudge.judges.options import KEY_VARIABLE, THINKING_TOKENS, Omitted
@@ -29,7 +27,6 @@ __all__ = [
 MAX_BODY_BYTES = 8_000_000
 MAX_WAIT_S = 60.0
 MAX_BACKOFF_S = 30.0
-_LARGE_BODY = 1 << 20  # above it aiohttp wants a file, which it sends in pieces
 _TRANSIENT = frozenset({408, 425, 429})
 
 
@@ -108,31 +105,25 @@ class Server:
         self._key = _api_key(config.api_key_env)
         self._config = config
         self.redacted = Redaction(self._key, (self.url.query_string, *self.url.query.values()))
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "adjudge"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        self._connections = Connections(
+            self.url,
+            headers,
+            connect_timeout_s=config.connect_timeout_s,
+            timeout_s=config.timeout_s,
+            max_body_bytes=MAX_BODY_BYTES,
+        )
 
     @property
     def lacks_key(self) -> bool:
         """Whether a variable was named for the key, and is not set."""
         return not self._key and self.key_name != KEY_VARIABLE
 
-    @cached_property
-    def _client(self) -> aiohttp.ClientSession:
-        """The client, made inside the event loop that asks first."""
-        config = self._config
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "adjudge"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=config.max_in_flight, ttl_dns_cache=300),
-            timeout=aiohttp.ClientTimeout(total=config.timeout_s, sock_connect=config.connect_timeout_s),
-            headers=headers,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-        )
-
     async def close(self) -> None:
-        """Close the client's connections."""
-        if "_client" in self.__dict__:
-            await self._client.close()
+        """Close the connections."""
+        await self._connections.close()
 
     async def send(self, body: bytes, retries: int | None = None) -> Received:
         """The server's final reply; transient failures are retried after a wait (None: as often as configured)."""
@@ -155,35 +146,20 @@ class Server:
         return spread if asked_for is None else min(MAX_WAIT_S, asked_for) + spread
 
     async def _request(self, method: str, url: URL, body: bytes | None = None) -> Received:
-        data = io.BytesIO(body) if body is not None and len(body) >= _LARGE_BODY else body
         started = time.perf_counter()
         try:
-            async with self._client.request(method, url, data=data, allow_redirects=False) as response:
-                content = await _bounded(response)
-                seconds = time.perf_counter() - started
-                if 200 <= response.status < 300:
-                    return Received(seconds, response.status, content and self.redacted.body(content))
-                said = complaint(content or b"", self.redacted)
-                wait = response.headers.get("Retry-After")
-                return Received(seconds, response.status, said=said, retry_after=wait)
-        except (aiohttp.ClientError, OSError) as error:
-            sent = isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError)
-            return Received(
-                time.perf_counter() - started,
-                said=self.redacted(f"{type(error).__name__}: {error}"),
-                failure="judge_timeout" if sent else "judge_unavailable",
-            )
-
-
-async def _bounded(response: aiohttp.ClientResponse) -> bytes | None:
-    """The body, or None as soon as it is too large."""
-    chunks, size = [], 0
-    async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            return None
-        chunks.append(chunk)
-    return b"".join(chunks)
+            response = await self._connections.request(method, url.raw_path_qs, body)
+        except TimeoutError:
+            said = f"no answer within {self._config.timeout_s:g} s"
+            return Received(time.perf_counter() - started, said=said, failure="judge_timeout")
+        except ConnectionFailed as error:
+            said = self.redacted(str(error))
+            return Received(time.perf_counter() - started, said=said, failure="judge_unavailable")
+        seconds = time.perf_counter() - started
+        if 200 <= response.status < 300:
+            return Received(seconds, response.status, response.body and self.redacted.body(response.body))
+        said = complaint(response.body or b"", self.redacted)
+        return Received(seconds, response.status, said=said, retry_after=response.retry_after)
 
 
 def _endpoint(base: str, shown: str) -> URL:
