@@ -47,7 +47,7 @@ __all__ = [
     "window_of",
 ]
 
-READING = 2  # cases in place of one where pages are fetched: who waits for pages asks nothing
+READING = 4  # cases in place of one where pages are fetched: who waits for pages asks nothing
 LEAST_WINDOW = 16  # cases also read and compute, and ask few questions at their beginning and end
 
 
