@@ -43,7 +43,7 @@ async def evaluator_of(
 def test_more_cases_are_at_work_where_they_wait_for_the_web() -> None:
     protocols = ["rubrics", "fact"]
     windows = [window_of(config(mode, protocols=protocols), 100) for mode in ("live", "snapshot", "off")]
-    assert windows == [200, 100, 100]
+    assert windows == [400, 100, 100]
     assert window_of(config("live"), 100) == 100, "rubrics read no pages"
     assert window_of(config("live", protocols=protocols, serial=True), 100) == 1
 
