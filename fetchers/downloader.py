@@ -4,7 +4,6 @@ A package offers one under the entry point `adjudge.fetchers`: a msgspec struct 
 methods of `Downloader`. The fetcher around it keeps the guard, limits, politeness, robots.txt and extraction.
 """
 
-from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 import msgspec
@@ -43,4 +42,6 @@ class Downloader(Protocol):
 
 def installed_downloaders() -> dict[str, Any]:
     """The entry points of all installed downloaders, by name."""
+    from importlib.metadata import entry_points  # commands that look something up need none
+
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}

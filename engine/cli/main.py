@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import TracebackType
 
-from adjudge.engine.cli.completion import complete
 from adjudge.engine.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, beginning
 from adjudge.engine.cli.parser import parser
 from adjudge.engine.cli.terminal import Terminal
@@ -46,7 +45,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     with beginning():
         words = sys.argv[1:] if arguments is None else arguments
         commands = parser()
-        complete(commands)
+        if "_ARGCOMPLETE" in os.environ:
+            # Imported for a shell alone: it takes a tenth of what the commands that look something up take.
+            from adjudge.engine.cli.completion import complete
+
+            complete(commands)
         if not words:
             commands.print_help()
             return DONE

@@ -1,11 +1,10 @@
 """The commands and their options, one function per command."""
 
 import argparse
-from importlib.metadata import version
 from typing import TypeAlias
 
 from adjudge.engine.cli.options import add_select, count, port, positive, share
-from adjudge.engine.cli.strict_parser import StrictParser
+from adjudge.engine.cli.strict_parser import StrictParser, Version
 from adjudge.engine.exports.names import FORMS
 from adjudge.engine.results.names import BENCHMARKS
 
@@ -20,7 +19,7 @@ def parser() -> argparse.ArgumentParser:
     top = StrictParser(
         prog="adjudge", description="Evaluate deep-research reports on judges you host yourself."
     )
-    top.add_argument("--version", action="version", version=f"adjudge {version('adjudge')}")
+    top.add_argument("--version", action=Version)
     commands: Commands = top.add_subparsers(
         title="commands", required=True, metavar="COMMAND", parser_class=StrictParser
     )

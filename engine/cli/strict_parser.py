@@ -1,11 +1,13 @@
 """A parser of arguments whose mistakes are usage errors, in one line and with what is nearest."""
 
 import argparse
+import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from adjudge.engine.errors import UsageError, nearest
 
-__all__ = ["StrictParser"]
+__all__ = ["StrictParser", "Version"]
 
 
 class StrictParser(argparse.ArgumentParser):
@@ -31,3 +33,20 @@ class StrictParser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             offer = nearest(str(value), map(str, action.choices))
             raise argparse.ArgumentError(action, f"unknown value {value!r}; {offer}")
+
+
+class Version(argparse.Action):
+    """Print the version, and end. It is read from the package's metadata, whose readers take long to import."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        told = "show program's version number and exit"  # argparse's own words
+        super().__init__(
+            option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, help=told
+        )
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it."""
+        from importlib.metadata import version
+
+        sys.stdout.write(f"adjudge {version('adjudge')}\n")
+        parser.exit()

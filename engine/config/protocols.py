@@ -12,7 +12,7 @@ from adjudge.engine.config.plugins import plugin
 from adjudge.engine.errors import nearest
 from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols, published_protocols
 
-__all__ = ["named_protocols", "protocol_loaders"]
+__all__ = ["named_protocols", "protocol_loaders", "with_options"]
 
 
 def named_protocols(
@@ -68,3 +68,11 @@ def _published_loaders() -> dict[str, Any]:
 def protocol_loaders() -> dict[str, Any]:
     """The loaders of all installed protocols, by name. A loader raises ConfigError for a package that is broken."""
     return {name: partial(plugin, "protocols", name, load) for name, load in installed_protocols()}
+
+
+def with_options(chosen: Any, entries: Any) -> Any:
+    """The `chosen` protocols; one that is given by name alone takes the options of its entry in `entries`."""
+    if not isinstance(chosen, list) or not isinstance(entries, list):
+        return chosen
+    known = {str(entry.get("name")): entry for entry in entries if isinstance(entry, dict)}
+    return [known.get(one, one) if isinstance(one, str) else one for one in chosen]

@@ -19,12 +19,12 @@ from adjudge.engine.config.formula import Formula
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.mistakes import mistake
 from adjudge.engine.config.numbers import Count, Positive
-from adjudge.engine.config.protocols import named_protocols, protocol_loaders
+from adjudge.engine.config.paths import rooted
+from adjudge.engine.config.protocols import named_protocols, protocol_loaders, with_options
 from adjudge.engine.config.redaction import credentials
 from adjudge.engine.config.reward import RewardConfig
 from adjudge.engine.config.select import Select
 from adjudge.engine.config.stop import Price, StopConfig
-from adjudge.engine.config.yaml_file import load_yaml, rooted, with_options
 from adjudge.judges.checkout import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.by_expectation import expected
@@ -107,6 +107,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
         Protocols that are chosen by name keep the options that the file gives them.
         """
+        from adjudge.engine.config.yaml_file import (
+            load_yaml,
+        )  # run.json, which most commands read, is no YAML
+
         file = Path(path)
         raw = rooted(load_yaml(file), file.parent)
         if (chosen := overrides.get("protocols")) is not None:

@@ -1,4 +1,4 @@
-"""The configuration file: YAML, whose relative paths start at its own folder."""
+"""The configuration file: YAML 1.2's words, without a key that stands twice."""
 
 import re
 from pathlib import Path
@@ -10,12 +10,8 @@ from yaml.constructor import ConstructorError
 from yaml.error import MarkedYAMLError
 
 from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.judge import rooted_judge
 
-__all__ = ["load_yaml", "rooted", "with_options"]
-
-_PATHS = ("tasks", "store", "out", "prompts")
-_FILES = ("file", "checkout", "scraped")  # options of protocols, and of rewards' canaries
+__all__ = ["load_yaml"]
 
 
 class _Yaml(yaml.SafeLoader):
@@ -72,50 +68,3 @@ def load_yaml(file: Path) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise ConfigError(f"{file}: must be a mapping of settings (tasks:, reports:, ...)")
     return raw
-
-
-def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """`raw` with its relative paths put below `folder`."""
-
-    def from_folder(value: object) -> object:
-        elsewhere = not isinstance(value, str) or "://" in value or value.startswith("hf:")
-        return value if elsewhere else str(folder / str(value))
-
-    def with_files(found: Any) -> Any:
-        match found:
-            case {**options}:
-                return options | {name: from_folder(options[name]) for name in _FILES if name in options}
-            case [*entries]:
-                return [with_files(entry) for entry in entries]
-        return found
-
-    made = {"store": ".adjudge/store", "out": "runs/first", **raw}
-    made |= {name: from_folder(made[name]) for name in _PATHS if name in made}
-    if isinstance(made.get("reports"), list):
-        made["reports"] = [
-            {**one, "path": from_folder(one["path"])}
-            if isinstance(one, dict) and "path" in one
-            else from_folder(one)
-            for one in made["reports"]
-        ]
-    if "protocols" in made:
-        made["protocols"] = with_files(made["protocols"])
-    if "judge" in made:
-        made["judge"] = rooted_judge(made["judge"], folder)
-    if isinstance(judges := made.get("judges"), dict):
-        made["judges"] = {name: rooted_judge(one, folder) for name, one in judges.items()}
-    fetch = made.get("fetch")
-    if isinstance(fetch, dict) and "snapshot" in fetch:
-        made["fetch"] = {**fetch, "snapshot": from_folder(fetch["snapshot"])}
-    if isinstance(reward := made.get("reward"), dict):
-        files = {name: with_files(reward[name]) for name in ("protocols", "canary", "log") if name in reward}
-        made["reward"] = reward | files
-    return made
-
-
-def with_options(chosen: Any, entries: Any) -> Any:
-    """The `chosen` protocols; one that is given by name alone takes the options of its entry in `entries`."""
-    if not isinstance(chosen, list) or not isinstance(entries, list):
-        return chosen
-    known = {str(entry.get("name")): entry for entry in entries if isinstance(entry, dict)}
-    return [known.get(one, one) if isinstance(one, str) else one for one in chosen]

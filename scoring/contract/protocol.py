@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from importlib.metadata import entry_points
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
@@ -229,11 +228,16 @@ def own_doing(report: Report, report_limit: int = MAX_REPORT_CHARS) -> Reason | 
 
 def installed_protocols() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Names and loaders of all installed protocols, ours and others'."""
-    for entry in entry_points(group=ENTRY_POINTS):
-        yield entry.name, entry.load
+    return _loaders(ENTRY_POINTS)
 
 
 def published_protocols() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Names and loaders of the protocols that can send a benchmark's own prompts."""
-    for entry in entry_points(group=PUBLISHED):
+    return _loaders(PUBLISHED)
+
+
+def _loaders(group: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    from importlib.metadata import entry_points  # commands that look something up need none
+
+    for entry in entry_points(group=group):
         yield entry.name, entry.load
