@@ -5,15 +5,19 @@ not need: redirections, cookies, proxies, traces, compressed and streamed bodies
 """
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import cast
 
+import aiohappyeyeballs
 import httptools
 import msgspec
 from yarl import URL
 
 __all__ = ["ConnectionFailed", "Connections", "Response"]
 
+ADDRESSES_S = 60.0  # that the addresses of the host's name are kept
 IDLE_S = 15.0  # then a connection may be dead without a word: routers forget it
 MAX_BARE_BYTES = 65_536  # of a response, one after the other without a byte of its body
 _EYEBALLS_S = 0.25  # until a second address of the host is tried (RFC 8305)
@@ -59,6 +63,8 @@ class Connections:
         self._timeout_s = timeout_s
         self._max_body_bytes = max_body_bytes
         self._tls: ssl.SSLContext | None = None
+        self._resolving = asyncio.Lock()
+        self._resolved_until = 0.0
         self._open: set[_Connection] = set()
         self._idle: list[_Connection] = []  # the last one used at the end
 
@@ -99,19 +105,30 @@ class Connections:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_timeout_s):
+                addresses = await self._resolve(loop)
+                # uvloop, which Ray takes where it is installed, cannot try several addresses by itself.
+                sock = await aiohappyeyeballs.start_connection(addresses, happy_eyeballs_delay=_EYEBALLS_S)
                 _, connection = await loop.create_connection(
                     lambda: _Connection(loop, self._max_body_bytes),
-                    self._host,
-                    self._port,
+                    sock=sock,
                     ssl=self._tls,
-                    happy_eyeballs_delay=_EYEBALLS_S,
+                    server_hostname=self._host if self._has_tls else None,
                 )
         except (OSError, UnicodeError) as error:  # a timeout is an OSError; a name may be too long to be one
+            self._resolved_until = 0.0
             said = f"no answer within {self._connect_timeout_s:g} s" if not error.args else str(error)
             raise ConnectionFailed(f"cannot connect to {self._where}: {said}") from None
         self._open.add(connection)
         connection.lost.add_done_callback(lambda _: self._open.discard(connection))
         return connection
+
+    async def _resolve(self, loop: asyncio.AbstractEventLoop) -> Sequence[aiohappyeyeballs.AddrInfoType]:
+        """The addresses of the host, looked up once for all who wait for them."""
+        async with self._resolving:
+            if loop.time() >= self._resolved_until:
+                self._addresses = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+                self._resolved_until = loop.time() + ADDRESSES_S
+            return self._addresses
 
 
 class _Connection(asyncio.Protocol):
@@ -148,19 +165,18 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none
 
     def data_received(self, data: bytes) -> None:
         if self._response is None or self._response.done():
             self.close()  # bytes that nobody asked for
             return
-        size = self._size
+        self._has_body = False
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(f"the response is not HTTP/1.1: {error}")
-        self._bare = self._bare + len(data) if self._size == size else 0
+        self._bare = 0 if self._has_body else self._bare + len(data)
         if self._bare > MAX_BARE_BYTES:
             self._fail(f"the response has more than {MAX_BARE_BYTES:,} bytes of headers")
 
@@ -169,14 +185,13 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is None and self._has_head and not self._has_length:
-            self._finish(b"".join(self._chunks))
+            self._finish(bytes(self._body))
         self._fail(_CLOSED if exc is None else f"the connection broke off: {exc}")
         self.lost.set_result(None)
 
     def on_message_begin(self) -> None:
         """Forget an interim response (1xx), if there was one."""
-        self._chunks: list[bytes] = []
-        self._size = 0
+        self._body = bytearray()
         self._has_head = self._has_length = False
         self._retry_after: str | None = None
         if self._response is not None and self._response.done():
@@ -193,16 +208,16 @@ class _Connection(asyncio.Protocol):
         self._has_head = self._parser.get_status_code() >= 200
 
     def on_body(self, body: bytes) -> None:
-        self._size += len(body)
-        if self._size > self._max_body_bytes:
+        self._has_body = True
+        if len(self._body) + len(body) > self._max_body_bytes:
             self._finish(None)
         else:
-            self._chunks.append(body)
+            self._body += body
 
     def on_message_complete(self) -> None:
         if self._parser.get_status_code() >= 200:
             sent = not self._transport.get_write_buffer_size()
-            self._finish(b"".join(self._chunks), self._parser.should_keep_alive() and sent)
+            self._finish(bytes(self._body), self._parser.should_keep_alive() and sent)
 
     def _finish(self, body: bytes | None, is_reusable: bool = False) -> None:
         if self._response is not None and not self._response.done():

@@ -127,6 +127,20 @@ async def test_response_may_come_byte_by_byte(name):
         assert await get(of) == HELLO
 
 
+def test_other_event_loops_will_do():
+    """Ray runs its actors on uvloop where it is installed."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def asked() -> None:
+        for form in FORMS.values():
+            async with served(sending(form)) as (of, server):
+                assert await asyncio.gather(get(of), get(of)) == [HELLO] * 2
+                assert await of.request("POST", "/", b"x" * 100_000) == HELLO
+                assert server.connections == 2
+
+    uvloop.run(asked())
+
+
 @given(st.data(), st.binary(max_size=2_000), st.booleans())
 def test_places_of_the_cuts_do_not_matter(data, body, in_chunks):
     if in_chunks:
@@ -371,6 +385,29 @@ async def test_host_that_does_not_answer_cannot_be_connected_to():
 async def test_host_that_is_not_there_cannot_be_connected_to(host, unused_tcp_port):
     with pytest.raises(ConnectionFailed, match=f"cannot connect to {host}:{unused_tcp_port}: "):
         await get(made(f"http://{host}:{unused_tcp_port}/"))
+
+
+async def test_name_is_looked_up_once_for_all(monkeypatch):
+    looked_up = []
+    look_up = socket.getaddrinfo
+
+    def counting(host, *args, **named):
+        looked_up.append(host)
+        return look_up(host, *args, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", counting)
+    async with served(sending(b"", OK, pause_s=0.1)) as (of, server):
+        named = made(f"http://localhost:{of._port}/")
+        assert await asyncio.gather(*(get(named) for _ in range(20))) == [HELLO] * 20
+        await named.close()
+        assert looked_up.count("localhost") == 1
+        assert server.connections == 20
+    with pytest.raises(ConnectionFailed):
+        await get(named)
+    assert looked_up.count("localhost") == 1
+    with pytest.raises(ConnectionFailed):
+        await get(named)
+    assert looked_up.count("localhost") == 2, "where it was is nothing any more"
 
 
 async def test_server_may_have_an_address_of_version_6():
