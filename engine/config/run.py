@@ -107,9 +107,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
         Protocols that are chosen by name keep the options that the file gives them.
         """
-        from adjudge.engine.config.yaml_file import (
-            load_yaml,
-        )  # run.json, which most commands read, is no YAML
+        # Not above: most commands read run.json alone.
+        from adjudge.engine.config.yaml_file import load_yaml
 
         file = Path(path)
         raw = rooted(load_yaml(file), file.parent)
