@@ -98,6 +98,17 @@ def sending(*parts: bytes, close: bool = False, pause_s: float = 0.0) -> Route:
     return route
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds, for at most 20 s."""
+    async with asyncio.timeout(20):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+def is_unusable(of: Connections) -> bool:
+    return not any(connection.is_reusable for connection in of._idle)
+
+
 async def get(of: Connections) -> Response:
     return await of.request("GET", "/v1/models")
 
@@ -267,7 +278,7 @@ async def test_unasked_bytes_close_an_idle_connection():
 
     async with served(late) as (of, server):
         assert await get(of) == HELLO
-        await asyncio.sleep(0.2)
+        await until(lambda: is_unusable(of))
         assert await get(of) == HELLO
         assert server.connections == 2
 
@@ -282,16 +293,17 @@ async def test_connection_that_the_server_ended_is_not_used_again():
     async with served(ending) as (of, server):
         for _ in range(3):
             assert await get(of) == HELLO
-            await asyncio.sleep(0.2)
+            await until(lambda: is_unusable(of))
         assert server.connections == 3
 
 
 async def test_connection_idle_for_long_is_not_used_again(monkeypatch):
     async with served(sending(OK)) as (of, server):
         assert await get(of) == HELLO
-        monkeypatch.setattr(connections, "IDLE_S", 0.1)
-        await asyncio.sleep(0.2)
+        monkeypatch.setattr(connections, "IDLE_S", -1.0)
         assert await get(of) == HELLO
+        assert server.connections == 2
+        monkeypatch.setattr(connections, "IDLE_S", 600.0)
         assert await get(of) == HELLO
         assert server.connections == 2
 
@@ -338,14 +350,12 @@ async def test_as_many_connections_as_requests_at_once():
 async def test_cancelled_request_ends_its_connection():
     async with served(sending(b"HTTP/1.1 200 OK\r\n", b"", pause_s=30)) as (of, server):
         asking = asyncio.create_task(get(of))
-        while not server.heads:
-            await asyncio.sleep(0.01)
+        await until(lambda: bool(server.heads))
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert not of._idle
-        await asyncio.sleep(0.1)
-        assert not of._open
+        await until(lambda: not of._open)
 
 
 async def test_silence_is_a_timeout():
@@ -432,8 +442,7 @@ async def test_certificates_are_verified(monkeypatch):
 async def test_closing_ends_what_is_asked():
     async with served(sending(b"", pause_s=30)) as (of, server):
         asking = [asyncio.create_task(get(of)) for _ in range(3)]
-        while len(server.heads) < 3:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(server.heads) == 3)
         await of.close()
         ended = await asyncio.gather(*asking, return_exceptions=True)
         assert [type(error) for error in ended] == [ConnectionFailed] * 3
