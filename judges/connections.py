@@ -1,6 +1,6 @@
 """Connections to one HTTP server, kept open between its requests.
 
-A question costs a third of the processor time that it costs through aiohttp's sessions, which do much that a judge does
+A request costs a third of the processor time that it costs through aiohttp's sessions, which do much that a judge does
 not need: redirections, cookies, proxies, traces, compressed and streamed bodies. httptools reads the responses.
 """
 
@@ -40,8 +40,8 @@ class Response(msgspec.Struct, frozen=True):
 class Connections:
     """As many connections to the server of `url` as there are requests at once; for one event loop.
 
-    `headers` go with every request. Connecting takes at most `connect_timeout_s`, a request with it at most
-    `timeout_s`; a body is read up to `max_body_bytes`.
+    `headers` go with every request. Connecting takes at most `connect_timeout_s`, a request from sending to the last
+    byte at most `timeout_s`; a body is read up to `max_body_bytes`.
     """
 
     def __init__(
@@ -72,15 +72,15 @@ class Connections:
         """The response to one request. Raises ConnectionFailed, and TimeoutError after `timeout_s`."""
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
         head = f"{method} {target} HTTP/1.1\r\n{self._headers}{length}\r\n".encode("ascii")
-        async with asyncio.timeout(self._timeout_s):
-            connection = self._kept() or await self._connect()
-            try:
+        connection = self._kept() or await self._connect()
+        try:
+            async with asyncio.timeout(self._timeout_s):
                 return await connection.exchange(head, body or b"")
-            finally:
-                if connection.is_reusable:
-                    self._idle.append(connection)
-                else:
-                    connection.close()
+        finally:
+            if connection.is_reusable:
+                self._idle.append(connection)
+            else:
+                connection.close()
 
     async def close(self) -> None:
         """Close the connections, and end what is asked over them."""

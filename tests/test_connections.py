@@ -269,28 +269,21 @@ async def test_bytes_behind_a_response_are_nobodys(behind):
         assert server.connections == 2
 
 
-async def test_unasked_bytes_close_an_idle_connection():
-    async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+def soon_after_a_response(act: Callable[[asyncio.StreamWriter], None]) -> Route:
+    async def route(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(OK)
         await writer.drain()
         await asyncio.sleep(0.05)
-        writer.write(OK.replace(b"hello", b"wrong"))
+        act(writer)
 
-    async with served(late) as (of, server):
-        assert await get(of) == HELLO
-        await until(lambda: is_unusable(of))
-        assert await get(of) == HELLO
-        assert server.connections == 2
+    return route
 
 
-async def test_connection_that_the_server_ended_is_not_used_again():
-    async def ending(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(OK)
-        await writer.drain()
-        await asyncio.sleep(0.05)
-        writer.write_eof()
-
-    async with served(ending) as (of, server):
+@pytest.mark.parametrize(
+    "act", [lambda writer: writer.write(OK.replace(b"hello", b"wrong")), asyncio.StreamWriter.write_eof]
+)
+async def test_idle_connection_that_the_server_touches_is_not_used_again(act):
+    async with served(soon_after_a_response(act)) as (of, server):
         for _ in range(3):
             assert await get(of) == HELLO
             await until(lambda: is_unusable(of))
@@ -372,7 +365,8 @@ async def test_slow_drip_is_a_timeout():
             await get(of)
 
 
-async def test_host_that_does_not_answer_cannot_be_connected_to():
+@pytest.mark.parametrize("timeout_s", [20.0, 0.1])
+async def test_host_that_does_not_answer_cannot_be_connected_to(timeout_s):
     """A listener with a full queue accepts no more connections, and says nothing."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
@@ -382,7 +376,7 @@ async def test_host_that_does_not_answer_cannot_be_connected_to():
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(listener.getsockname())
-        of = made(f"http://127.0.0.1:{listener.getsockname()[1]}/", connect_timeout_s=0.3)
+        of = made(f"http://127.0.0.1:{listener.getsockname()[1]}/", timeout_s, connect_timeout_s=0.3)
         began = time.monotonic()
         with pytest.raises(
             ConnectionFailed, match=r"cannot connect to 127.0.0.1:\d+: no answer within 0.3 s"
