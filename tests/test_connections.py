@@ -282,7 +282,7 @@ def soon_after_a_response(act: Callable[[asyncio.StreamWriter], None]) -> Route:
 @pytest.mark.parametrize(
     "act", [lambda writer: writer.write(OK.replace(b"hello", b"wrong")), asyncio.StreamWriter.write_eof]
 )
-async def test_idle_connection_that_the_server_touches_is_not_used_again(act):
+async def test_connection_the_server_touches_is_not_used_again(act):
     async with served(soon_after_a_response(act)) as (of, server):
         for _ in range(3):
             assert await get(of) == HELLO
