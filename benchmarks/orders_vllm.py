@@ -6,7 +6,8 @@ Run with the Python of a vLLM environment (make test-vllm creates one). Rows `le
 prompts of `benchmarks.orders` to vLLM, in the same orders and with shorter reports, for one token each: the tokens per
 report that vLLM says it computed, beside those that the simulated cache of that benchmark would compute of the same
 prompts. Rows `rate ...` ask a `VLLMJudge` the questions of one protocol, answers and all, beside vLLM's `LLM.chat` with
-the same prompts, with a cold cache that holds all of them: new reports in each run.
+the same prompts, with a cold cache that holds all of them: new reports of one new task in each run. Under each stands
+the share of the judge's prompt tokens that came from the cache.
 
 The model has random weights: a tiny one on the CPU; with `--gpu` one of 7B shapes in bf16, reports of 10,000 tokens,
 and the rows, with the accelerator's memory in use, also go to benchmarks/results/orders_gpu.json.
@@ -19,12 +20,14 @@ from typing import Any
 
 import msgspec
 
-from adjudge.judges import Question
-from benchmarks.orders import WORKLOADS, PrefixCache, Workload, asked, orders
+from adjudge.judges import Context, Question, Usage
+from adjudge.scoring.deepresearch_bench.fact_support import Backed
+from benchmarks.orders import WORDS, WORKLOADS, PrefixCache, Workload, asked, orders, text
 from benchmarks.prefix import CPU, GPU, Pair, Setting, pair_of, run
 from benchmarks.timing import Row, alone, compare
 
 Peer = tuple[str, Callable[[Sequence[Question[Any]]], object]]
+PAGES, STATEMENTS = 5, 4
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -37,7 +40,11 @@ class Sizes(msgspec.Struct, frozen=True):
 
 
 ON_CPU = Sizes(5_000, 18_000, 4, msgspec.structs.replace(CPU, window=16_384))
-ON_GPU = Sizes(40_000, 40_000, 64, GPU)
+ON_GPU = Sizes(40_000, 40_000, 12, GPU)
+
+
+Work = Callable[[Sizes, int], list[Question[Any]]]
+"""The questions about a task by its number, all of them new."""
 
 
 def computed(llm: Any, prompts: Sequence[str]) -> tuple[int, list[tuple[int, ...]]]:
@@ -84,55 +91,72 @@ def tokens_of(sizes: Sizes, size: str, quick: bool, wanted: Callable[[str], bool
         llm.llm_engine.engine_core.shutdown()
 
 
-def rate(
-    name: str,
-    pair: Pair,
-    sizes: Sizes,
-    quick: bool,
-    protocol: str,
-    target_first: bool = True,
-    expected: bool = False,
-) -> Row:
-    """Judgments a second of one protocol beside `LLM.chat`; `expected` ones beside sampled ones."""
-    workload = Workload("", 1, sizes.reports)
+def about(protocol: str, target_first: bool = True) -> Work:
+    """The questions of one protocol about new reports of a new task."""
 
-    def questions() -> list[Question[Any]]:
-        """About new reports of a new task."""
-        pair.salt += 1
-        every = asked(workload, target_first=target_first, chars=sizes.chars, first=pair.salt)
+    def questions(sizes: Sizes, task: int) -> list[Question[Any]]:
+        workload = Workload("", 1, sizes.reports)
+        every = asked(workload, target_first=target_first, chars=sizes.chars, first=task)
         return [one.question for one in every if one.protocol == protocol]
 
+    return questions
+
+
+def of_pages(sizes: Sizes, task: int) -> list[Question[Any]]:
+    """FACT's question about each page that a report cites: five pages per report, each as long as half a report."""
+    return [
+        Backed(
+            context=Context.of(page=text(f"{task}.{number}", sizes.chars // 2)),
+            statements=tuple(f"Statement {n}: {' '.join(WORDS)}." for n in range(STATEMENTS)),
+        )
+        for number in range(sizes.reports * PAGES)
+    ]
+
+
+def rate(
+    name: str, pair: Pair, sizes: Sizes, work: Work, quick: bool, expected: bool = False
+) -> Iterator[Row]:
+    """Judgments a second beside `LLM.chat`, or `expected` ones beside sampled ones; then the cache's share."""
     judge = pair.expecting() if expected else pair.judge
+    usages: list[Usage] = []
+
+    def questions() -> list[Question[Any]]:
+        pair.salt += 1
+        return work(sizes, pair.salt)
+
+    def ours() -> None:
+        usages[:] = [reply.usage for reply in pair.replies(questions(), judge)]
+
     peer: Peer = ("VLLMJudge, sampled", pair.replies) if expected else ("LLM.chat", pair.chat)
     n = len(questions())
-    row = compare(
-        name,
-        lambda: pair.replies(questions(), judge),
-        lambda: peer[1](questions()),
-        peer_name=peer[0],
-        n=n,
-        quick=quick,
-    )
-    return msgspec.structs.replace(row, ours=n / row.ours, peer=n / (row.peer or 1), unit="judgments/s")
+    row = compare(name, ours, lambda: peer[1](questions()), peer_name=peer[0], n=n, quick=quick)
+    yield msgspec.structs.replace(row, ours=n / row.ours, peer=n / (row.peer or 1), unit="judgments/s")
+    sent, cached = sum(one.prompt_tokens for one in usages), sum(one.cached_tokens for one in usages)
+    yield alone(f"{name}: prompt tokens from the cache", cached / sent, "of those sent", n=sent)
 
 
 def rows(sizes: Sizes, quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
-    """Tokens with a large and a small cache, then rates and what they took of the accelerator's memory."""
+    """Rates and what they took of the accelerator's memory, then tokens with a large and a small cache."""
+    chosen = {name: work for name, work in WORKS.items() if wanted(name)}
+    if chosen or wanted(EXPECTED):
+        with pair_of(sizes.setting, math.inf) as pair:
+            for name, work in chosen.items():
+                yield from rate(name, pair, sizes, work, quick)
+            if wanted(EXPECTED):
+                yield from rate(EXPECTED, pair, sizes, WORKS["rate of rubrics"], quick, expected=True)
+            yield from _memory()
     for size in ("large", "small"):
         yield from tokens_of(sizes, size, quick, wanted)
-    rates: dict[str, dict[str, Any]] = {
-        "rate of RACE, target first": {"protocol": "race"},
-        "rate of RACE, reference first": {"protocol": "race", "target_first": False},
-        "rate of rubrics": {"protocol": "rubrics"},
-        "rate of rubrics, expected scores": {"protocol": "rubrics", "expected": True},
-        "rate of FACT's extraction": {"protocol": "fact"},
-    }
-    chosen = {name: how for name, how in rates.items() if wanted(name)}
-    if chosen:
-        with pair_of(sizes.setting, math.inf) as pair:
-            for name, how in chosen.items():
-                yield rate(name, pair, sizes, quick, **how)
-            yield from _memory()
+
+
+WORKS: dict[str, Work] = {
+    "rate of RACE, target first": about("race"),
+    "rate of RACE, reference first": about("race", target_first=False),
+    "rate of rubrics": about("rubrics"),
+    "rate of FACT's extraction": about("fact"),
+    "rate of FACT's pages": of_pages,
+}
+EXPECTED = "rate of rubrics, expected scores"
 
 
 def _memory() -> Iterator[Row]:

@@ -76,6 +76,7 @@ class VLLMEngine:
         try:
             from vllm.engine.arg_utils import AsyncEngineArgs
             from vllm.platforms import current_platform
+            from vllm.usage.usage_lib import UsageContext
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
             raise JudgeError(f"{_NOT_INSTALLED} ({error})") from error
@@ -91,7 +92,8 @@ class VLLMEngine:
         try:
             arguments = AsyncEngineArgs(model=model, **{**ours, **options})
             with _unimported_main():
-                return cls(AsyncLLM.from_engine_args(arguments))
+                # Tokens and sequences per step as for offline work: otherwise they are a fraction, for any hardware.
+                return cls(AsyncLLM.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS))
         except (OSError, RuntimeError, TypeError, ValueError) as error:
             said = " ".join(str(error).split())[:400]
             raise JudgeError(f"judge: vLLM cannot load {model}: {said}") from error
