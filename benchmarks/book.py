@@ -20,7 +20,7 @@ import msgspec
 
 from benchmarks import paper_scale
 from benchmarks.goals import Goal, goals, table
-from benchmarks.kept import NAMES, VLLM_NAMES, Result, current_commit, keep, load, result, write
+from benchmarks.kept import NAMES, ON_GPU, VLLM_NAMES, Result, current_commit, keep, load, result, write
 from benchmarks.timing import Row
 
 HERE = Path(__file__).parent
@@ -104,7 +104,7 @@ def book(results: list[Result], plan: Iterable[str]) -> str:
         quick = " --quick" if one.quick else ""
         parts += [
             f"## {one.benchmark}",
-            f"`python -m benchmarks.{one.benchmark}{quick}`: {one.seconds:,.0f} s on {one.hardware}; {one.date}, "
+            f"`python -m benchmarks.{ON_GPU.get(one.benchmark, one.benchmark)}{quick}`: {one.seconds:,.0f} s on {one.hardware}; {one.date}, "
             f"commit {one.commit}.",
             "\n".join(_table(one.rows)),
         ]

@@ -12,7 +12,18 @@ import msgspec
 
 from benchmarks.timing import Row, machine
 
-__all__ = ["NAMES", "RESULTS", "VLLM_NAMES", "Result", "current_commit", "keep", "load", "result", "write"]
+__all__ = [
+    "NAMES",
+    "ON_GPU",
+    "RESULTS",
+    "VLLM_NAMES",
+    "Result",
+    "current_commit",
+    "keep",
+    "load",
+    "result",
+    "write",
+]
 
 NAMES = (
     "kernels",
@@ -47,6 +58,8 @@ VLLM_NAMES = (
     "items_vllm",
     "orders_vllm",
 )
+ON_GPU = {"prefix_gpu": "prefix --gpu", "orders_gpu": "orders_vllm --gpu"}
+"""What to run for the results that only a GPU gives."""
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
     "aiohttp",

@@ -18,7 +18,10 @@ from adjudge.judges.render import Message
 
 __all__ = ["EngineFailure", "Generated", "Sampling", "VLLMEngine"]
 
-_NOT_INSTALLED = "judge: vllm is not installed: pip install 'adjudge[vllm]', or ask a server: openai:http://HOST:PORT/v1#MODEL"
+_NOT_INSTALLED = (
+    "judge: vllm 0.29 or newer is not installed: pip install 'adjudge[vllm]', "
+    "or ask a server: openai:http://HOST:PORT/v1#MODEL"
+)
 _SHUTDOWN_SECONDS = 30.0
 
 
@@ -75,6 +78,7 @@ class VLLMEngine:
         os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")  # we have threads
         try:
             from vllm.engine.arg_utils import AsyncEngineArgs
+            from vllm.exceptions import GracefulHTTPError  # noqa: F401  # an older vLLM lacks it
             from vllm.platforms import current_platform
             from vllm.usage.usage_lib import UsageContext
             from vllm.v1.engine.async_llm import AsyncLLM
