@@ -101,10 +101,10 @@ def book(results: list[Result], plan: Iterable[str]) -> str:
         ),
     ]
     for one in results:
-        quick = " --quick" if one.quick else ""
+        command = ON_GPU.get(one.benchmark, one.benchmark) + (" --quick" if one.quick else "")
         parts += [
             f"## {one.benchmark}",
-            f"`python -m benchmarks.{ON_GPU.get(one.benchmark, one.benchmark)}{quick}`: {one.seconds:,.0f} s on {one.hardware}; {one.date}, "
+            f"`python -m benchmarks.{command}`: {one.seconds:,.0f} s on {one.hardware}; {one.date}, "
             f"commit {one.commit}.",
             "\n".join(_table(one.rows)),
         ]
