@@ -42,7 +42,6 @@ class Sizes(msgspec.Struct, frozen=True):
 ON_CPU = Sizes(5_000, 18_000, 4, msgspec.structs.replace(CPU, window=16_384))
 ON_GPU = Sizes(40_000, 40_000, 12, GPU)
 
-
 Work = Callable[[Sizes, int], list[Question[Any]]]
 """The questions about a task by its number, all of them new."""
 
@@ -113,6 +112,16 @@ def of_pages(sizes: Sizes, task: int) -> list[Question[Any]]:
     ]
 
 
+WORKS: dict[str, Work] = {
+    "rate of RACE, target first": about("race"),
+    "rate of RACE, reference first": about("race", target_first=False),
+    "rate of rubrics": about("rubrics"),
+    "rate of FACT's extraction": about("fact"),
+    "rate of FACT's pages": of_pages,
+}
+EXPECTED = "rate of rubrics, expected scores"
+
+
 def rate(
     name: str, pair: Pair, sizes: Sizes, work: Work, quick: bool, expected: bool = False
 ) -> Iterator[Row]:
@@ -147,16 +156,6 @@ def rows(sizes: Sizes, quick: bool, wanted: Callable[[str], bool]) -> Iterator[R
             yield from _memory()
     for size in ("large", "small"):
         yield from tokens_of(sizes, size, quick, wanted)
-
-
-WORKS: dict[str, Work] = {
-    "rate of RACE, target first": about("race"),
-    "rate of RACE, reference first": about("race", target_first=False),
-    "rate of rubrics": about("rubrics"),
-    "rate of FACT's extraction": about("fact"),
-    "rate of FACT's pages": of_pages,
-}
-EXPECTED = "rate of rubrics, expected scores"
 
 
 def _memory() -> Iterator[Row]:

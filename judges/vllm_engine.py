@@ -96,7 +96,7 @@ class VLLMEngine:
         try:
             arguments = AsyncEngineArgs(model=model, **{**ours, **options})
             with _unimported_main():
-                # Tokens and sequences per step as for offline work: otherwise they are a fraction, for any hardware.
+                # As many tokens and sequences per step as for offline work; with no use named, vLLM takes far fewer.
                 return cls(AsyncLLM.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS))
         except (OSError, RuntimeError, TypeError, ValueError) as error:
             said = " ".join(str(error).split())[:400]

@@ -1,9 +1,11 @@
 """Without vLLM, or with one that is too old, the judge says which it needs."""
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -12,7 +14,7 @@ from adjudge.judges.vllm_engine import VLLMEngine
 
 pytestmark = pytest.mark.skipif(find_spec("vllm") is not None, reason="the real vLLM is installed")
 
-# What was imported of vLLM 0.26, where requests that a stopping engine refuses had no exception of their own.
+# What the judge imports of vLLM, without the exception that came with 0.29.
 OLD = {
     "engine/arg_utils.py": "class AsyncEngineArgs: ...",
     "exceptions.py": "class VLLMNotFoundError(Exception): ...",
@@ -20,6 +22,13 @@ OLD = {
     "usage/usage_lib.py": "class UsageContext: LLM_CLASS = None",
     "v1/engine/async_llm.py": "class AsyncLLM: ...",
 }
+
+
+@pytest.fixture(autouse=True)
+def _same_environment() -> Iterator[None]:
+    """Loading an engine gives vLLM its settings by the environment."""
+    with patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture
