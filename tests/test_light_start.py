@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import socket
 import subprocess
 import sys
 from importlib import import_module
@@ -85,6 +86,13 @@ def test_reading_commands_import_nothing_heavy(run: Path) -> None:
     for words in (("store", "ls", str(run / "store")), show, (*show, "--json")):
         assert imported(*words) & (HEAVY | SHELL | {"yaml"}) == set(), words
     assert imported("snapshot", str(run / "run"), "--out", str(run / "pages"), code=2) & COMPUTING == set()
+
+
+def test_run_imports_what_computes_its_leaderboard_only_then(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    words = ("evaluate", str(world(tmp_path)), "--judge", f"openai:http://127.0.0.1:{port}/v1#m")
+    assert imported(*words, code=1) & COMPUTING == set()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+import pyarrow as pa
 
 from adjudge.engine.commands.interruption import ENDS_S, interruptible
 from adjudge.engine.commands.run_folder import RunFolder, begun, make_folder
@@ -25,8 +26,6 @@ from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.leaderboard.build import leaderboard_of
-from adjudge.engine.leaderboard.statistics import Statistics
 from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.records.course import Course
 from adjudge.engine.records.effort import Efforts
@@ -136,7 +135,7 @@ async def evaluate_async(
             record,
             scores,
             page(evaluator.measured()),
-            lambda read: leaderboard_of([read], scores, Statistics()),
+            lambda read: _leaderboard(read, scores),
         )
     return RunResult(
         out=str(out),
@@ -151,6 +150,14 @@ async def evaluate_async(
         leaderboard=board,
         stopped=stopped,
     )
+
+
+def _leaderboard(read: RunRecord, scores: pa.Table) -> Leaderboard:
+    # What computes it takes a third of a second to import, several after an installation, and judging needs none of it.
+    from adjudge.engine.leaderboard.build import leaderboard_of
+    from adjudge.engine.leaderboard.statistics import Statistics
+
+    return leaderboard_of([read], scores, Statistics())
 
 
 class _Ledger:

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import Dataset
 from adjudge.engine.records.resolution import Resolution
-from adjudge.engine.records.resolver import Resolver
 from adjudge.engine.records.spending import Spending
-from adjudge.engine.records.tournament import Rounds
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Comparing
 from adjudge.scoring.contract.scorecard import Scorecard
+
+if TYPE_CHECKING:
+    from adjudge.engine.records.resolver import Resolver
+    from adjudge.engine.records.tournament import Rounds
 
 __all__ = ["Course"]
 
@@ -24,9 +27,7 @@ class Course:
 
     def __init__(self, config: RunConfig, dataset: Dataset) -> None:
         self._dataset, self._repeats = dataset, config.repeats
-        stop, comparing = config.stop_config(), config.comparing()
-        self._resolver = None if stop is None else Resolver(stop, config, dataset)
-        self._rounds = None if comparing is None else Rounds(comparing, config, dataset)
+        self._resolver, self._rounds = _resolver(config, dataset), _rounds(config, dataset)
         alone = sum(not isinstance(one, Comparing) for one in config.scoring_protocols())
         self.scorecards = len(dataset.reports) * config.repeats * alone
         self.scorecards += 0 if self._rounds is None else self._rounds.scorecards
@@ -53,3 +54,22 @@ class Course:
     def stopped(self) -> Resolution | None:
         """How the run ended, if it was to stop when its comparisons were resolved."""
         return None if self._resolver is None else self._resolver.result()
+
+
+# Each imports kernels where it is needed: a third of a second that other runs need for their leaderboard alone.
+
+
+def _resolver(config: RunConfig, dataset: Dataset) -> "Resolver | None":
+    if (stop := config.stop_config()) is None:
+        return None
+    from adjudge.engine.records.resolver import Resolver
+
+    return Resolver(stop, config, dataset)
+
+
+def _rounds(config: RunConfig, dataset: Dataset) -> "Rounds | None":
+    if (comparing := config.comparing()) is None:
+        return None
+    from adjudge.engine.records.tournament import Rounds
+
+    return Rounds(comparing, config, dataset)

@@ -72,7 +72,9 @@ def _poisson_counts(
     """Fills `counts[tasks, lanes]` of resamples `first`, `first` + 1, ...; returns the sum of each lane."""
     tasks, lanes = counts.shape
     words = np.empty((4, lanes), dtype=np.uint32)
-    sums = np.zeros(lanes, dtype=np.uint32)
+    sums = np.empty(lanes, dtype=np.uint32)
+    for lane in range(lanes):
+        sums[lane] = 0
     for block in range((tasks + 3) // 4):
         for lane in range(lanes):
             words[0, lane] = np.uint32(block)

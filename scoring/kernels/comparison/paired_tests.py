@@ -10,12 +10,11 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 from scipy import special
 
 from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, as_scores, as_share, spans
-from adjudge.scoring.kernels.base.compiled import in_threads
+from adjudge.scoring.kernels.base.compiled import in_threads, laned
 from adjudge.scoring.kernels.base.errors import KernelError
 from adjudge.scoring.kernels.base.streams import philox, seed_key
 from adjudge.scoring.kernels.comparison.sign_flips import SignBytes, count_extreme
@@ -267,8 +266,7 @@ def _measured(values: Floats, first: Integers, second: Integers) -> tuple[Intege
     return n_used, mean, sd
 
 
-# Sums may be reassociated, so that they run in vector registers.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+@laned
 def _moments(
     values: Floats, first: Integers, second: Integers, n_used: Integers, means: Floats, deviations: Floats
 ) -> None:

@@ -7,11 +7,10 @@ Kendall's tau-b as a tie.
 
 import msgspec
 import numpy as np
-from numba import njit
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from adjudge.scoring.kernels.base.arrays import ONE, Flags, Floats, Integers, as_scores, spans
-from adjudge.scoring.kernels.base.compiled import compiled, in_threads
+from adjudge.scoring.kernels.base.compiled import compiled, in_threads, laned
 
 __all__ = ["LeaveOneOut", "leave_one_out"]
 
@@ -20,6 +19,8 @@ TIE_SHARE = 1e-12
 TILE = 256
 # Rows a power of two apart would share few sets of the first-level cache.
 PADDING = 8
+
+Bits = NDArray[np.uint64]
 
 
 class LeaveOneOut(msgspec.Struct, frozen=True):
@@ -54,14 +55,14 @@ def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
     tasks = values.shape[1]
     tau, kept = np.empty(tasks), np.empty(tasks, np.bool_)
     means = np.full(values.shape[0], np.nan)
-    means[systems] = sums / counts
+    full = means[systems] = sums / counts
     parts = spans(tasks, 10 * systems.size)
     ranks = np.zeros((len(parts), 2, systems.size), np.int64)
 
     def leave_out(part: int) -> None:
         start, stop = parts[part]
         out = tau[start:stop], kept[start:stop], ranks[part]
-        _leave_out(values[:, start:stop], systems, sums, counts, tie, *out)
+        _leave_out(values[:, start:stop], systems, sums, counts, full, tie, *out)
 
     in_threads(leave_out, range(len(parts)))
     best, worst = np.zeros((2, values.shape[0]), np.int64)
@@ -75,7 +76,8 @@ def _ranked(values: Floats) -> tuple[Integers, Floats, Floats, float]:
 
     def total(span: tuple[int, int]) -> None:
         rows = slice(*span)
-        _sum_rows(values[rows], sums[rows], counts[rows], sizes[rows])
+        scores = values[rows]
+        _sum_rows(scores, scores.view(np.uint64), sums[rows], counts[rows], sizes[rows].view(np.uint64))
 
     in_threads(total, spans(len(values), values.shape[1]))
     scored = np.flatnonzero(counts)
@@ -83,13 +85,11 @@ def _ranked(values: Floats) -> tuple[Integers, Floats, Floats, float]:
     return order, sums[order], counts[order], TIE_SHARE * float(sizes.max(initial=0.0))
 
 
-# Sums may be reassociated, so that they run in vector registers.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _sum_rows(values: Floats, sums: Floats, counts: Floats, sizes: Floats) -> None:
-    """Sum, number and greatest size of each row's scores."""
+@laned
+def _sum_rows(values: Floats, every_bits: Bits, sums: Floats, counts: Floats, sizes: Bits) -> None:
+    """Sum, number and greatest size of each row's scores; `every_bits` and `sizes` are the bits of floats."""
     for row in range(values.shape[0]):
-        scores = values[row]
-        bits = scores.view(np.uint64)
+        scores, bits = values[row], every_bits[row]
         total, count, size = 0.0, 0, np.uint64(0)
         for task in range(scores.size):
             present = scores[task] == scores[task]
@@ -97,8 +97,7 @@ def _sum_rows(values: Floats, sums: Floats, counts: Floats, sizes: Floats) -> No
             count += present
             # Without their sign, the bits of floats are ordered as the floats are.
             size = max(size, (bits[task] << ONE) * np.uint64(present))
-        sums[row], counts[row] = total, count
-        sizes[row] = np.array([size >> ONE], np.uint64).view(np.float64)[0]
+        sums[row], counts[row], sizes[row] = total, count, size >> ONE
 
 
 @compiled
@@ -107,6 +106,7 @@ def _leave_out(
     systems: Integers,
     sums: Floats,
     counts: Floats,
+    full: Floats,
     tie: float,
     tau: Floats,
     kept: Flags,
@@ -117,7 +117,6 @@ def _leave_out(
     `systems` are in the order of their full means; a tile of tasks at a time runs in vector registers.
     """
     size = systems.size
-    full = sums / counts
     groups = _tie_groups(full, tie)
     ties_full = _tied_pairs(groups)
     _widen(ranks, groups)
@@ -215,9 +214,11 @@ def _widen(ranks: Integers, groups: Integers) -> None:
 @compiled
 def _tie_groups(means: Floats, tie: float) -> Integers:
     """Numbers of the runs of tied systems, whose means fall; neighbours within `tie` share a run."""
-    groups = np.zeros(means.size, np.int64)
-    for k in range(1, means.size):
-        groups[k] = groups[k - 1] + (means[k - 1] - means[k] > tie)
+    groups = np.empty(means.size, np.int64)
+    group = 0
+    for k in range(means.size):
+        group += k > 0 and means[k - 1] - means[k] > tie
+        groups[k] = group
     return groups
 
 
