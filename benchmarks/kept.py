@@ -34,6 +34,7 @@ NAMES = (
     "scale",
     "recompute",
     "pipeline",
+    "reading",
     "rewards",
     "peers",
     "viewer",

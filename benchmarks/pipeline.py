@@ -58,10 +58,14 @@ class Pipeline:
             ]
             lines(self._folder / "reports" / f"system{number:02d}.jsonl", rows)
 
+    def cited(self, task: int, system: int) -> list[str]:
+        """The paths of the pages that a report cites."""
+        places = ((task * 31 + system * 7 + place * 53) % len(self._paths) for place in range(CITED))
+        return [self._paths[place] for place in places]
+
     def _text(self, task: int, system: int) -> str:
         parts = [f"# Report {task} of system {system}"]
-        for place in range(CITED):
-            path = self._paths[(task * 31 + system * 7 + place * 53) % len(self._paths)]
+        for place, path in enumerate(self.cited(task, system)):
             said = f"The value number {place} of {system} was {task} units"
             parts.append(
                 "It was measured again and again. " * 15 + f"{said} [source](http://{self._address}{path})."

@@ -6,7 +6,7 @@ import resource
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import cache
 from typing import BinaryIO
 
 from adjudge.fetchers.frames import LENGTH
@@ -47,10 +47,19 @@ def at_most(seconds: float) -> Iterator[None]:
 
 def resident() -> int:
     """Bytes of memory held now. Linux's ru_maxrss counts what the parent held when it started this process."""
-    try:
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * resource.getpagesize()
-    except OSError:  # not Linux
+    file = _memory()
+    if file is None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(os.pread(file, 100, 0).split()[1]) * resource.getpagesize()
+
+
+@cache
+def _memory() -> int | None:
+    """The open file that says how much memory this process holds; None if this is not Linux."""
+    try:
+        return os.open("/proc/self/statm", os.O_RDONLY)
+    except OSError:
+        return None
 
 
 def _send(sink: BinaryIO, payload: bytes) -> None:

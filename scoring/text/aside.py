@@ -8,6 +8,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, TypeVar, TypeVarTuple, get_type_hints
 from weakref import WeakKeyDictionary
 
@@ -97,8 +98,14 @@ async def aside(function: Callable[[*Ts], R], *args: *Ts) -> R:
         raise Unread("deadline", f"the text was not read within {SECONDS:g} s") from None
     if answer is None:
         raise Unread("worker_died", "the process that read the text died twice")
-    found: R = msgspec.msgpack.decode(answer.value, type=get_type_hints(function)["return"])
+    found: R = _decoder(function).decode(answer.value)
     return found
+
+
+@cache
+def _decoder(function: Callable[..., object]) -> msgspec.msgpack.Decoder[Any]:
+    """Of what `function` returns: its type hints take as long to find as a short answer to decode."""
+    return msgspec.msgpack.Decoder(get_type_hints(function)["return"])
 
 
 def storable(text: str) -> str:

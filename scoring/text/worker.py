@@ -4,6 +4,8 @@
 """
 
 import sys
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from inspect import signature
 from typing import get_type_hints
@@ -22,11 +24,17 @@ def main(address_space: int) -> None:
     answer_jobs(_answer, address_space, lambda: parse("It is warm [1].\n\n[1]: https://warm.example"))
 
 
+@cache
+def _called(module: str, name: str) -> tuple[Callable[..., object], tuple[object, ...]]:
+    """A function, and the types of its parameters: found once, which takes as long as reading a short text."""
+    function = getattr(import_module(module), name)
+    hints = get_type_hints(function)
+    return function, tuple(hints[parameter] for parameter in signature(function).parameters)
+
+
 def _answer(payload: bytes) -> bytes:
     call = msgspec.msgpack.decode(payload, type=Call)
-    function = getattr(import_module(call.module), call.name)
-    hints = get_type_hints(function)
-    kinds = tuple(hints[name] for name in signature(function).parameters)
+    function, kinds = _called(call.module, call.name)
     arguments = msgspec.msgpack.decode(call.arguments)
     with at_most(call.seconds):
         value = function(*(msgspec.convert(one, kind) for one, kind in zip(arguments, kinds, strict=False)))
