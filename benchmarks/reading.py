@@ -2,11 +2,11 @@
 
     python -m benchmarks.reading [--quick] [--json] [--only WORDS]
 
-Ours is the run of `benchmarks.pipeline` that reads pages on the way, into a new store each time. The bare loop has all
-reports at hand, already parsed. It reads each page once with aiohttp, extracts its text by trafilatura in a process for
-each core, and asks as soon as the text is there, 256 questions at once; it looks at no answer and stores nothing. So it
-shows what share of the judge's bound these pages and questions allow at the speed that the cores have just then. The
-two alternate; CPU is that of this process and its workers.
+Ours is the run of `benchmarks.pipeline` that reads pages on the way, into a new store each time. The bare loop knows
+from the start what each report cites. It reads each page once with aiohttp, extracts its text by trafilatura in a
+process for each core, and asks as soon as the text is there, 256 questions at once; it looks at no answer and stores
+nothing. So it shows what share of the judge's bound these pages and questions allow at the speed that the cores have
+just then. The two alternate; CPU is that of this process and its workers.
 """
 
 import asyncio

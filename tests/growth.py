@@ -11,7 +11,7 @@ from typing import get_type_hints
 
 from adjudge.engine.config.reward import Length, ReportRules
 from adjudge.engine.rewards import flags, injection, report
-from adjudge.engine.viewer.data import marked_text, passages
+from adjudge.engine.viewer.data import marked_text, passages, placed_markdown
 from adjudge.fetchers import charset, extract, shape, urls
 from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_of, split_url, worker_of
 from adjudge.judges import Context, lexical, reply, schema
@@ -198,7 +198,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.report.unclosed": report.unclosed,
     "engine.rewards.injection.injections": injection.injections,
     "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(
-        text, [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)], 1, True
+        placed_markdown.source_of(text),
+        [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)],
+        1,
+        True,
     ),
     "engine.viewer.data.passages.nearest": lambda text: passages.nearest(text, text[:1_000]),
     "engine.viewer.data.passages.said_at": lambda text: passages.said_at(text, [text[:1_000], text[-1_000:]]),
@@ -250,6 +253,7 @@ def public_readers() -> set[str]:
                 continue
             hints = get_type_hints(function)
             hints.pop("return", None)
-            if any(name in _UNTRUSTED and kind in (str, bytes, str | None) for name, kind in hints.items()):
+            kinds = {name: getattr(kind, "__supertype__", kind) for name, kind in hints.items()}
+            if any(name in _UNTRUSTED and kind in (str, bytes, str | None) for name, kind in kinds.items()):
                 found.add(f"{module.__name__.removeprefix('adjudge.')}.{name}")
     return found

@@ -7,7 +7,14 @@ import msgspec
 import nh3
 from markdown_it.token import Token
 
-from adjudge.engine.viewer.data.placed_markdown import MAX_NESTING, Block, PlacedLines, blocks, markdown
+from adjudge.engine.viewer.data.placed_markdown import (
+    MAX_NESTING,
+    Block,
+    PlacedLines,
+    Source,
+    blocks,
+    markdown,
+)
 
 __all__ = ["MAX_RENDERED", "PART_CHARS", "Mark", "MarkedText", "marked_text"]
 
@@ -79,8 +86,8 @@ class _Part(msgspec.Struct, frozen=True):
     """None for a piece of a block that is too long."""
 
 
-def marked_text(text: str, marks: list[Mark], part: int, rendered: bool) -> MarkedText:
-    """Part number `part` of `text` (see `source_of`), the last part if there are fewer, as HTML if it is `rendered`.
+def marked_text(text: Source, marks: list[Mark], part: int, rendered: bool) -> MarkedText:
+    """Part number `part` of `text`, the last part if there are fewer, as HTML if it is `rendered`.
 
     `marks` come in the order of the text and do not overlap. A part is whole blocks of about 100,000 characters, or a
     piece of one that is longer. HTML is not made of a text or a block that is too long, is nested so deeply that

@@ -7,7 +7,7 @@ of text begins; a piece is placed if the source has the same characters there.
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Literal
+from typing import Literal, NewType
 
 import msgspec
 from markdown_it import MarkdownIt
@@ -16,16 +16,19 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-__all__ = ["MAX_NESTING", "Block", "PlacedLines", "blocks", "markdown", "source_of"]
+__all__ = ["MAX_NESTING", "Block", "PlacedLines", "Source", "blocks", "markdown", "source_of"]
 
 MAX_NESTING = 20
 """Levels of blocks in blocks; what lies deeper is left out by markdown-it."""
 _AT = "at"
 
+Source = NewType("Source", str)
+"""A text as Markdown reads it (`source_of`). Of any other, its lines and markdown-it's would not be the same."""
 
-def source_of(text: str) -> str:
+
+def source_of(text: str) -> Source:
     """`text` with the line ends and characters that Markdown is read by: the text that all places count in."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    return Source(text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd"))
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -79,7 +82,7 @@ class _State(StateInline):
         return token
 
 
-def blocks(source: str, lines: "PlacedLines") -> Iterator[Block]:
+def blocks(source: Source, lines: "PlacedLines") -> Iterator[Block]:
     """The outermost blocks of `source`, in order, each ending where the next begins."""
     tokens = markdown().parse(source)
     firsts = [n for n, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0 and token.map]
@@ -92,7 +95,7 @@ def blocks(source: str, lines: "PlacedLines") -> Iterator[Block]:
 class PlacedLines:
     """The lines of a source, in which the text of tokens is looked for; ask for tokens in their order."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
         self._starts = [0]
         while (found := source.find("\n", self._starts[-1])) >= 0:

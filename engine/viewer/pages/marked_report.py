@@ -10,7 +10,7 @@ from adjudge.engine.rendering.templates import render
 from adjudge.engine.viewer.data.marked_text import PART_CHARS, Mark, MarkedText, marked_text
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, said_at
-from adjudge.engine.viewer.data.placed_markdown import source_of
+from adjudge.engine.viewer.data.placed_markdown import Source, source_of
 from adjudge.engine.viewer.data.query import ReportQuery, address
 from adjudge.engine.viewer.pages.lines import Line
 from adjudge.scoring.contract.case import Citation, Unread
@@ -97,7 +97,7 @@ async def _found(
     return sorted(zip(spans, wanted, strict=True), key=lambda one: (one[0] or end, one[1].n))
 
 
-async def _shown(text: str, marks: list[Mark], query: ReportQuery) -> tuple[MarkedText, str]:
+async def _shown(text: Source, marks: list[Mark], query: ReportQuery) -> tuple[MarkedText, str]:
     """The part of the text that is shown, and why it is not rendered, if that is not what was asked for."""
     rendered = query.text != "raw"
     try:
