@@ -5,7 +5,7 @@ report, and 5,000 pages, in the store's own tables; then starts `adjudge view` o
 Chromium. First paint is the browser's first contentful paint, counted from the start of the navigation, with nothing
 cached. The first row is the very first page after the command, while indexes are still being read. Peak memory is the
 server's, after all pages and searches. Nothing else does this work, so figures are compared with fixed limits (0.5 s
-and 450 MB). Needs Debian's chromium.
+and 450 MB). Needs Chromium, which `make debian` installs.
 """
 
 import hashlib
@@ -40,9 +40,11 @@ from adjudge.engine.store.pages import PAGES
 from adjudge.engine.store.part import stamped, write_part
 from adjudge.engine.store.scorecards import SCORECARDS, score_table
 from adjudge.judges import JudgeIdentity
+from adjudge.scoring.contract.outcomes import count_kinds
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from benchmarks.timing import RUNS, Row, alone, main
+from tests.browser import NAMES
 
 AIM_SECONDS, AIM_BYTES = 0.5, 450e6
 SYSTEMS, TASKS, QUICK_TASKS, CITED, PAGES_READ = 20, 1_000, 100, 50, 5_000
@@ -207,6 +209,10 @@ class World:
             "repeat": np.zeros(len(cards)),
             "metrics": metrics,
             "card": [msgspec.json.encode(card).decode() for card in cards],
+            "verdicts": [
+                [{"kind": kind, "lines": lines} for kind, lines in count_kinds(card.evidence).items()]
+                for card in cards
+            ],
             "written_at": AT + at - CITED * np.arange(len(cards))[::-1],
         }
         self._part(SCORECARDS, number, columns)
@@ -303,7 +309,9 @@ def peak(process: int) -> float:
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Make the run, then look at it."""
     runs = 1 if quick else RUNS
-    executable = shutil.which("chromium")
+    executable = next(filter(None, map(shutil.which, NAMES)), None)
+    if executable is None:
+        raise SystemExit("viewer: no Chromium here: `make debian` installs it, as root")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         world = World(Path(folder), QUICK_TASKS if quick else TASKS)
         run = world.write()

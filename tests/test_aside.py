@@ -4,7 +4,10 @@ import ast
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.text.aside import IN_PLACE_BYTES, aside, open_workers, storable
 from adjudge.scoring.text.citations import parse
 from tests.growth import hostile
+from tests.test_light_start import FILES, HEAVY
 
 ROOT = Path(__file__).parents[1]
 # Who reads a whole report, page or reference, and by which functions.
@@ -164,6 +168,18 @@ def test_whole_texts_are_read_beside_the_loop_everywhere() -> None:
             elif function in readers:
                 on_the_loop.add((name, function))
     assert beside == BESIDE_THE_LOOP and on_the_loop == ON_THE_LOOP
+
+
+def test_workers_import_no_library_but_what_reads_the_text() -> None:
+    """A worker that imported the viewer's server would start in half a second and hold 100 MB."""
+    modules = set()
+    for path, names in BESIDE_THE_LOOP.items():
+        caller = import_module(f"adjudge.{path.removesuffix('.py').replace('/', '.')}")
+        modules |= {getattr(caller, name).__module__ for name in names}
+    said = "print(*{name.partition('.')[0] for name in sys.modules})"
+    command = f"import sys, {', '.join(sorted(modules))}; {said}"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) & (HEAVY | FILES) == {"markdown_it"}
 
 
 def test_arguments_are_measured_in_bytes() -> None:

@@ -10,6 +10,7 @@ from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.data.verdicts import Verdicts
 from adjudge.engine.viewer.pages.figures import Ends, Scatter, differences, writer
 from adjudge.engine.viewer.pages.listing import Column, Listing, natural
+from adjudge.scoring.contract.outcomes import count_kinds
 from adjudge.scoring.contract.scorecard import Evidence, Metric
 
 COLUMNS = [Column("task", "id"), Column("value", "value", number=True)]
@@ -85,8 +86,9 @@ def test_counts_are_written_whole_and_others_with_decimals() -> None:
 
 def test_verdicts_are_counted_by_kind() -> None:
     lines = ["supported", "unsupported (later)", "supported", "rather long"]
-    found = Verdicts.of([*(Evidence(what="x", outcome=one) for one in lines),
-                         Evidence(what="y", outcome="", reason="judge_timeout")])  # fmt: skip
+    evidence = [*(Evidence(what="x", outcome=one) for one in lines),
+                Evidence(what="y", outcome="", reason="judge_timeout")]  # fmt: skip
+    found = Verdicts.of(count_kinds(evidence))
     assert found.by_kind == {"supported": 2, "unsupported": 1, "none": 1}
     assert (found.good, found.total) == (2, 4)
     assert found.said == "2 supported, 1 unsupported, 1 missing"

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
@@ -22,13 +23,18 @@ from adjudge.engine.records.record import RunRecord
 from adjudge.engine.rendering.headline import about_metric
 from adjudge.engine.rendering.numbers import number
 from adjudge.engine.store import Place
+from adjudge.engine.store.catalog import live_parts, open_part
+from adjudge.engine.store.part import stamped, write_part
+from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest, said_at
-from adjudge.engine.viewer.data.query import ListQuery, ReportQuery, address
+from adjudge.engine.viewer.data.query import ListQuery, ReportQuery, SystemQuery, address
+from adjudge.engine.viewer.data.score_rows import RowsSoFar
 from adjudge.engine.viewer.pages import search
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import tasks_page
+from adjudge.engine.viewer.pages.system import system_page
 from tests.mock_openai import MockOpenAI
 from tests.viewing import HUGE, QUICKSTART, Reader, hostile, links, quickstart, viewing
 from tests.worlds import ADJUDGE, lines, world
@@ -193,6 +199,33 @@ def test_card_that_names_a_judgment_is_found(run, written):
     (card, *_) = index.find("delta", "heat-pumps", 0, 0)
     assert index.naming(card.judgments[-1], written) == card
     assert index.naming("0" * 32, written) is None
+
+
+def test_verdicts_are_read_without_the_cards_unless_older(run, tmp_path, monkeypatch):
+    record = RunRecord.read(run)
+    store = Place.of(record.config.store)
+    older = Place.of(str(tmp_path)) / SCORECARDS.name
+    for name in live_parts(store / SCORECARDS.name):
+        table = open_part(store / SCORECARDS.name, SCORECARDS, name).read().drop_columns("verdicts")
+        write_part(older, name, table.cast(stamped(table.schema)), SCORECARDS)
+    wanted = CardIndex.of(Place.of(str(tmp_path)), record.run).verdicts_of_task("heat-pumps")
+    assert len(wanted) == 2 * len(record.systems) and any(
+        one.by_kind.get("supported") for one in wanted.values()
+    )
+    monkeypatch.delattr(CardIndex, "_cards")
+    assert CardIndex.of(store, record.run).verdicts_of_task("heat-pumps") == wanted
+
+
+async def test_order_of_rows_changes_no_page_of_a_system(run):
+    rows = pq.read_table(run / "scores.parquet")
+    pages = set()
+    for seed in range(20):
+        opened = OpenRun(str(run))
+        order = random.Random(seed).sample(range(len(rows)), len(rows))
+        opened.scores = RowsSoFar(lambda order=order: rows.take(order))
+        query = SystemQuery(system="delta", protocol="race", metric="overall")
+        pages.add(await system_page(opened, Frame("r", "j"), query))
+    assert len(pages) == 1
 
 
 # Every number equals the leaderboard's and leads to its evidence.

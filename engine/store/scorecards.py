@@ -15,6 +15,7 @@ from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, scan
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.rows import json_text
 from adjudge.engine.store.table import Table
+from adjudge.scoring.contract.outcomes import count_kinds
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 
 __all__ = [
@@ -38,6 +39,7 @@ _BOUNDS = pa.list_(
         [("low", pa.float64()), ("high", pa.float64()), ("answered", pa.int32()), ("parts", pa.int32())]
     )
 )
+_KINDS = pa.list_(pa.struct([("kind", pa.string()), ("lines", pa.int32())]))
 
 
 _Number = Annotated[float | None, pa.float64()]
@@ -73,6 +75,8 @@ class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True, g
     """The whole scorecard as JSON, with `evidence`, `judgments` (hexadecimal keys) and `pages` (URLs)."""
     rival: Annotated[str | None, NAMES] = None
     """The other system of a comparison; null for a report that was judged alone."""
+    verdicts: Annotated[list[dict[str, str | int]] | None, _KINDS] = None
+    """How many lines of its evidence are of which kind (`supported`, `met`, ...); null in a row of an older version."""
     written_at: Time
     """When the scorecard was made."""
 
@@ -153,6 +157,7 @@ class ScorecardStore(Table[ScorecardRow]):
             bounds=[_stored(card.bounds.get(name)) for name in card.scores],
             card=encoded,
             rival=card.rival or None,
+            verdicts=[{"kind": kind, "lines": n} for kind, n in count_kinds(card.evidence).items()],
             written_at=at,
         )
         self._parts.put(row, 200 + len(encoded))

@@ -8,7 +8,8 @@ from adjudge.engine.cli.printing import out, print_result
 from adjudge.engine.cli.progress import counted_on
 from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.errors import UsageError
-from adjudge.engine.viewer import Exported, export, view
+from adjudge.engine.viewer.app import view
+from adjudge.engine.viewer.export import Exported, export
 
 __all__ = ["run"]
 

@@ -1,7 +1,7 @@
 """A run's scorecards: an index in memory, the cards themselves on disk."""
 
 from collections.abc import Collection, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.store.catalog import live_parts, open_part
+from adjudge.engine.store.part import current
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.engine.viewer.data.memory import release
 from adjudge.engine.viewer.data.verdicts import CountedCard, Verdicts
+from adjudge.scoring.contract.outcomes import count_kinds
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["CardIndex"]
@@ -23,6 +25,7 @@ Columns = npt.NDArray[np.int32]
 CardName = tuple[str, str, str, int, int]  # protocol, system, task, sample, repeat
 
 _IDENTITY = ("run", "system", "task_id", "sample", "repeat")
+_NAME = ("protocol", *_IDENTITY[1:])
 _AT_ONCE = 128  # cards, of 10 kB and more each
 
 
@@ -98,10 +101,24 @@ class CardIndex:
         places = np.flatnonzero(wanted).tolist()
         unread = wanted.copy()
         unread[[place for place in places if place in self._counted]] = False
-        for place, card in self._at(unread, CountedCard):
+        for place, row in self._rows(unread, [*_NAME, "verdicts"]):
+            if row["verdicts"] is not None:
+                counts = {one["kind"]: one["lines"] for one in row["verdicts"]}
+                self._counted[place] = tuple(row[column] for column in _NAME), Verdicts.of(counts)
+                unread[place] = False
+        for place, card in self._at(unread, CountedCard):  # those of an older version
             name = (card.protocol, card.system, card.task_id, card.sample, card.repeat)
-            self._counted[place] = name, Verdicts.of(card.evidence)
+            self._counted[place] = name, Verdicts.of(count_kinds(card.evidence))
         return dict(self._counted[place] for place in places)
+
+    def _rows(
+        self, wanted: npt.NDArray[np.bool_], columns: list[str]
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The `columns` of the cards where `wanted` is set, with their places."""
+        for (part, group), places in self._groups(wanted).items():
+            table = open_part(self._place, SCORECARDS, self._parts[part]).group(group, columns)
+            rows = current(table, SCORECARDS).select(columns).take(list(places))
+            yield from zip(places.values(), rows.to_pylist(), strict=True)
 
     def _of(self, system: str, task: str) -> npt.NDArray[np.bool_]:
         """Where the cards of a system's reports for a task are."""
@@ -112,14 +129,21 @@ class CardIndex:
 
     def _at(self, wanted: npt.NDArray[np.bool_], kind: type[C]) -> Iterator[tuple[int, C]]:
         """The cards where `wanted` is set as `kind`, with their places; each group of rows is read once."""
+        for (part, group), places in self._groups(wanted).items():
+            last = max(places)
+            for start, column in self._cards(part, group):
+                for row in sorted(places.keys() & range(start, start + len(column))):
+                    yield places[row], _card(column[row - start], kind)
+                if start + len(column) > last:
+                    break
+
+    def _groups(self, wanted: npt.NDArray[np.bool_]) -> dict[tuple[int, int], dict[int, int]]:
+        """By part and row group, the rows of the cards where `wanted` is set, and their places."""
         groups: dict[tuple[int, int], dict[int, int]] = {}
         for place in np.flatnonzero(wanted).tolist():
             group, row = divmod(int(self._row[place]), SCORECARDS.row_group)
             groups.setdefault((int(self._part[place]), group), {})[row] = place
-        for (part, group), places in groups.items():
-            for start, column in self._cards(part, group):
-                for row in sorted(places.keys() & range(start, start + len(column))):
-                    yield places[row], _card(column[row - start], kind)
+        return groups
 
     def scan(self, after: int, holding: str) -> Iterator[tuple[int, Scorecard | None]]:
         """From place `after` on: (place, card) for cards with `holding` in their JSON, and (place, None) in between.
@@ -164,10 +188,12 @@ class CardIndex:
         """The cards of a row group in batches, each with the row of its first card."""
         start = 0
         file = open_part(self._place, SCORECARDS, self._parts[part])
-        for batch in file.batches(group, ["card"], _AT_ONCE):
-            yield start, batch.column(0)
-            start += len(batch)
-        release()
+        try:
+            for batch in file.batches(group, ["card"], _AT_ONCE):
+                yield start, batch.column(0)
+                start += len(batch)
+        finally:
+            release()
 
 
 def _card(text: pa.StringScalar, kind: type[C]) -> C:

@@ -49,11 +49,9 @@ class ScoreRows:
     def by_task(self, protocol: str, metric: str) -> dict[str, dict[str, float]]:
         """Each task's systems and their means over samples and repeats; those without a value are not there."""
         found = self.select(["system", "task_id", "value"], protocol=protocol, metric=metric)
-        means = (
-            found.filter(pc.is_valid(found["value"]))
-            .group_by(["task_id", "system"])
-            .aggregate([("value", "mean")])
-        )
+        valid = found.filter(pc.is_valid(found["value"]))
+        # Threads would add values up, and order systems, in a way of their own each time.
+        means = valid.group_by(["task_id", "system"], use_threads=False).aggregate([("value", "mean")])
         tasks: dict[str, dict[str, float]] = {}
         for task, system, value in zip(
             *(means[name].to_pylist() for name in ("task_id", "system", "value_mean")), strict=True

@@ -1,14 +1,12 @@
-"""The outcomes of lines of evidence: of which kind each is, and how many of each kind a scorecard has."""
+"""What the viewer shows of outcomes: a sign and words for each kind, and how many of each kind a scorecard has."""
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from adjudge.scoring.contract.scorecard import Evidence
+from adjudge.scoring.contract.outcomes import Outcome
 
-__all__ = ["KINDS", "CountedCard", "Kind", "Points", "Verdicts", "kind_of", "points_of"]
+__all__ = ["KINDS", "CountedCard", "Kind", "Verdicts"]
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -30,28 +28,6 @@ KINDS: Mapping[str, Kind] = {
 }
 """The kinds of outcome in the order in which they are counted; other outcomes have none."""
 
-_STATED = frozenset({"supported", "unsupported", "unknown", "unreachable"})
-_WORDS = {"met": "met", "not met": "unmet", "cited": "met", "not cited": "unmet"}
-_POINTS = re.compile(
-    r"(-?\d{1,9}(?:\.\d{1,9})?) of (\d{1,9}(?:\.\d{1,9})?)(?:, reference (\d{1,9}(?:\.\d{1,9})?))?"
-)
-
-
-class Points(msgspec.Struct, frozen=True):
-    """Points of so many, and those of the report that it is compared with, if there is one."""
-
-    given: float
-    most: float
-    reference: float | None
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """As much of a line of evidence as says what came of it."""
-
-    outcome: str
-    reason: str = ""
-    value: float | None = None
-
 
 class CountedCard(msgspec.Struct, frozen=True, kw_only=True):
     """As much of a stored scorecard as its verdicts need: a fifth of the time and memory of the whole."""
@@ -64,40 +40,15 @@ class CountedCard(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Outcome, ...] = ()
 
 
-def kind_of(line: Evidence | Outcome) -> str:
-    """Which of KINDS the outcome of a line is of, "" for none of them."""
-    word = line.outcome.partition(" ")[0].rstrip(":")
-    if word in _STATED:
-        return word
-    if line.outcome in _WORDS:
-        return _WORDS[line.outcome]
-    points = points_of(line.outcome)
-    if points is not None and points.reference is None and line.value is not None:
-        if points.given >= points.most:
-            return "met"
-        return "partly" if points.given > 0 else "unmet"
-    return "none" if line.reason else ""
-
-
-def points_of(outcome: str) -> Points | None:
-    """The points that an outcome states."""
-    found = _POINTS.fullmatch(outcome)
-    if found is None:
-        return None
-    given, most, reference = (None if one is None else float(one) for one in found.groups())
-    return Points(given or 0.0, most or 0.0, reference)
-
-
 class Verdicts(msgspec.Struct, frozen=True):
     """How many lines of evidence are of which kind, in the order of KINDS."""
 
     counts: tuple[int, ...]
 
     @classmethod
-    def of(cls, evidence: Sequence[Evidence | Outcome]) -> "Verdicts":
-        """The verdicts of `evidence`; lines of no kind are not counted."""
-        found = Counter(map(kind_of, evidence))
-        return cls(tuple(found[kind] for kind in KINDS))
+    def of(cls, counts: Mapping[str, int]) -> "Verdicts":
+        """Those of which there are so many of each kind (`count_kinds`)."""
+        return cls(tuple(counts.get(kind, 0) for kind in KINDS))
 
     @property
     def by_kind(self) -> dict[str, int]:

@@ -10,11 +10,11 @@ from adjudge.engine.rendering.numbers import number
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import DifferencesQuery, NotThere, ReportQuery, address
 from adjudge.engine.viewer.data.score_rows import joined
-from adjudge.engine.viewer.data.verdicts import kind_of
 from adjudge.engine.viewer.pages.figures import Scatter, differences, writer
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
 from adjudge.engine.viewer.pages.report import report_crumbs
+from adjudge.scoring.contract.outcomes import kind_of
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
 
 __all__ = ["difference_page", "differences_page"]

@@ -10,7 +10,8 @@ import msgspec
 
 from adjudge.engine.rendering.numbers import number
 from adjudge.engine.viewer.data.people import Said
-from adjudge.engine.viewer.data.verdicts import KINDS, Points, kind_of, points_of
+from adjudge.engine.viewer.data.verdicts import KINDS
+from adjudge.scoring.contract.outcomes import Points, kind_of, points_of
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 

@@ -1,6 +1,7 @@
 """One system's reports by one metric: its mean, where it differs most from the others, and every task."""
 
 import asyncio
+import math
 from collections.abc import Callable
 
 import msgspec
@@ -123,7 +124,7 @@ def _scored(
         if query.reason not in ("", row["reason"]) and not (query.reason == "any" and row["reason"]):
             continue
         rest = [value for system, value in tasks.get(row["task_id"], {}).items() if system != query.system]
-        others = sum(rest) / len(rest) if rest else None
+        others = math.fsum(rest) / len(rest) if rest else None
         apart = None if others is None or row["value"] is None else row["value"] - others
         kept.append({**row, "others": others, "difference": apart})
 
