@@ -28,8 +28,8 @@ demo: .venv/demo.stamp
 	$(BIN)/python -m adjudge.scoring.kernels.precompilation & \
 	$(BIN)/adjudge evaluate examples/quickstart/adjudge.yaml || [ $$? -eq 3 ]
 
-# Tests drive Debian's Chromium, with a Chinese font, and Prometheus. Root gets what is missing; for others such tests
-# skip, except in CI.
+# Tests and the viewer's benchmark drive Debian's Chromium, with a Chinese font, and Prometheus. Root gets what is
+# missing; for others such tests skip, except in CI.
 MISSING = $(strip $(if $(shell command -v chromium || command -v chromium-browser || command -v google-chrome),,chromium) \
 	$(if $(shell command -v promtool),,prometheus) $(if $(shell fc-list :lang=zh 2>/dev/null),,fonts-wqy-zenhei))
 
@@ -165,7 +165,7 @@ $(PEERS_VENV)/ready: benchmarks/peers.txt .venv/bin/uv
 
 # All benchmarks in one go, into benchmarks/results and its README; QUICK=1 prints those of smaller problems, in under
 # 10 minutes, and replaces no result of the full ones.
-bench: .venv/dev.stamp peers
+bench: .venv/dev.stamp peers debian
 	$(BIN)/python -m benchmarks.book run $(if $(QUICK),--quick)
 
 # Those before a real vLLM (a tiny random model where there is no GPU).

@@ -138,8 +138,19 @@ def _table(rows: list[Row]) -> list[str]:
     return lines
 
 
+def _run_and_keep(name: str, quick: bool) -> bool:
+    """Whether the benchmark ran; one that fails has said why, and leaves its earlier result."""
+    try:
+        found = run(name, quick)
+    except subprocess.CalledProcessError:
+        return False
+    if found.rows and not keep(found):  # one without its data says so, and its earlier rows stay
+        print("\n".join([f"{name}, quick: the full result stays kept", *_table(found.rows)]))
+    return True
+
+
 def main() -> int:
-    """Run the command line; returns 1 if a row is below its floor."""
+    """Run the command line; returns 1 if a benchmark failed or a row is below its floor."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -150,16 +161,15 @@ def main() -> int:
     command = commands.add_parser("pin", help="raise the floors to 0.9 of the results")
     command.add_argument("--lower", action="store_true", help="also lower floors")
     options = parser.parse_args()
+    failed: list[str] = []
     if options.command == "run":
-        for name in options.names or NAMES:
-            found = run(name, options.quick)
-            if found.rows and not keep(found):  # one without its data says so, and its earlier rows stay
-                print("\n".join([f"{name}, quick: the full result stays kept", *_table(found.rows)]))
+        failed = [name for name in options.names or NAMES if not _run_and_keep(name, options.quick)]
     if options.command == "pin":
         write(FLOORS, pinned(load(), floors() if FLOORS.exists() else {}, lower=options.lower))
     results = load()
     README.write_text(book(results, paper_scale.lines(results)), encoding="utf-8")
-    wrong = below(results, floors()) if FLOORS.exists() else []
+    wrong = [f"{name}: failed" for name in failed]
+    wrong += below(results, floors()) if FLOORS.exists() else []
     print("\n".join(wrong) or f"{len(results)} benchmarks, all floors reached")
     return 1 if wrong else 0
 

@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -118,6 +119,22 @@ def test_committed_results_reach_floors_and_match_the_readme() -> None:
     assert {one.benchmark for one in results if not one.quick} >= set(kept.NAMES)
     assert not book.below(results, book.floors())
     assert book.README.read_text(encoding="utf-8") == book.book(results, paper_scale.lines(results))
+
+
+def test_benchmark_that_fails_is_named_and_the_others_are_run(tmp_path, monkeypatch, capsys):
+    def run(name: str, quick: bool) -> kept.Result:
+        if name == "broken":
+            raise subprocess.CalledProcessError(1, name)
+        return msgspec.structs.replace(RESULT, benchmark=name)
+
+    monkeypatch.setattr(kept, "RESULTS", tmp_path)
+    monkeypatch.setattr(book, "run", run)
+    monkeypatch.setattr(book, "FLOORS", tmp_path / "floors.json")
+    monkeypatch.setattr(book, "README", tmp_path / "README.md")
+    monkeypatch.setattr(paper_scale, "lines", lambda results: [])
+    monkeypatch.setattr("sys.argv", ["book", "run", "broken", "store"])
+    assert book.main() == 1 and capsys.readouterr().out == "broken: failed\n"
+    assert [one.benchmark for one in kept.load()] == ["store"]
 
 
 def test_quick_result_replaces_no_full_one(tmp_path, monkeypatch):
