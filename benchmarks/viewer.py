@@ -209,10 +209,7 @@ class World:
             "repeat": np.zeros(len(cards)),
             "metrics": metrics,
             "card": [msgspec.json.encode(card).decode() for card in cards],
-            "verdicts": [
-                [{"kind": kind, "lines": lines} for kind, lines in count_kinds(card.evidence).items()]
-                for card in cards
-            ],
+            "verdicts": [msgspec.json.encode(count_kinds(card.evidence)).decode() for card in cards],
             "written_at": AT + at - CITED * np.arange(len(cards))[::-1],
         }
         self._part(SCORECARDS, number, columns)

@@ -39,7 +39,6 @@ _BOUNDS = pa.list_(
         [("low", pa.float64()), ("high", pa.float64()), ("answered", pa.int32()), ("parts", pa.int32())]
     )
 )
-_KINDS = pa.list_(pa.struct([("kind", pa.string()), ("lines", pa.int32())]))
 
 
 _Number = Annotated[float | None, pa.float64()]
@@ -75,8 +74,8 @@ class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True, g
     """The whole scorecard as JSON, with `evidence`, `judgments` (hexadecimal keys) and `pages` (URLs)."""
     rival: Annotated[str | None, NAMES] = None
     """The other system of a comparison; null for a report that was judged alone."""
-    verdicts: Annotated[list[dict[str, str | int]] | None, _KINDS] = None
-    """How many lines of its evidence are of which kind (`supported`, `met`, ...); null in a row of an older version."""
+    verdicts: Annotated[str | None, pa.string()] = None
+    """How many lines of its evidence are of which kind, as JSON (`{"supported": 3}`); null in older rows."""
     written_at: Time
     """When the scorecard was made."""
 
@@ -157,7 +156,7 @@ class ScorecardStore(Table[ScorecardRow]):
             bounds=[_stored(card.bounds.get(name)) for name in card.scores],
             card=encoded,
             rival=card.rival or None,
-            verdicts=[{"kind": kind, "lines": n} for kind, n in count_kinds(card.evidence).items()],
+            verdicts=json_text(count_kinds(card.evidence)),
             written_at=at,
         )
         self._parts.put(row, 200 + len(encoded))

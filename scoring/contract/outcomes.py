@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -39,24 +40,28 @@ def kind_of(line: Evidence | Outcome) -> str:
     Of a statement "supported", "unsupported", "unknown" or "unreachable" (its page); of a criterion "met" (full
     points), "partly" or "unmet"; of either "none" where it is missing.
     """
-    word = line.outcome.partition(" ")[0].rstrip(":")
+    return _kind(line.outcome, line.value is not None, bool(line.reason))
+
+
+@lru_cache(256)  # a large run has millions of lines, and few different outcomes
+def _kind(outcome: str, has_value: bool, has_reason: bool) -> str:
+    word = outcome.partition(" ")[0].rstrip(":")
     if word in _STATED:
         return word
-    if line.outcome in _WORDS:
-        return _WORDS[line.outcome]
-    points = points_of(line.outcome)
-    if points is not None and points.reference is None and line.value is not None:
+    if outcome in _WORDS:
+        return _WORDS[outcome]
+    points = points_of(outcome)
+    if points is not None and points.reference is None and has_value:
         if points.given >= points.most:
             return "met"
         return "partly" if points.given > 0 else "unmet"
-    return "none" if line.reason else ""
+    return "none" if has_reason else ""
 
 
 def count_kinds(lines: Iterable[Evidence | Outcome]) -> dict[str, int]:
     """How many lines are of which kind; those of no kind are not counted."""
     found = Counter(map(kind_of, lines))
-    del found[""]
-    return found
+    return {kind: count for kind, count in found.items() if kind}
 
 
 def points_of(outcome: str) -> Points | None:

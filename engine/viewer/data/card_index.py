@@ -103,7 +103,7 @@ class CardIndex:
         unread[[place for place in places if place in self._counted]] = False
         for place, row in self._rows(unread, [*_NAME, "verdicts"]):
             if row["verdicts"] is not None:
-                counts = {one["kind"]: one["lines"] for one in row["verdicts"]}
+                counts = msgspec.json.decode(row["verdicts"], type=dict[str, int])
                 self._counted[place] = tuple(row[column] for column in _NAME), Verdicts.of(counts)
                 unread[place] = False
         for place, card in self._at(unread, CountedCard):  # those of an older version
