@@ -40,6 +40,8 @@ from tests.worlds import CRITERIA
 QUESTIONS_A_CASE = len(CRITERIA)
 EVALUATORS = 2
 INDEX_BYTES = 16  # a row
+SMALL = 10_000  # questions in the run that one of a million is compared with
+ROUNDS = 3  # of three minutes each
 
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterable[Row]:
@@ -163,20 +165,23 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 def _cost(quick: bool) -> Iterator[Row]:
-    counts = (10_000, 30_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
-    largest = counts[-1]
+    others, largest = ((), 30_000) if quick else ((1_000, 100_000), 1_000_000)
     run = partial(_scripted_here, lasting=largest // 10)
-    rounds = [{count: _apart(run, count) for count in counts} for _ in range(QUICK_RUNS if quick else RUNS)]
-    here = {count: [one[count] for one in rounds] for count in counts}
+    here: dict[int, list[Spent]] = {count: [] for count in sorted((*others, SMALL, largest))}
+    for _ in range(QUICK_RUNS if quick else ROUNDS):
+        # Small runs before and after a large one, and as long: a slow minute of the processor is slow for both.
+        small = [SMALL] * (1 if quick else 5)
+        for count in (*others, *small, largest, *small):
+            here[count].append(_apart(run, count))
     there = {} if quick else {largest: [_apart(_scripted_on_ray, largest)]}
     for how, spent in (("one process", here), ("cluster", there)):
         for count, runs in spent.items():
             name = f"cost a question, scripted judge, {how}, {count:,}"
-            yield alone(f"{name}: CPU", _median("cpu", runs, count), "us", n=count, runs=len(runs))
-            yield alone(f"{name}: wall", _median("wall", runs, count), "us", n=count, runs=len(runs))
-    large, small = _median("cpu", here[largest], largest), _median("cpu", here[10_000], 10_000)
+            yield alone(f"{name}: CPU", _mean("cpu", runs, count), "us", n=count, runs=len(runs))
+            yield alone(f"{name}: wall", _mean("wall", runs, count), "us", n=count, runs=len(runs))
+    long, short = _mean("cpu", here[largest], largest), _mean("cpu", here[SMALL], SMALL)
     name = f"cost a question at {largest:,}: CPU"
-    yield Row(name, large, small, "at 10,000", small / large, "us", largest, len(rounds))
+    yield Row(name, long, short, "at 10,000", short / long, "us", largest, len(here[largest]))
     for last in (here[largest][-1], *(runs[-1] for runs in there.values())):
         for process in sorted(last.end):
             grown = (last.end[process] - last.tenth[process]) / 2**20
@@ -187,9 +192,9 @@ def _cost(quick: bool) -> Iterator[Row]:
     )
 
 
-def _median(what: str, runs: list[Spent], count: int) -> float:
-    """Microseconds a question."""
-    return statistics.median(getattr(one, what) for one in runs) / count * 1e6
+def _mean(what: str, runs: list[Spent], count: int) -> float:
+    """Microseconds a question. A median would spare short runs the slow minutes that a long run holds."""
+    return statistics.fmean(getattr(one, what) for one in runs) / count * 1e6
 
 
 def _apart(run: Callable[[str, int], Coroutine[Any, Any, Spent]], count: int) -> Spent:
