@@ -129,6 +129,7 @@ class Evaluator:
         self.protocols = protocols
         self.protocols_of = by_case(protocols)
         self._window = window
+        self._beginning = asyncio.Lock()
 
     @property
     def judges(self) -> dict[str, JudgeIdentity]:
@@ -233,9 +234,7 @@ class Evaluator:
         """Put the scorecards of `work`, and None behind them or as soon as one has failed; then raise that failure."""
         workers: list[asyncio.Task[None]] = []
         try:
-            for _ in range(self._window):
-                workers.append(asyncio.ensure_future(self._work(work, done)))
-                await asyncio.sleep(0)  # a report is read without a pause; answers and pages come in between
+            workers += [asyncio.ensure_future(self._work(work, done)) for _ in range(self._window)]
             await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             await done.put(None)
             await asyncio.gather(*workers)
@@ -248,4 +247,6 @@ class Evaluator:
         self, work: Iterator[tuple[Case, ScoringProtocol]], done: "asyncio.Queue[Scorecard | None]"
     ) -> None:
         for case, protocol in work:
+            async with self._beginning:  # one a turn of the loop: a report is read without a pause
+                await asyncio.sleep(0)
             await done.put(await self.card(case, protocol))
