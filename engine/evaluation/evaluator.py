@@ -232,9 +232,8 @@ class Evaluator:
         self, work: Iterator[tuple[Case, ScoringProtocol]], done: "asyncio.Queue[Scorecard | None]"
     ) -> None:
         """Put the scorecards of `work`, and None behind them or as soon as one has failed; then raise that failure."""
-        workers: list[asyncio.Task[None]] = []
+        workers = [asyncio.ensure_future(self._work(work, done)) for _ in range(self._window)]
         try:
-            workers += [asyncio.ensure_future(self._work(work, done)) for _ in range(self._window)]
             await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             await done.put(None)
             await asyncio.gather(*workers)
