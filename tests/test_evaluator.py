@@ -67,6 +67,28 @@ async def test_cases_begin_one_after_another(tmp_path: Path, monkeypatch: pytest
     assert most == 1, "others have a turn between any two"
 
 
+async def test_few_cases_are_under_way_where_answers_come_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way: set[str] = set()
+    most, turns = 0, 3
+
+    async def score(case: Case, protocol: ScoringProtocol, _: CaseTools | None = None) -> Scorecard:
+        nonlocal most
+        under_way.add(case.report.system)
+        most = max(most, len(under_way))
+        for _turn in range(turns):
+            await asyncio.sleep(0)
+        under_way.remove(case.report.system)
+        return Scorecard.of(protocol.name, case, {})
+
+    cases = [Case(task=TASK, report=Report(task_id="t", system=f"s{n}", text="Text.")) for n in range(1000)]
+    async with evaluator_of(tmp_path, monkeypatch, []) as evaluator:
+        monkeypatch.setattr(evaluator, "score", score)
+        assert len([card async for card in evaluator.run(cases)]) == len(cases)
+    assert most <= 2 * turns, "as many as begin, one a turn, until the first is done; not the whole window"
+
+
 async def test_run_ends_when_nobody_reads_its_scorecards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

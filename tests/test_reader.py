@@ -9,7 +9,7 @@ from pathlib import Path
 from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.store import PageStore, Place
 from adjudge.fetchers.flight import together
-from adjudge.fetchers.page import Page
+from adjudge.fetchers.page import Page, failed
 from adjudge.fetchers.urls import NormalURL, normalise_url
 from tests.tools import page
 
@@ -68,6 +68,24 @@ async def test_page_read_at_once_by_many_is_fetched_once(tmp_path: Path) -> None
         again = await asyncio.gather(*(reading.page(one) for one in ADDRESSES * 20))
     assert again == found and fetcher.fetched == Counter(ADDRESSES)
     assert (reading.from_fetcher, reading.from_store) == (3, 60)
+
+
+class Lacking(Counting):
+    """A snapshot without a page."""
+
+    async def page(self, address: NormalURL) -> Page:
+        await super().page(address)
+        return failed(address, "page_not_in_snapshot", "it is not there")
+
+
+async def test_page_that_a_snapshot_lacks_counts_as_read_by_nobody(tmp_path: Path) -> None:
+    """However often it is looked for: that depends on which reports are under way at once."""
+    fetcher = Lacking()
+    async with reader(tmp_path, fetcher) as reading:
+        for _ in range(2):
+            assert (await reading.page(ADDRESSES[0])).reason == "page_not_in_snapshot"
+    assert fetcher.fetched[ADDRESSES[0]] == 2
+    assert (reading.from_fetcher, reading.from_store) == (0, 0)
 
 
 async def test_stored_page_takes_no_task(tmp_path: Path) -> None:

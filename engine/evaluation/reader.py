@@ -38,8 +38,9 @@ class Reader(PageSource):
         if self._fetcher is None:
             return failed(address, "page_not_in_snapshot", "this URL was never read into the store")
         page = await self._fetcher.page(address)
-        self.from_fetcher += 1
         self.metrics.fetched(page)
+        # A page that the snapshot lacks was not read, and each report that cites it looks for it again.
         if page.reason != "page_not_in_snapshot":
+            self.from_fetcher += 1
             self.store.put(address, page)
         return page
