@@ -99,6 +99,16 @@ def test_long_text_is_read_elsewhere_with_the_same_result() -> None:
     asyncio.run(read())
 
 
+@pytest.mark.parametrize(("cores", "workers"), [(0.5, 1), (1, 1), (2, 1), (2.5, 2), (4, 3)])
+async def test_a_process_reads_in_no_more_workers_than_it_has_cores(cores: float, workers: int) -> None:
+    """One core is the loop's: many evaluators on a machine start few workers each."""
+    async with open_workers(cores):
+        read = await asyncio.gather(*(aside(pid_of, f"{LONG}{n}") for n in range(12)))
+        async with open_workers(64):  # the first to open them decides
+            read += await asyncio.gather(*(aside(pid_of, f"{LONG}{n}") for n in range(12)))
+    assert len(set(read)) == workers
+
+
 def test_a_text_with_lone_surrogates_is_read_like_any_other() -> None:
     async def read() -> None:
         async with open_workers():

@@ -87,6 +87,7 @@ class EvaluatorActor:
                 fetcher=self._fetchers,
                 limits=self._limits,
                 trust=self._trust,
+                cores=self._setup.config.cluster_config().cpus,
             )
             self._evaluator: Evaluator = await self._stack.enter_async_context(house)
         except FATAL as error:

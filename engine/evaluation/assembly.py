@@ -62,13 +62,15 @@ async def open_evaluator(
     fetcher: Fetcher | None = None,
     limits: Mapping[str, Limit] = MappingProxyType({}),
     trust: Trust | None = None,
+    cores: float | None = None,
 ) -> AsyncIterator[Evaluator]:
     """The evaluator of `config`, its stores open. On the way out everything is written and closed.
 
     Judgments and pages are kept at `place`, if given, instead of the configured store. `judge` makes every judge,
     `judges` are some of them by their names in the configuration, and `fetcher` reads pages, instead of the configured
     ones. Each judge is asked under its limit in `limits`, or without one under the configured limit. `trust` wraps
-    every configured judge, or each member of a panel; without one, that of a run does.
+    every configured judge, or each member of a panel; without one, that of a run does. `cores` are this process's share
+    of a machine that it has not to itself.
 
     Raises ConfigError, StoreError, and what the judge raises for a server it cannot use.
     """
@@ -87,7 +89,7 @@ async def open_evaluator(
     metrics = Metrics()
     metrics.watch(judgments, pages)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(open_workers())
+        await stack.enter_async_context(open_workers(cores))
         await judgments.open()
         stack.push_async_callback(judgments.close)
         await pages.open()

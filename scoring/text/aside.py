@@ -9,6 +9,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
+from math import ceil
 from typing import Any, TypeVar, TypeVarTuple, get_type_hints
 from weakref import WeakKeyDictionary
 
@@ -51,20 +52,30 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
 class _Workers:
     """The worker processes of one event loop, and how many have opened them."""
 
-    def __init__(self) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.pool = WorkerPool(cores, Answer, "adjudge.scoring.text.worker", str(ADDRESS_SPACE))
+    def __init__(self, cores: float) -> None:
+        beside = max(1, ceil(cores) - 1)
+        self.pool = WorkerPool(beside, Answer, "adjudge.scoring.text.worker", str(ADDRESS_SPACE))
         self.users = 0
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _OF_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, _Workers] = WeakKeyDictionary()
 
 
 @asynccontextmanager
-async def open_workers() -> AsyncIterator[None]:
-    """Let `aside` use worker processes in this event loop; they start when first needed and end with the last user."""
+async def open_workers(cores: float | None = None) -> AsyncIterator[None]:
+    """Let `aside` use worker processes in this event loop; they start when first needed and end with the last user.
+
+    One of the `cores` of this process is the event loop's, and each other one has a worker. Without `cores`, they are
+    all that the system lets this process use.
+    """
     loop = asyncio.get_running_loop()
-    workers = _OF_LOOP.setdefault(loop, _Workers())
+    workers = _OF_LOOP.get(loop)
+    if workers is None:
+        workers = _OF_LOOP[loop] = _Workers(cores or _usable_cores())
     workers.users += 1
     try:
         yield
