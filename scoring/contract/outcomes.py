@@ -40,7 +40,11 @@ def kind_of(line: Evidence | Outcome) -> str:
     Of a statement "supported", "unsupported", "unknown" or "unreachable" (its page); of a criterion "met" (full
     points), "partly" or "unmet"; of either "none" where it is missing.
     """
-    return _kind(line.outcome, line.value is not None, bool(line.reason))
+    return _kind(*_told(line))
+
+
+def _told(line: Evidence | Outcome) -> tuple[str, bool, bool]:
+    return line.outcome, line.value is not None, bool(line.reason)
 
 
 @lru_cache(256)  # a large run has millions of lines, and few different outcomes
@@ -60,7 +64,9 @@ def _kind(outcome: str, has_value: bool, has_reason: bool) -> str:
 
 def count_kinds(lines: Iterable[Evidence | Outcome]) -> dict[str, int]:
     """How many lines are of which kind; those of no kind are not counted."""
-    found = Counter(map(kind_of, lines))
+    found: Counter[str] = Counter()
+    for told, count in Counter(map(_told, lines)).items():
+        found[_kind(*told)] += count
     return {kind: count for kind, count in found.items() if kind}
 
 
