@@ -22,7 +22,7 @@ from adjudge.engine.evaluation.assembly import open_evaluator, rejected_pages
 from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.evaluation.evaluator import Counts, Evaluator
-from adjudge.engine.evaluation.memory import rare_collections
+from adjudge.engine.evaluation.memory import give_back, rare_collections
 from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.leaderboard.board import Leaderboard
@@ -129,6 +129,7 @@ async def evaluate_async(
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
         stopped = course.stopped()
         record = ledger.close(folder.record, counts, stopped)
+        give_back()  # what judging took: the leaderboard takes as much again
         scores = await asyncio.to_thread(score_table, place, run)
         board = await asyncio.to_thread(
             folder.finish,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["ONE_HEAP", "YOUNG", "rare_collections", "share_heap"]
+__all__ = ["ONE_HEAP", "YOUNG", "give_back", "rare_collections", "share_heap"]
 
 # New objects until a collection: questions in flight hold tens of thousands, and arrive in bursts.
 YOUNG = 200_000
@@ -44,3 +44,9 @@ def share_heap() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_ARENA_MAX, 1)
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
+
+
+def give_back() -> None:
+    """Give the system what this process has freed and still holds, in some milliseconds; with glibc alone."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
