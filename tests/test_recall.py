@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 
 import adjudge
@@ -16,6 +17,8 @@ from adjudge.engine.evaluation import recall
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
 from adjudge.engine.records.record import RunRecord
 from adjudge.engine.store import Place
+from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.part import write_part
 from adjudge.engine.store.scorecards import run_cards
 from adjudge.engine.store.upkeep import compact, prune
 from adjudge.judges import LexicalJudge, Reply
@@ -165,6 +168,23 @@ def test_judgments_that_were_pruned_are_asked_again(tmp_path: Path, made: Counte
     prune(place, judge="lexical:1")
     made.clear()
     assert (run(config).from_judge, made.total()) == (asked, PAIRS)
+
+
+def test_only_what_lacks_judgments_is_made_again(tmp_path: Path, made: Counter[str]) -> None:
+    """Scorecards are looked up several at a time, and each is found or not by itself."""
+    config = small(tmp_path)
+    run(config)
+    store = Place.of(RunConfig.load(config).store)
+    gone = set(cards(config)[0].judgments[:1])
+    for part in (tmp_path / "store" / "judgments").glob("*.parquet"):
+        rows = pq.read_table(part)
+        lost = [key.hex() in gone for key in rows["key"].to_pylist()]
+        part.unlink()
+        write_part(store / JUDGMENTS.name, part.name, rows.filter([not one for one in lost]), JUDGMENTS)
+    expected = sum(bool(gone & set(card.judgments)) for card in cards(config))
+    made.clear()
+    assert run(config).from_judge == 1
+    assert 0 < made.total() == expected < PAIRS
 
 
 def test_scorecards_are_found_after_housekeeping(tmp_path: Path, made: Counter[str]) -> None:

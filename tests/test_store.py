@@ -80,6 +80,22 @@ async def test_stored_answer_is_readable_before_and_after_writing(tmp_path):
     await store.close()
 
 
+async def test_store_says_which_groups_of_judgments_it_holds(tmp_path):
+    """Whether they are written or not, and whichever groups are asked about together."""
+    store = await opened(tmp_path)
+    near = 1 << 64  # the first 8 bytes of a key tell: keep these apart there
+    for number in (1, 2, 3):
+        store.put(judgment(number * near))
+    await store.flush()
+    store.put(judgment(4 * near))
+    store.put(judgment(5 * near, None, "judge_timeout"))
+    hexes = [(number * near).to_bytes(16, "big").hex() for number in range(7)]
+    groups = [[hexes[1], hexes[3]], [], [hexes[2], hexes[6]], [hexes[4]], [hexes[5]], [hexes[0]], [hexes[3]]]
+    assert store.holds(groups) == [True, True, False, True, False, False, True]
+    assert [store.holds([group]) for group in groups] == [[held] for held in store.holds(groups)]
+    await store.close()
+
+
 async def test_cached_answer_equals_the_stored_one(tmp_path):
     for at, text in ((9, "late"), (5, "early")):
         store = JudgmentStore(Place.of(str(tmp_path)))

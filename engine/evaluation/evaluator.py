@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,9 +22,19 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS, ScoringProtocol, by_case, score_case
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["CaseTools", "Counts", "Evaluator"]
+__all__ = ["CaseTools", "Counts", "Evaluator", "Pair"]
 
 A = TypeVar("A", bound=Answer)
+
+_AT_ONCE = 8  # pairs looked up together: their reports are read without a pause
+
+
+class Pair(NamedTuple):
+    """A case under a protocol, and the key of their scorecard; None where something beyond the key may decide it."""
+
+    case: Case
+    protocol: ScoringProtocol
+    key: bytes | None
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -186,16 +197,31 @@ class Evaluator:
 
     async def card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
         """The scorecard of `case`: from the store, if all that decided it is as it was, or else a new one."""
-        if self._recall is None or (key := self._recall.key(case, protocol)) is None:
-            return await self.score(case, protocol)
-        if (kept := await self._recall.card(key)) is not None:
-            self.askers[self._bench.of(protocol.name).name].count_stored(len(kept.judgments))
-            await asyncio.sleep(0)  # others come in between, however much the store has
-            return kept
-        tools = self.tools(case, protocol.name)
-        made = await self.score(case, protocol, tools)
-        lasting = made.status == "scored" and tools.rests_on_answers
-        return msgspec.structs.replace(made, key=key.hex()) if lasting else made
+        pair = self.pair(case, protocol)
+        (kept,) = await self.kept([pair])
+        return kept or await self.made(pair)
+
+    def pair(self, case: Case, protocol: ScoringProtocol) -> Pair:
+        """`case` and `protocol`, with the key by which the store may have their scorecard."""
+        return Pair(case, protocol, None if self._recall is None else self._recall.key(case, protocol))
+
+    async def kept(self, pairs: Sequence[Pair]) -> list[Scorecard | None]:
+        """Of each of `pairs`, its scorecard in the store, if all that decided it is as it was. Raises StoreError."""
+        if self._recall is None:
+            return [None] * len(pairs)
+        found = await self._recall.cards([pair.key for pair in pairs])
+        for pair, card in zip(pairs, found, strict=True):
+            if card is not None:
+                self.askers[self._bench.of(pair.protocol.name).name].count_stored(len(card.judgments))
+        return found
+
+    async def made(self, pair: Pair) -> Scorecard:
+        """The scorecard of `pair`, made anew; its key is for later runs, if it rests on nothing but answers."""
+        tools = self.tools(pair.case, pair.protocol.name)
+        made = await self.score(pair.case, pair.protocol, tools)
+        if pair.key is None or made.status != "scored" or not tools.rests_on_answers:
+            return made
+        return msgspec.structs.replace(made, key=pair.key.hex())
 
     async def score(self, case: Case, protocol: ScoringProtocol, tools: CaseTools | None = None) -> Scorecard:
         """One case under one protocol. `tools` of its own let a caller see what was done, even if it gives up."""
@@ -217,9 +243,9 @@ class Evaluator:
 
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:
         """The scorecards of `cases`, as each is done. An engine-fatal error ends the run and propagates."""
-        work = ((case, protocol) for case in cases for protocol in self.protocols_of(case))
+        pairs = (self.pair(case, protocol) for case in cases for protocol in self.protocols_of(case))
         done: asyncio.Queue[Scorecard | None] = asyncio.Queue(self._window)
-        scoring = asyncio.ensure_future(self._score_all(work, done))
+        scoring = asyncio.ensure_future(self._score_all(pairs, done))
         try:
             while (card := await done.get()) is not None:
                 yield card
@@ -228,11 +254,10 @@ class Evaluator:
             scoring.cancel()
             await asyncio.gather(scoring, return_exceptions=True)
 
-    async def _score_all(
-        self, work: Iterator[tuple[Case, ScoringProtocol]], done: "asyncio.Queue[Scorecard | None]"
-    ) -> None:
-        """Put the scorecards of `work`, and None behind them or as soon as one has failed; then raise that failure."""
-        workers = [asyncio.ensure_future(self._work(work, done)) for _ in range(self._window)]
+    async def _score_all(self, pairs: Iterator[Pair], done: "asyncio.Queue[Scorecard | None]") -> None:
+        """Put the scorecards of `pairs`, and None behind them or as soon as one has failed; then raise that failure."""
+        new = self._new(pairs, done)
+        workers = [asyncio.ensure_future(self._work(new, done)) for _ in range(self._window)]
         try:
             await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             await done.put(None)
@@ -242,10 +267,23 @@ class Evaluator:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
 
-    async def _work(
-        self, work: Iterator[tuple[Case, ScoringProtocol]], done: "asyncio.Queue[Scorecard | None]"
-    ) -> None:
-        for case, protocol in work:
-            async with self._beginning:  # one a turn of the loop: a report is read without a pause
-                await asyncio.sleep(0)
-            await done.put(await self.card(case, protocol))
+    async def _new(
+        self, pairs: Iterator[Pair], done: "asyncio.Queue[Scorecard | None]"
+    ) -> AsyncIterator[Pair]:
+        """Those of `pairs` whose scorecards are still to be made. What the store has is put."""
+        while some := list(islice(pairs, _AT_ONCE)):
+            for pair, card in zip(some, await self.kept(some), strict=True):
+                if card is None:
+                    yield pair
+                else:
+                    await done.put(card)
+            await asyncio.sleep(0)  # others come in between, however much the store has
+
+    async def _work(self, new: AsyncIterator[Pair], done: "asyncio.Queue[Scorecard | None]") -> None:
+        while (pair := await self._next(new)) is not None:
+            await done.put(await self.made(pair))
+
+    async def _next(self, new: AsyncIterator[Pair]) -> Pair | None:
+        async with self._beginning:  # one a turn of the loop: a report is read without a pause
+            await asyncio.sleep(0)
+            return await anext(new, None)

@@ -64,10 +64,13 @@ class Recall:
             b"".join([static, case.repeat.to_bytes(4, "big"), *shown]), digest_size=16
         ).digest()
 
-    async def card(self, key: bytes) -> Scorecard | None:
-        """The scorecard of `key`, if it and all its judgments are in the store. Raises StoreError."""
-        card = await self._cards.get(key)
-        return card if card is not None and self._judgments.holds(card.judgments) else None
+    async def cards(self, keys: Sequence[bytes | None]) -> list[Scorecard | None]:
+        """Of each of `keys`, its scorecard, if it and all its judgments are in the store. Raises StoreError."""
+        found = dict.fromkeys(key for key in keys if key is not None)
+        stored = [card for card in await self._cards.get(list(found)) if card is not None]
+        held = self._judgments.holds(card.judgments for card in stored)
+        kept = {bytes.fromhex(card.key): card for card, whole in zip(stored, held, strict=True) if whole}
+        return [None if key is None else kept.get(key) for key in keys]
 
     def _of(self, shown: object) -> bytes:
         """The digest of a task or a report, each made once for the protocols and reports that come together."""

@@ -94,9 +94,9 @@ class JudgmentStore(Table[JudgmentRow]):
         row = await self._parts.get(key)
         return None if row is None else _judgment(row, question)
 
-    def holds(self, keys: Iterable[str]) -> bool:
-        """Whether there is a judgment that answers each of `keys`, in hexadecimal."""
-        return self._parts.holds(bytes.fromhex("".join(keys)))
+    def holds(self, groups: Iterable[Iterable[str]]) -> list[bool]:
+        """Of each group of keys, in hexadecimal, whether there is a judgment that answers each of them."""
+        return self._parts.holds([bytes.fromhex("".join(keys)) for keys in groups])
 
     async def raw(self, key: bytes) -> JudgmentRow | None:
         """The stored row of `key`, or None."""

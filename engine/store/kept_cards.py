@@ -1,5 +1,6 @@
 """Scorecards by what decided them: a run that would make one again takes it from the store."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -40,10 +41,11 @@ class KeptCards(Table[_CardRow]):
     def __init__(self, place: Place) -> None:
         super().__init__(PartStore(place, _CARDS, lambda reason: reason is None))
 
-    async def get(self, key: bytes) -> Scorecard | None:
-        """The first scorecard of `key`, or None. Raises StoreError."""
-        row = await self._parts.get(key)
-        return None if row is None else _decoder.decode(row.card)
+    async def get(self, keys: Sequence[bytes]) -> list[Scorecard | None]:
+        """Of each of `keys`, its first scorecard, or None. Raises StoreError."""
+        at_hand = self._parts.at_hand(keys)
+        rows = [row or await self._parts.get(key) for key, row in zip(keys, at_hand, strict=True)]
+        return [None if row is None else _decoder.decode(row.card) for row in rows]
 
 
 _decoder = msgspec.json.Decoder(Scorecard)

@@ -6,7 +6,9 @@ part, row) wins, in every process that opens the same parts.
 """
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Generic
 
 import numpy as np
@@ -185,10 +187,15 @@ class PartStore(Generic[R]):
                 return found
         return None
 
-    def holds(self, keys: bytes) -> bool:
-        """Whether some row answers each of `keys`, 16 bytes after 16 bytes, as far as 8 bytes of each tell."""
-        lacking = self._index.lacking(keys)
-        return all(self.writer.has(keys[16 * at : 16 * at + 16]) for at in lacking)
+    def holds(self, groups: Sequence[bytes]) -> list[bool]:
+        """Of each group of keys, 16 bytes after 16 bytes, whether rows answer all, as far as 8 bytes of each tell."""
+        keys = b"".join(groups)
+        ends = list(accumulate(len(group) // 16 for group in groups))
+        held = [True] * len(groups)
+        for at in self._index.lacking(keys):
+            if not self.writer.has(keys[16 * at : 16 * at + 16]):
+                held[bisect_right(ends, at)] = False
+        return held
 
     async def get(self, key: bytes) -> R | None:
         """The row that answers `key`, or None. If every row is indexed and none answers, the last row of `key`."""
@@ -227,10 +234,11 @@ class PartStore(Generic[R]):
             raise self.writer.failure
 
     async def close(self) -> None:
-        """Write everything put so far, and let go of the rows that were looked up. Raises StoreError."""
+        """Write everything put so far, and let go of index and rows. Raises StoreError."""
         try:
             await self.writer.close()
         finally:
+            self._index = KeyIndex()
             self._blocks.forget(lambda block: True)
             self._open.clear()
             self._files.clear()
