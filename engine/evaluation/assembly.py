@@ -68,9 +68,8 @@ async def open_evaluator(
 
     Judgments and pages are kept at `place`, if given, instead of the configured store. `judge` makes every judge,
     `judges` are some of them by their names in the configuration, and `fetcher` reads pages, instead of the configured
-    ones. Each judge is asked under its limit in `limits`, or without one under the configured limit. `trust` wraps
-    every configured judge, or each member of a panel; without one, that of a run does. `cores` are this process's share
-    of a machine that it has not to itself.
+    ones. Each judge is asked under its limit in `limits`, or without one under the configured limit. `trust` wraps each
+    configured judge, or each member of a panel; by default, it is a run's. `cores` arethis process's own.
 
     Raises ConfigError, StoreError, and what the judge raises for a server it cannot use.
     """
@@ -97,12 +96,11 @@ async def open_evaluator(
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
         made = {} if judge is None else {name: judge(book) for name in config.bench.seats.keys() - judges}
-        given = {**made, **judges}
         traced = _traced(config, book, stack.enter_context(opened_tracer(config.tracing)))
         seating = _Seating(judgments, metrics, trust or RunTrust(config), book, limits, traced)
         askers = {}
         for name, seat in config.bench.seats.items():
-            askers[name] = seating.asker(seat, given.get(name))
+            askers[name] = seating.asker(seat, judges.get(name, made.get(name)))
             stack.push_async_callback(askers[name].judge.close)
         yield Evaluator(
             config.bench,
