@@ -69,7 +69,7 @@ async def open_evaluator(
     Judgments and pages are kept at `place`, if given, instead of the configured store. `judge` makes every judge,
     `judges` are some of them by their names in the configuration, and `fetcher` reads pages, instead of the configured
     ones. Each judge is asked under its limit in `limits`, or without one under the configured limit. `trust` wraps each
-    configured judge, or each member of a panel; by default, it is a run's. `cores` arethis process's own.
+    configured judge, or each member of a panel; by default, it is a run's. `cores` are this process's own.
 
     Raises ConfigError, StoreError, and what the judge raises for a server it cannot use.
     """
