@@ -22,14 +22,14 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS, ScoringProtocol, by_case, score_case
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["CaseTools", "Counts", "Evaluator", "Pair"]
+__all__ = ["CaseTools", "Counts", "Evaluator"]
 
 A = TypeVar("A", bound=Answer)
 
 _AT_ONCE = 8  # pairs looked up together: their reports are read without a pause
 
 
-class Pair(NamedTuple):
+class _Pair(NamedTuple):
     """A case under a protocol, and the key of their scorecard; None where something beyond the key may decide it."""
 
     case: Case
@@ -197,15 +197,15 @@ class Evaluator:
 
     async def card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
         """The scorecard of `case`: from the store, if all that decided it is as it was, or else a new one."""
-        pair = self.pair(case, protocol)
-        (kept,) = await self.kept([pair])
-        return kept or await self.made(pair)
+        pair = self._pair(case, protocol)
+        (kept,) = await self._kept([pair])
+        return kept or await self._made(pair)
 
-    def pair(self, case: Case, protocol: ScoringProtocol) -> Pair:
+    def _pair(self, case: Case, protocol: ScoringProtocol) -> _Pair:
         """`case` and `protocol`, with the key by which the store may have their scorecard."""
-        return Pair(case, protocol, None if self._recall is None else self._recall.key(case, protocol))
+        return _Pair(case, protocol, None if self._recall is None else self._recall.key(case, protocol))
 
-    async def kept(self, pairs: Sequence[Pair]) -> list[Scorecard | None]:
+    async def _kept(self, pairs: Sequence[_Pair]) -> list[Scorecard | None]:
         """Of each of `pairs`, its scorecard in the store, if all that decided it is as it was. Raises StoreError."""
         if self._recall is None:
             return [None] * len(pairs)
@@ -215,7 +215,7 @@ class Evaluator:
                 self.askers[self._bench.of(pair.protocol.name).name].count_stored(len(card.judgments))
         return found
 
-    async def made(self, pair: Pair) -> Scorecard:
+    async def _made(self, pair: _Pair) -> Scorecard:
         """The scorecard of `pair`, made anew; its key is for later runs, if it rests on nothing but answers."""
         tools = self.tools(pair.case, pair.protocol.name)
         made = await self.score(pair.case, pair.protocol, tools)
@@ -243,7 +243,7 @@ class Evaluator:
 
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:
         """The scorecards of `cases`, as each is done. An engine-fatal error ends the run and propagates."""
-        pairs = (self.pair(case, protocol) for case in cases for protocol in self.protocols_of(case))
+        pairs = (self._pair(case, protocol) for case in cases for protocol in self.protocols_of(case))
         done: asyncio.Queue[Scorecard | None] = asyncio.Queue(self._window)
         scoring = asyncio.ensure_future(self._score_all(pairs, done))
         try:
@@ -254,7 +254,7 @@ class Evaluator:
             scoring.cancel()
             await asyncio.gather(scoring, return_exceptions=True)
 
-    async def _score_all(self, pairs: Iterator[Pair], done: "asyncio.Queue[Scorecard | None]") -> None:
+    async def _score_all(self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scorecard | None]") -> None:
         """Put the scorecards of `pairs`, and None behind them or as soon as one has failed; then raise that failure."""
         new = self._new(pairs, done)
         workers = [asyncio.ensure_future(self._work(new, done)) for _ in range(self._window)]
@@ -268,22 +268,22 @@ class Evaluator:
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def _new(
-        self, pairs: Iterator[Pair], done: "asyncio.Queue[Scorecard | None]"
-    ) -> AsyncIterator[Pair]:
+        self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scorecard | None]"
+    ) -> AsyncIterator[_Pair]:
         """Those of `pairs` whose scorecards are still to be made. What the store has is put."""
         while some := list(islice(pairs, _AT_ONCE)):
-            for pair, card in zip(some, await self.kept(some), strict=True):
+            for pair, card in zip(some, await self._kept(some), strict=True):
                 if card is None:
                     yield pair
                 else:
                     await done.put(card)
             await asyncio.sleep(0)  # others come in between, however much the store has
 
-    async def _work(self, new: AsyncIterator[Pair], done: "asyncio.Queue[Scorecard | None]") -> None:
+    async def _work(self, new: AsyncIterator[_Pair], done: "asyncio.Queue[Scorecard | None]") -> None:
         while (pair := await self._next(new)) is not None:
-            await done.put(await self.made(pair))
+            await done.put(await self._made(pair))
 
-    async def _next(self, new: AsyncIterator[Pair]) -> Pair | None:
+    async def _next(self, new: AsyncIterator[_Pair]) -> _Pair | None:
         async with self._beginning:  # one a turn of the loop: a report is read without a pause
             await asyncio.sleep(0)
             return await anext(new, None)
