@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, Generic, TypeVar
 
-__all__ = ["SingleFlight", "together"]
+__all__ = ["SingleFlight", "forgotten", "shared", "together"]
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -13,6 +13,25 @@ T = TypeVar("T")
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
     """The results of `work`, done at the same time, in order. A single one is awaited in place, without a task."""
     return [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
+
+
+async def shared(task: "asyncio.Future[T]") -> T:
+    """The result of `task`, which others may wait for too: it goes on when this caller is cancelled.
+
+    Its error is raised to those who wait; once nobody waits, it is not logged either.
+    """
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        # Its cancellation may be lost: a gather in it ends with the error of a part that had failed just before.
+        task.add_done_callback(forgotten)
+        raise
+
+
+def forgotten(task: "asyncio.Future[Any]") -> None:
+    """Read the error of a `task` that is done: asyncio logs the errors that nobody read."""
+    if not task.cancelled():
+        task.exception()
 
 
 class SingleFlight(Generic[K, T]):
@@ -37,7 +56,7 @@ class SingleFlight(Generic[K, T]):
             task.add_done_callback(lambda done: self._land(key, done))
         self._tasks[key] = task, waiting + 1
         try:
-            return await asyncio.shield(task)
+            return await shared(task)
         finally:
             self._leave(key, task)
 

@@ -8,6 +8,7 @@ from aiohttp.abc import AbstractResolver
 
 from adjudge.fetchers.downloader import Download, Downloader
 from adjudge.fetchers.failures import Failure, boundary
+from adjudge.fetchers.flight import forgotten
 from adjudge.fetchers.guard import Blocked, Guard
 from adjudge.fetchers.storable import storable
 from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, split_url
@@ -54,7 +55,7 @@ async def _called(downloader: Downloader, url: NormalURL) -> Download:
         await asyncio.wait({task})
     finally:
         task.cancel()
-        task.add_done_callback(_forgotten)
+        task.add_done_callback(forgotten)
     if task.cancelled():
         raise _broken("it was cancelled")
     if (error := task.exception()) is not None:
@@ -68,11 +69,6 @@ async def _called(downloader: Downloader, url: NormalURL) -> Download:
         raise _broken(str(error)) from error
     content_type = storable(found.content_type)[:300]
     return msgspec.structs.replace(found, content_type=content_type, final_url=storable(found.final_url))
-
-
-def _forgotten(task: "asyncio.Task[object]") -> None:
-    if not task.cancelled():
-        task.exception()  # read, or asyncio logs it as never retrieved
 
 
 def _broken(why: str) -> Failure:

@@ -90,6 +90,15 @@ def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+# A judge may not import fetchers. Its engine's loading is awaited again at the end, and the other cannot fail.
+SHIELDS = {Path("fetchers/flight.py"), Path("judges/vllm.py"), Path("judges/queue.py")}
+
+
+def test_tasks_that_several_wait_for_are_awaited_as_shared() -> None:
+    shields = {module for module in MODULES if "asyncio.shield" in (ROOT / module).read_text()}
+    assert shields == SHIELDS, "await it by adjudge.fetchers.flight.shared: its error may be nobody's"
+
+
 def test_every_module_is_checked() -> None:
     assert len(MODULES) > 150
 

@@ -32,6 +32,7 @@ from adjudge.engine.evaluation.trust import Check, Patience
 from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import event
 from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.fetchers.flight import shared
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -236,7 +237,7 @@ class Cluster:
             self._windows[judge] = window
             self._checking[judge] = asyncio.ensure_future(self._check(judge, window))
         if judge in self._checking:
-            await asyncio.shield(self._checking[judge])
+            await shared(self._checking[judge])
         self._send(member, "begin_asking", judge)
 
     def _say(self, line: str) -> None:

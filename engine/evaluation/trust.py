@@ -16,6 +16,7 @@ import msgspec
 from adjudge.engine.config.judge import PATIENCE_S
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.budget import Budget, Metered, Spent
+from adjudge.fetchers.flight import shared
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.probe import PROBE_SECONDS, Probed, Verdict, probe
@@ -171,7 +172,7 @@ class Trusted(_Watched):
         """The judge's reply, which may take as long as the judge is away."""
         if self._trial is None:
             self._trial = self._begin(asyncio.ensure_future(self._first_try()))
-        await asyncio.shield(self._trial)
+        await shared(self._trial)
         self._outstanding += 1
         try:
             if self._paused:

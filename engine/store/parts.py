@@ -27,6 +27,7 @@ from adjudge.engine.store.place import MissingFile, Place, StoredFile
 from adjudge.engine.store.records import Records
 from adjudge.engine.store.scratch import journal_folder
 from adjudge.engine.store.writer import FLUSH_SECONDS, Writer
+from adjudge.fetchers.flight import shared
 
 __all__ = ["FLUSH_SECONDS", "PartStore", "scan"]
 
@@ -260,7 +261,7 @@ class PartStore(Generic[R]):
         reading = self._reading.get(block)
         if reading is None:
             reading = self._reading[block] = asyncio.ensure_future(self._read(block))
-        return await asyncio.shield(reading)
+        return await shared(reading)
 
     async def _read(self, block: At) -> Rows[R]:
         try:

@@ -23,6 +23,7 @@ from adjudge.engine.store.place import Place
 from adjudge.engine.store.records import Frames, record_of
 from adjudge.engine.store.rows import UNSTORABLE, Columns, cleaned, set_aside
 from adjudge.engine.store.scratch import journal_folder
+from adjudge.fetchers.flight import shared
 
 __all__ = ["FLUSH_SECONDS", "Writer"]
 
@@ -238,7 +239,7 @@ class Writer(Generic[R]):
         """Write everything put so far. Raises StoreError; what could not be written is tried again."""
         while self._flushing is not None and not self._flushing.done():
             await asyncio.wait([self._flushing])
-        await asyncio.shield(self._begin_flush())  # a cancelled caller must not cancel the writing
+        await shared(self._begin_flush())  # a cancelled caller must not cancel the writing
 
     async def _flush(self) -> None:
         self._stop_timer()

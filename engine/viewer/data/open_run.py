@@ -24,6 +24,7 @@ from adjudge.engine.viewer.data.people import People
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
 from adjudge.engine.viewer.data.replay import AskedQuestion, Replayer
 from adjudge.engine.viewer.data.score_rows import RowsSoFar, ScoreRows
+from adjudge.fetchers.flight import shared
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
@@ -98,7 +99,7 @@ class OpenRun:
         """Where the run's scorecards are. Raises StoreError."""
         if self._cards is None or self._is_stale("cards", self._cards):
             self._cards = asyncio.ensure_future(asyncio.to_thread(CardIndex.of, self.place, self.record.run))
-        return await asyncio.shield(self._cards)
+        return await shared(self._cards)
 
     async def stores(self) -> tuple[JudgmentStore, PageStore]:
         """The run's judgments and pages, indexed. Raises StoreError."""
@@ -106,7 +107,7 @@ class OpenRun:
             self._store = asyncio.ensure_future(self._open_stores())
         elif self._is_stale("stores", self._store):
             self._store = asyncio.ensure_future(self._refreshed(self._store))
-        return await asyncio.shield(self._store)
+        return await shared(self._store)
 
     async def dataset(self) -> Dataset:
         """The run's tasks, and where its reports are. Raises NotThere if the input is missing."""
@@ -114,7 +115,7 @@ class OpenRun:
             config = self.record.config
             self._dataset = asyncio.ensure_future(asyncio.to_thread(chosen_dataset, config))
         try:
-            return await asyncio.shield(self._dataset)
+            return await shared(self._dataset)
         except UsageError as error:
             raise NotThere(f"the run's input is not where it was: {error}") from error
 
@@ -122,7 +123,7 @@ class OpenRun:
         """The tasks' prompts by id; empty if the tasks file is not where it was."""
         if self._prompts is None:
             self._prompts = asyncio.ensure_future(asyncio.to_thread(_prompts, self.record))
-        return await asyncio.shield(self._prompts)
+        return await shared(self._prompts)
 
     async def find_cards(self, wanted: ReportQuery) -> list[Scorecard]:
         """The scorecards of a report. Raises NotThere if there is none."""
