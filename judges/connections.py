@@ -22,6 +22,7 @@ IDLE_S = 15.0  # then a connection may be dead without a word: routers forget it
 MAX_BARE_BYTES = 65_536  # of a response, one after the other without a byte of its body
 _EYEBALLS_S = 0.25  # until a second address of the host is tried (RFC 8305)
 _CLOSED = "the server closed the connection"
+_ENDED = "the connections to the server have been closed"
 _SMALL = 65_536  # such a body is copied behind its head, and sent in one go
 
 
@@ -63,6 +64,7 @@ class Connections:
         self._timeout_s = timeout_s
         self._max_body_bytes = max_body_bytes
         self._tls: ssl.SSLContext | None = None
+        self._is_closed = False
         self._resolving = asyncio.Lock()
         self._resolved_until = 0.0
         self._open: set[_Connection] = set()
@@ -70,6 +72,8 @@ class Connections:
 
     async def request(self, method: str, target: str, body: bytes | None = None) -> Response:
         """The response to one request. Raises ConnectionFailed, and TimeoutError after `timeout_s`."""
+        if self._is_closed:
+            raise ConnectionFailed(_ENDED)
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
         head = f"{method} {target} HTTP/1.1\r\n{self._headers}{length}\r\n".encode("ascii")
         connection = self._kept() or await self._connect()
@@ -83,7 +87,8 @@ class Connections:
                 connection.close()
 
     async def close(self) -> None:
-        """Close the connections, and end what is asked over them."""
+        """Close the connections, and end what is asked over them. Nothing is asked any more."""
+        self._is_closed = True
         closing = list(self._open)
         self._idle.clear()
         for connection in closing:
@@ -118,6 +123,9 @@ class Connections:
             self._resolved_until = 0.0
             said = f"no answer within {self._connect_timeout_s:g} s" if not error.args else str(error)
             raise ConnectionFailed(f"cannot connect to {self._where}: {said}") from None
+        if self._is_closed:
+            connection.close()
+            raise ConnectionFailed(_ENDED)
         self._open.add(connection)
         connection.lost.add_done_callback(lambda _: self._open.discard(connection))
         return connection

@@ -27,16 +27,18 @@ Route = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Served:
-    """A server whose connections are given to `route`; how many there were, and the heads of their requests."""
+    """A server whose connections are given to `route`; how many there were and are, and the heads of their requests."""
 
     def __init__(self, route: Route) -> None:
         self.connections = 0
+        self.open = 0
         self.heads: list[bytes] = []
         self._route = route
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.open += 1
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -45,6 +47,7 @@ class Served:
                 self.heads.append(await reader.readuntil(b"\r\n\r\n"))
                 await self._route(reader, writer)
                 await writer.drain()
+        self.open -= 1
         writer.transport.abort()
 
     async def close(self) -> None:
@@ -403,7 +406,6 @@ async def test_name_is_looked_up_once_for_all(monkeypatch):
     async with served(sending(b"", OK, pause_s=0.1)) as (of, server):
         named = made(f"http://localhost:{of._port}/")
         assert await asyncio.gather(*(get(named) for _ in range(20))) == [HELLO] * 20
-        await named.close()
         assert looked_up.count("localhost") == 1
         assert server.connections == 20
     with pytest.raises(ConnectionFailed):
@@ -412,6 +414,7 @@ async def test_name_is_looked_up_once_for_all(monkeypatch):
     with pytest.raises(ConnectionFailed):
         await get(named)
     assert looked_up.count("localhost") == 2, "where it was is nothing any more"
+    await named.close()
 
 
 async def test_server_may_have_an_address_of_version_6():
@@ -441,3 +444,24 @@ async def test_closing_ends_what_is_asked():
         ended = await asyncio.gather(*asking, return_exceptions=True)
         assert [type(error) for error in ended] == [ConnectionFailed] * 3
         assert not of._open
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_closing_ends_what_is_still_connecting(turns):
+    async with served(sending(OK)) as (of, server):
+        asked = asyncio.ensure_future(of.request("GET", "/"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await of.close()
+        with pytest.raises(ConnectionFailed):
+            await asked
+        await until(lambda: not server.open)
+
+
+async def test_nothing_is_asked_after_closing():
+    async with served(sending(OK)) as (of, server):
+        await of.request("GET", "/")
+        await of.close()
+        with pytest.raises(ConnectionFailed, match="have been closed"):
+            await of.request("GET", "/")
+        assert server.connections == 1
