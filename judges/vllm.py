@@ -115,11 +115,14 @@ class VLLMJudge:
         self._forms: dict[tuple[type[Answer], int, tuple[float, ...]], _Form] = {}
         self._queue = ContextQueue(config.max_in_flight, hold_s=config.hold_s)
         self._loading: asyncio.Task[VLLMEngine] | None = None
+        self._is_closed = False
         self._threads = ThreadPoolExecutor(2, "adjudge-tokens")
         self._bytes, self._prompt_tokens = _BYTES_PER_TOKEN, 1.0
 
     async def start(self) -> VLLMEngine:
         """The engine, loaded now if it was not. Raises JudgeError."""
+        if self._is_closed:
+            raise JudgeError(f"vLLM with {self._config.model}: the judge was closed")
         if self._loading is None:
             config = self._config
             options = {
@@ -148,7 +151,8 @@ class VLLMJudge:
         self._queue.resume()
 
     async def close(self) -> None:
-        """Abort what is in flight, and end the engine's processes."""
+        """Abort what is in flight, and end the engine's processes. No engine is loaded any more."""
+        self._is_closed = True
         loading, self._loading = self._loading, None
         if loading is not None:
             with contextlib.suppress(JudgeError):

@@ -373,6 +373,8 @@ async def test_closing_a_busy_judge_logs_no_engine_death(caplog: pytest.LogCaptu
         async with asyncio.timeout(10):
             await working
     assert not [record for record in caplog.records if record.name == "vllm.v1.engine.async_llm"]
+    with pytest.raises(JudgeError, match="was closed"):
+        await made.answer(quick(report("late"), 0), asked())
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
