@@ -87,7 +87,7 @@ class Connections:
                 connection.close()
 
     async def close(self) -> None:
-        """Close the connections, and end what is asked over them. Nothing is asked any more."""
+        """Close the connections, and end what is asked over them. Later requests fail."""
         self._is_closed = True
         closing = list(self._open)
         self._idle.clear()

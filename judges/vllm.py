@@ -151,7 +151,7 @@ class VLLMJudge:
         self._queue.resume()
 
     async def close(self) -> None:
-        """Abort what is in flight, and end the engine's processes. No engine is loaded any more."""
+        """Abort what is in flight, and end the engine's processes. Later questions raise JudgeError."""
         self._is_closed = True
         loading, self._loading = self._loading, None
         if loading is not None:

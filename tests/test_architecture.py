@@ -90,7 +90,8 @@ def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-# A judge may not import fetchers. Its engine's loading is awaited again at the end, and the other cannot fail.
+# judges/ may not import fetchers/. There, closing the judge reads the error of a failed loading, and the queue's future
+# never holds an error.
 SHIELDS = {Path("fetchers/flight.py"), Path("judges/vllm.py"), Path("judges/queue.py")}
 
 
