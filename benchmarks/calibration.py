@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adjudge.engine.records.resolver import BATCHES
+from adjudge.engine.work.resolver import BATCHES
 from adjudge.scoring.kernels.comparison.confidence_sequences import confidence_sequence
-from adjudge.scoring.kernels.comparison.prediction_powered import powered_means
+from adjudge.scoring.kernels.comparison.corrections import powered_means
 from benchmarks.timing import Row, alone, main
 
 Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adjudge.engine.commands.check import POWER, check
-from adjudge.engine.records.record import TaskRecord
+from adjudge.engine.runs.record import TaskRecord
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.drop_test import drop_test
 from benchmarks.timing import Row, main

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 from adjudge.scoring.deepresearch_bench.race import Race
 from benchmarks import viewer

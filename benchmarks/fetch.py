@@ -29,10 +29,10 @@ import aiohttp
 
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.fetchers.extract import Unreadable, extract
-from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.page import Page
+from adjudge.fetchers.process import Extractor
 from benchmarks.page_server import page_server
 from benchmarks.pages import Document, documents
 from benchmarks.timing import Row, alone, compare, main, seconds

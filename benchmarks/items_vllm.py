@@ -24,7 +24,7 @@ import msgspec
 from adjudge.judges import Answer, Asked, Choice, Context, Question, Reply
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook
-from adjudge.scoring.rubrics.questions import (
+from adjudge.scoring.rubrics.asking import (
     MAX_ITEMS,
     ItemLevels,
     Level,

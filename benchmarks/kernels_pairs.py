@@ -15,7 +15,7 @@ from statsmodels.stats.multitest import multipletests
 
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
 from adjudge.scoring.kernels.matching.match_claims import ClaimPairs, match_cardinality
-from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
+from adjudge.scoring.kernels.resampling.rankings import leave_one_out
 from benchmarks.timing import Row, compare
 
 Scores = NDArray[np.float64]

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.scoring.kernels.comparison.labelled_items import LabelledItems, labelled_mean
+from adjudge.scoring.kernels.comparison.corrections import LabelledItems, labelled_mean
 from benchmarks.timing import Row, alone, main
 
 __all__ = ["Coverage", "Truth", "covered"]

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adjudge.engine.records.record import TaskRecord
+from adjudge.engine.runs.record import TaskRecord
 from adjudge.scoring.contract.scorecard import Metric
 from benchmarks.timing import RUNS, Row, main
 from tests.made_record import made_record

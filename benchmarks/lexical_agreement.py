@@ -25,7 +25,7 @@ import numpy as np
 
 from adjudge.fetchers.page import Page
 from adjudge.judges import Asked, LexicalJudge, Question, numbered
-from adjudge.scoring.deepresearch_bench.fact_support import Backed, excerpt
+from adjudge.scoring.deepresearch_bench.fact_questions import Backed, excerpt
 from tests.shared_data import shared_folder
 
 FILE = "golden/fact/dls_validated.jsonl"

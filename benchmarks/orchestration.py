@@ -21,7 +21,8 @@ from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.judges import Answer, Context, Question
 from adjudge.judges.completions import Requests
-from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.judges.openai import OpenAIJudge
+from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
 from benchmarks.judge_server import judge_server
 from benchmarks.timing import Row, alone, compare, main

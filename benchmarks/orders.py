@@ -21,12 +21,12 @@ from typing import Any
 import msgspec
 
 from adjudge.judges import Context, Question
-from adjudge.judges.render import messages
+from adjudge.judges.chat import messages
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
-from adjudge.scoring.deepresearch_bench.fact_extraction import CitedBy
-from adjudge.scoring.deepresearch_bench.race_marks import PairMarks
-from adjudge.scoring.rubrics.questions import RubricPoints
+from adjudge.scoring.deepresearch_bench.fact_questions import CitedBy
+from adjudge.scoring.deepresearch_bench.race import PairMarks
+from adjudge.scoring.rubrics.asking import RubricPoints
 from benchmarks.timing import Row, main
 
 TOKEN = 4  # characters

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from adjudge.judges import Context, Question, Usage
-from adjudge.scoring.deepresearch_bench.fact_support import Backed
+from adjudge.scoring.deepresearch_bench.fact_questions import Backed
 from benchmarks.orders import WORDS, WORKLOADS, PrefixCache, Workload, asked, orders, text
 from benchmarks.prefix import CPU, GPU, Pair, Setting, pair_of, run
 from benchmarks.timing import Row, alone, compare

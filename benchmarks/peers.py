@@ -35,7 +35,7 @@ import msgspec
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.fetchers.page import Page
 from adjudge.judges import Context
-from adjudge.scoring.deepresearch_bench.fact_support import Backed
+from adjudge.scoring.deepresearch_bench.fact_questions import Backed
 from benchmarks.fetch import IN_FLIGHT, PAGES, Ours
 from benchmarks.judge_server import judge_server
 from benchmarks.orchestration import bodies_of, questions, through_engine

@@ -26,12 +26,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from adjudge.judges import Answer, Asked, Choice, Context, Question, Reply
-from adjudge.judges.render import messages
+from adjudge.judges.chat import messages
 from adjudge.judges.schema import max_tokens, schema_of
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.judges.vllm_engine import _unimported_main
 from adjudge.prompts import PromptBook
-from adjudge.scoring.rubrics.questions import RubricPoints
+from adjudge.scoring.rubrics.asking import RubricPoints
 from benchmarks.kept import current_commit, keep, result
 from benchmarks.timing import Row, alone, compare, main
 from tests.shared_prefix import least_computed

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from adjudge.judges.checkout import Checkout
+from adjudge.judges.published import Checkout
 from benchmarks.beside import said_by
 from tests.mock_openai import Call, MockOpenAI, completion
 

@@ -29,7 +29,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import make_judge, open_evaluator
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.formats.dataset import load_dataset
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
 from adjudge.judges import Question, ScriptedJudge
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook

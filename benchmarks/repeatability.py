@@ -21,11 +21,10 @@ from typing import Any
 import msgspec
 
 from adjudge.judges import Asked, Context, Reply
-from adjudge.judges.options import Scoring
+from adjudge.judges.judgment import Scoring
 from adjudge.judges.vllm import VLLMJudge
-from adjudge.scoring.rubrics.criteria import Criterion
-from adjudge.scoring.rubrics.measures import rubric_score
-from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.criteria import Criterion, rubric_score
 from benchmarks.timing import Row, alone, main
 from tests import local_vllm
 

@@ -29,10 +29,10 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.judges import Context
+from adjudge.judges.chat import secret_from_environment
 from adjudge.judges.completions import Requests
-from adjudge.judges.render import secret_from_environment
 from adjudge.prompts import PromptBook
-from adjudge.scoring.rubrics.questions import RubricPoints
+from adjudge.scoring.rubrics.asking import RubricPoints
 from benchmarks.timing import Row, alone, compare, main
 from tests.reward_server import judge_server
 

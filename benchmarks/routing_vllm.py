@@ -18,7 +18,8 @@ from typing import Any
 
 from adjudge.engine.evaluation.router import Router
 from adjudge.judges import Asked, Context, Judge, Reply
-from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.judges.openai import OpenAIJudge
+from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
 from benchmarks.prefix import WORDS, Points1
 from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main

@@ -16,9 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from adjudge.scoring.kernels.base.arrays import Floats
-from adjudge.scoring.kernels.comparison.next_comparisons import most_telling
-from adjudge.scoring.kernels.comparison.strengths import bradley_terry
-from adjudge.scoring.kernels.comparison.tournament import tournament
+from adjudge.scoring.kernels.comparison.strengths import bradley_terry, most_telling, tournament
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap
 from benchmarks.timing import Row, alone, main
 

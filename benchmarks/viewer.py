@@ -30,18 +30,16 @@ from playwright.sync_api import Browser, sync_playwright
 from adjudge.engine.commands.run_folder import SCORE_GROUP
 from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.records.record import RunRecord, TaskRecord
-from adjudge.engine.rendering.files import write_leaderboard
+from adjudge.engine.runs.record import RunRecord, TaskRecord
+from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.store.judgments import JUDGMENTS
-from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.part import stamped, write_part
+from adjudge.engine.store.part import TableKind, stamped, write_part
 from adjudge.engine.store.scorecards import SCORECARDS, score_table
+from adjudge.engine.tables.files import write_leaderboard
 from adjudge.judges import JudgeIdentity
-from adjudge.scoring.contract.outcomes import count_kinds
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Scorecard, count_kinds
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from benchmarks.timing import RUNS, Row, alone, main
 from tests.browser import NAMES

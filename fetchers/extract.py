@@ -1,19 +1,96 @@
-"""From a body to title, description and text. Slow and not to be trusted: runs in worker processes only."""
+"""From a body to title, description and text. Slow and not to be trusted: runs in worker processes only.
 
+From bytes to characters, whatever the server says about them.
+
+The shape of HTML: parsers take the square of the depth of a page, and of the number of attributes of a tag.
+"""
+
+import codecs
 import io
 import re
 
 from lxml import etree
 from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from selectolax.lexbor import LexborHTMLParser
 
-from adjudge.fetchers.charset import decode
-from adjudge.fetchers.frames import Extraction, Extractor
 from adjudge.fetchers.media import kind_of
-from adjudge.fetchers.shape import excess
-from adjudge.fetchers.storable import storable
+from adjudge.fetchers.process import Extraction, Extractor
+from adjudge.fetchers.urls import storable
 
-__all__ = ["MAX_DESCRIPTION", "MAX_TITLE", "Unreadable", "extract"]
+__all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "Unreadable", "decode", "excess", "extract"]
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_IN_HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I | re.A)
+_IN_BODY = re.compile(rb"<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.I)
+# Encodings whose bytes also pass for UTF-8, so that only the declaration can tell them apart.
+_ASCII_ALIKE = ("iso2022", "utf_16", "hz")
+
+
+def decode(body: bytes, content_type: str) -> str:
+    """The text of `body`; undecodable bytes become U+FFFD.
+
+    In this order: byte order mark; UTF-8 if every byte fits it, since other encodings hardly ever do by
+    chance; the header's charset; the document's own (first 4,096 bytes); what the bytes look like.
+    """
+    for mark, encoding in _BOMS:
+        if body.startswith(mark):
+            return body.decode(encoding, "replace")
+    declared = _declared(body, content_type)
+    if not any(encoding.startswith(_ASCII_ALIKE) for encoding in declared):
+        declared.insert(0, "utf-8")
+    for encoding in declared:
+        try:
+            return body.decode(encoding)
+        except UnicodeError:
+            continue
+    return body.decode(_python_name(detect_encoding(body)) or "utf-8", "replace")
+
+
+def _declared(body: bytes, content_type: str) -> list[str]:
+    labels = [match[1] for match in [_IN_HEADER.search(content_type)] if match]
+    labels += [match[1].decode() for match in [_IN_BODY.search(body[:4096])] if match]
+    return [name for name in map(_python_name, labels) if name]
+
+
+def _python_name(label: str | None) -> str | None:
+    """Python's name for a label of the web, in which latin-1 means windows-1252; None if it is unknown."""
+    mapped = map_encoding_to_html5(label, fallback_utf8=False) if label else None
+    try:
+        return codecs.lookup(mapped).name if mapped else None
+    except LookupError:
+        return None
+
+
+MAX_DEPTH = 255
+"""libxml2's own limit: it reads nothing beyond, so that trafilatura would not see the rest of the page."""
+MAX_ATTRIBUTES = 1_000
+
+# Below these a page is read in a fraction of a second, whatever its shape, and most pages need not be looked at.
+_FEW_TAGS = 2_000
+_SHORT = 50_000
+
+# Of a tag, in the HTML standard's reading: a quote opens a value only right behind "=", and not every value has one.
+_VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>]*+)"""
+_ATTRIBUTE = rf"[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+{_VALUE})?"
+_MANY_ATTRIBUTES = re.compile(rf"<[a-zA-Z][^\s/>]*+(?>{_ATTRIBUTE}){{{MAX_ATTRIBUTES + 1}}}")
+
+
+def excess(page: str) -> str:
+    """What `page` has too much of to be parsed in time proportional to its length; "" if nothing. Takes linear time."""
+    if len(page) > _SHORT and _MANY_ATTRIBUTES.search(page):
+        return f"a tag with more than {MAX_ATTRIBUTES:,} attributes"
+    if page.count("<") - page.count("</") > _FEW_TAGS and _is_too_deep(page):
+        return f"elements nested more than {MAX_DEPTH} deep"
+    return ""
+
+
+def _is_too_deep(page: str) -> bool:
+    """Whether libxml2 gives up for depth, which it does where the limit is passed."""
+    parser = etree.HTMLParser()
+    etree.fromstring(page, parser)
+    return any("Excessive depth" in error.message for error in parser.error_log)
+
 
 MAX_TITLE = 1_000
 MAX_DESCRIPTION = 4_000
@@ -31,7 +108,7 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
     """Title, description and main text of `body`, whose Content-Type header is given. Raises Unreadable.
 
     A page without words is read, its text empty; a PDF without them is unreadable, and so is HTML whose shape would
-    take parsers more than linear time (`fetchers/shape.py`).
+    take parsers more than linear time (`fetchers/extract.py`).
     HTML goes through trafilatura; through resiliparse if `extractor` is "fast" or trafilatura finds nothing.
     """
     kind = kind_of(content_type, body)

@@ -1,20 +1,24 @@
 """A failed attempt at a page, and where foreign exceptions get their reason.
 
 A failure says whether another attempt can help. It never leaves the fetcher, which turns it into a page.
+
+A response body, piece by piece, within its byte limit at every moment.
 """
 
+import asyncio
+import hashlib
 import socket
-from collections.abc import Iterator
+import zlib
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import aiohttp
 
-from adjudge.fetchers.guard import Blocked
-from adjudge.fetchers.names import NO_SUCH_NAME, NamesUnavailable
+from adjudge.fetchers.guard import NO_SUCH_NAME, Blocked, NamesUnavailable
 from adjudge.fetchers.page import PageReason
 
-__all__ = ["Failure", "boundary", "status_failure"]
-
+__all__ = ["ACCEPT_ENCODING", "Body", "Failure", "boundary", "receive", "status_failure"]
 
 _GONE = (404, 410)
 # One large site answers programs with 999.
@@ -69,3 +73,83 @@ def status_failure(status: int, reason: str) -> Failure | None:
     if status in _BARRED:
         return Failure("page_barred", detail)
     return Failure("page_server_error", detail, again=status in (408, 425, 429, 500, 502, 503, 504))
+
+
+ACCEPT_ENCODING = "gzip, deflate"
+_PIECE = 1 << 18
+
+
+class Body(NamedTuple):
+    """A body after its content encoding was undone, and its SHA-256 in hex."""
+
+    content: bytes
+    sha256: str
+
+
+async def receive(pieces: AsyncIterator[bytes], encoding: str, max_bytes: int) -> Body:
+    """All of a body. Raises Failure if it is larger than `max_bytes` before or after decoding, or broken."""
+    decoder = _decoder(encoding)
+    digest = hashlib.sha256()
+    content = bytearray()
+    travelled = 0
+    async for piece in pieces:
+        travelled += len(piece)
+        if travelled > max_bytes:
+            raise _too_large(max_bytes)
+        more = True
+        while more:
+            decoded, piece, more = decoder.feed(piece)
+            digest.update(decoded)
+            content += decoded
+            if len(content) > max_bytes:
+                raise _too_large(max_bytes)
+            if more:
+                await asyncio.sleep(0)  # one small piece may hold a thousand large ones
+    if not decoder.complete:
+        raise Failure("page_server_error", "its content encoding is cut short", again=True)
+    return Body(bytes(content), digest.hexdigest())
+
+
+def _too_large(max_bytes: int) -> Failure:
+    return Failure("page_unsupported", f"larger than {max_bytes:,} bytes")
+
+
+class _Plain:
+    complete = True
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes, bool]:
+        return data, b"", False
+
+
+class _Inflate:
+    """Gzip in any number of members, zlib, or the bare deflate that some servers send as "deflate"."""
+
+    def __init__(self) -> None:
+        self._stream: zlib._Decompress | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self._stream is None or self._stream.eof
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes, bool]:
+        """At most 256 KB of what `data` holds, what of `data` is left, and whether there may be more."""
+        if self._stream is None or self._stream.eof:
+            if not data or (self._stream and not data.startswith(b"\x1f")):
+                return b"", b"", False  # nothing, or padding after the last member
+            known = data[0] == 0x1F or data[0] & 0x0F == 8
+            self._stream = zlib.decompressobj(zlib.MAX_WBITS | 32 if known else -zlib.MAX_WBITS)
+        try:
+            decoded = self._stream.decompress(data, _PIECE)
+        except zlib.error as error:
+            raise Failure("page_server_error", f"its content encoding is corrupt: {error}") from None
+        rest = self._stream.unconsumed_tail or self._stream.unused_data
+        return decoded, rest, bool(rest) or len(decoded) == _PIECE
+
+
+def _decoder(encoding: str) -> _Plain | _Inflate:
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return _Plain()
+    if name in ("gzip", "x-gzip", "deflate"):
+        return _Inflate()
+    raise Failure("page_unsupported", f"content encoding {name[:40]!r} was not requested")

@@ -3,21 +3,123 @@
 Two gates. `Guard.check` sees each URL before it is requested, redirects included: credentials, port, and the
 address if the host is one. `Guard.socket` sees each address at the moment it is connected to, so that a name
 server's second answer cannot get around it. The resolver between them drops addresses that would be refused.
+
+Turns host names into addresses by the system's name servers and hosts file, without threads.
+
+Whether the rest of the network works, which tells a site's failure from our own.
 """
 
 import ipaddress
 import socket
-from collections.abc import Iterable
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
+import aiodns
+from aiodns.error import ARES_ENODATA, ARES_ENOTFOUND, DNSError
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from adjudge.fetchers.allowed import WEB_PORTS, Allowed
-from adjudge.fetchers.names import NO_SUCH_NAME, NameServers, NamesUnavailable, Resolve
-from adjudge.fetchers.others import Others
-from adjudge.fetchers.urls import split_url
+from adjudge.fetchers.flight import SingleFlight
+from adjudge.fetchers.urls import WEB_PORTS, Allowed, split_url
 
-__all__ = ["Blocked", "Guard", "is_public"]
+__all__ = [
+    "NO_SUCH_NAME",
+    "Blocked",
+    "Guard",
+    "NameServers",
+    "NamesUnavailable",
+    "Others",
+    "Resolve",
+    "is_public",
+]
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+"""A host and port to addresses. Raises socket.gaierror."""
+
+NO_SUCH_NAME = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
+_SECONDS = 2.0
+_TRIES = 3
+
+
+class NamesUnavailable(OSError):
+    """No name resolves here, so the failure says nothing about the name that was asked for."""
+
+
+class NameServers:
+    """The system's name servers, or `servers` ("ADDRESS:PORT"). Any number of names is looked up at once."""
+
+    def __init__(self, servers: Sequence[str] | None = None) -> None:
+        self._servers = servers
+        self._resolver: aiodns.DNSResolver | None = None
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of `host`, each once. Raises socket.gaierror."""
+        if self._resolver is None:
+            self._resolver = aiodns.DNSResolver(self._servers, timeout=_SECONDS, tries=_TRIES)
+        try:
+            found = await self._resolver.getaddrinfo(
+                host, family=socket.AF_UNSPEC, port=port, type=socket.SOCK_STREAM
+            )
+        except DNSError as error:
+            code, said = error.args
+            no_such = code in (ARES_ENOTFOUND, ARES_ENODATA)
+            raise socket.gaierror(socket.EAI_NONAME if no_such else socket.EAI_AGAIN, said) from error
+        return list(dict.fromkeys(node.addr[0].decode() for node in found.nodes))
+
+    async def close(self) -> None:
+        """End the lookups under way."""
+        if self._resolver is not None:
+            await self._resolver.close()
+
+
+_RECENT = 60.0
+_MANY_SITES = 256
+
+
+class Others:
+    """Remembers for a minute which sites worked. Where none did, `probe` finds out, at most once a minute.
+
+    Only public sites say something about a public one; a site of the user's own network answers without the internet.
+    `clock` is in seconds.
+    """
+
+    def __init__(
+        self, probe: Callable[[], Awaitable[bool]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._probe = probe
+        self._clock = clock
+        self._worked: dict[str, tuple[float, bool]] = {}
+        self._probed_at = -_RECENT
+        self._found = False
+        self._flight: SingleFlight[None, bool] = SingleFlight()
+
+    def worked(self, site: str, *, public: bool) -> None:
+        """Note that `site` works now."""
+        self._worked.pop(site, None)
+        self._worked[site] = self._clock(), public
+        if len(self._worked) > _MANY_SITES:
+            del self._worked[next(iter(self._worked))]
+
+    async def work(self, site: str, *, public: bool) -> bool:
+        """Whether another site than `site` worked within the last minute."""
+        since = self._clock() - _RECENT
+        seen = any(
+            when > since and (other_public or not public)
+            for other, (when, other_public) in self._worked.items()
+            if other != site
+        )
+        return seen or await self._flight.do(None, self._probe_again)
+
+    async def close(self) -> None:
+        """Cancel a probe that is under way."""
+        await self._flight.close()
+
+    async def _probe_again(self) -> bool:
+        if self._clock() - self._probed_at >= _RECENT:
+            self._found = await self._probe()
+            self._probed_at = self._clock()
+        return self._found
+
 
 _NEVER_NAMES = ("invalid", "example", "test")  # RFC 2606
 _ALWAYS_A_NAME = "example.com"

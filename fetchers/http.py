@@ -1,8 +1,12 @@
-"""Live pages: one connection pool, bounded, polite and guarded, with extraction in other processes."""
+"""Live pages: one connection pool, bounded, polite and guarded, with extraction in other processes.
+
+A page by a downloader from outside: the guard before and after it, and its mistakes as failures.
+"""
 
 import asyncio
 import hashlib
 import re
+import socket
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from importlib.metadata import version
@@ -12,30 +16,93 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import aiohttp
+import msgspec
+from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from adjudge.fetchers.allowed import WEB_PORTS
 from adjudge.fetchers.barriers import bar_of_headers, bar_of_text
-from adjudge.fetchers.body import ACCEPT_ENCODING, Body, receive
-from adjudge.fetchers.budget import Budget
-from adjudge.fetchers.downloader import Downloader
-from adjudge.fetchers.failures import Failure, boundary, status_failure
-from adjudge.fetchers.flight import SingleFlight
-from adjudge.fetchers.frames import Extractor
-from adjudge.fetchers.guard import Blocked, Guard
+from adjudge.fetchers.downloader import Download, Downloader
+from adjudge.fetchers.failures import ACCEPT_ENCODING, Body, Failure, boundary, receive, status_failure
+from adjudge.fetchers.flight import SingleFlight, forgotten
+from adjudge.fetchers.guard import Blocked, Guard, Others, Resolve
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.media import may_be_read, media_type
-from adjudge.fetchers.names import Resolve
-from adjudge.fetchers.others import Others
-from adjudge.fetchers.outside import download
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
+from adjudge.fetchers.politeness import Robots, Turn, Turns, retry_after
 from adjudge.fetchers.pool import ExtractorPool
-from adjudge.fetchers.robots import Robots
-from adjudge.fetchers.storable import storable
-from adjudge.fetchers.turns import Turn, Turns, retry_after
-from adjudge.fetchers.urls import MalformedURL, NormalURL, join_url, normalise_url, site_of, split_url
+from adjudge.fetchers.process import Budget, Extractor
+from adjudge.fetchers.urls import (
+    WEB_PORTS,
+    MalformedURL,
+    NormalURL,
+    join_url,
+    normalise_url,
+    site_of,
+    split_url,
+    storable,
+)
 
-__all__ = ["Fetched", "HttpFetcher"]
+__all__ = ["HttpFetcher"]
+
+
+async def download(downloader: Downloader, url: NormalURL, guard: Guard) -> tuple[NormalURL, Download]:
+    """Where `url` ended, and what was there. Raises Failure.
+
+    Both URLs pass the `guard`, and their names must resolve to public addresses here; what lies between them, and what
+    the downloader itself connects to, is out of its sight.
+    """
+    with boundary():
+        await _resolved(url, guard)
+    found = await _called(downloader, url)
+    try:
+        final = normalise_url(found.final_url or url)
+        guard.check(final)
+    except MalformedURL as error:
+        raise _broken(f"its final URL {error}") from error
+    except Blocked as error:
+        raise Failure("page_blocked", str(error)) from error
+    if final != url:
+        with boundary():
+            await _resolved(final, guard)
+    return final, found
+
+
+async def _resolved(url: NormalURL, guard: Guard) -> None:
+    """Raise Blocked or the resolver's error unless the host of `url` is public, or allowed."""
+    parts = split_url(url)
+    resolver: AbstractResolver = guard.resolver
+    await resolver.resolve(parts.host, parts.port, socket.AF_UNSPEC)
+
+
+async def _called(downloader: Downloader, url: NormalURL) -> Download:
+    async def call() -> object:
+        return await downloader.download(url)
+
+    task = asyncio.create_task(call())
+    try:
+        # Unlike awaiting the task, this ends at once when time is up, whatever the downloader does about it.
+        await asyncio.wait({task})
+    finally:
+        task.cancel()
+        task.add_done_callback(forgotten)
+    if task.cancelled():
+        raise _broken("it was cancelled")
+    if (error := task.exception()) is not None:
+        raise _broken(f"{type(error).__name__}: {error}") from error
+    found = task.result()
+    if not isinstance(found, Download):
+        raise _broken(f"it returned {type(found).__name__} instead of Download")
+    try:
+        found = msgspec.convert(msgspec.structs.asdict(found), Download, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise _broken(str(error)) from error
+    content_type = storable(found.content_type)[:300]
+    return msgspec.structs.replace(found, content_type=content_type, final_url=storable(found.final_url))
+
+
+def _broken(why: str) -> Failure:
+    return Failure("network_unavailable", f"the downloader failed: {why}", again=True)
+
 
 _ALWAYS_THERE = normalise_url("http://example.com/")
 _REDIRECTS = (301, 302, 303, 307, 308)

@@ -5,7 +5,7 @@ from math import inf
 
 import msgspec
 
-from adjudge.fetchers.frames import Extractor
+from adjudge.fetchers.process import Extractor
 
 __all__ = ["DEFAULT_LIMITS", "DEFAULT_TIMEOUTS", "Limits", "Timeouts"]
 

@@ -31,8 +31,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from adjudge.fetchers.storable import storable
-from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, printable
+from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, printable, storable
 
 __all__ = ["MAX_DETAIL", "Fetcher", "Page", "PageReason", "PageSource", "address_of", "failed"]
 

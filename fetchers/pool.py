@@ -2,10 +2,8 @@
 
 import msgspec
 
-from adjudge.fetchers.budget import Budget
 from adjudge.fetchers.failures import Failure
-from adjudge.fetchers.frames import Extraction, Extractor, Job, Reply
-from adjudge.fetchers.process import ADDRESS_SPACE, WorkerPool
+from adjudge.fetchers.process import ADDRESS_SPACE, Budget, Extraction, Extractor, Job, Reply, WorkerPool
 
 __all__ = ["ExtractorPool"]
 

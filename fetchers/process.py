@@ -1,17 +1,97 @@
-"""Worker processes, as their parent sees them (`fetchers/frames.py` says what passes between them)."""
+"""Worker processes, as their parent sees them (`fetchers/process.py` says what passes between them).
+
+Time that counts only while something is being done.
+
+What passes between a fetcher and its worker processes.
+
+A frame is a big-endian 32-bit length and that much msgpack. Nothing that arrives is ever unpickled or run, in
+either direction. A worker's first frame is empty: its imports are done, so no page's clock pays for them.
+
+The inside of a worker process: it answers jobs from stdin until stdin ends (`fetchers/process.py`).
+"""
 
 import asyncio
+import gc
 import os
+import resource
+import signal
+import struct
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
-from typing import Generic, Protocol, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from typing import BinaryIO, Generic, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
-from adjudge.fetchers.budget import Budget
-from adjudge.fetchers.frames import LENGTH
+__all__ = [
+    "ADDRESS_SPACE",
+    "Budget",
+    "Extraction",
+    "Extractor",
+    "Job",
+    "PoolError",
+    "Reply",
+    "WorkerPool",
+    "answer_jobs",
+    "at_most",
+    "resident",
+]
 
-__all__ = ["ADDRESS_SPACE", "RETIRE_AT", "START_SECONDS", "PoolError", "WorkerPool"]
+
+class Budget:
+    """The seconds that all requests of a page may take together; waiting between them is free."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._left = seconds
+
+    @asynccontextmanager
+    async def spend(self) -> AsyncIterator[None]:
+        """Run the block on what is left. Raises TimeoutError when that is gone."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        expiry = asyncio.timeout(self._left)
+        try:
+            async with expiry:
+                yield
+        except TimeoutError:
+            if not expiry.expired():
+                raise
+            raise TimeoutError(f"not received within {self._seconds:g} s") from None
+        finally:
+            self._left = max(0.0, self._left - (clock() - started))
+
+
+Extractor = Literal["trafilatura", "fast"]
+
+LENGTH = struct.Struct(">I")
+
+
+class Extraction(msgspec.Struct, frozen=True, array_like=True):
+    """What a body says, in plain text."""
+
+    title: str
+    description: str
+    text: str
+
+
+class Job(msgspec.Struct, frozen=True, array_like=True):
+    """A body to be read, with its Content-Type header, for at most `seconds`."""
+
+    body: bytes
+    content_type: str
+    seconds: float
+
+
+class Reply(msgspec.Struct, frozen=True, array_like=True):
+    """What was found, or why nothing was. `resident` is the memory that the worker holds, in bytes."""
+
+    found: Extraction | None
+    problem: str
+    resident: int
+
 
 # Parsers need address space before they need memory; a text that blows up meets the first of the two.
 ADDRESS_SPACE = 4 << 30
@@ -159,3 +239,66 @@ class _Worker(asyncio.SubprocessProtocol):
             self._transport.kill()
         await self._ended.wait()
         self._transport.close()
+
+
+# Until a garbage collection: a page makes tens of thousands, of which hardly any are in cycles.
+_NEW_OBJECTS = 50_000
+
+
+def answer_jobs(answer: Callable[[bytes], bytes], address_space: int, warm: Callable[[], object]) -> None:
+    """Call `warm`, report ready, then `answer` each job until stdin ends. `address_space` is a limit in bytes."""
+    # Out of Ctrl-C's reach; a session of its own would be scheduled apart from its parent's. Not every event loop can
+    # start a process in a group of its own: uvloop, which Ray takes where it is installed, cannot.
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    source = os.fdopen(os.dup(0), "rb")
+    sink = os.fdopen(os.dup(1), "wb")
+    _silence()
+    warm()
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
+    _send(sink, b"")
+    while header := source.read(LENGTH.size):
+        _send(sink, answer(source.read(LENGTH.unpack(header)[0])))
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """End the process after `seconds`. The parent kills a late worker sooner; this is for when it has no parent."""
+    signal.setitimer(signal.ITIMER_REAL, seconds + 1.0)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+def resident() -> int:
+    """Bytes of memory held now. Linux's ru_maxrss counts what the parent held when it started this process."""
+    file = _memory()
+    if file is None:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(os.pread(file, 100, 0).split()[1]) * resource.getpagesize()
+
+
+@cache
+def _memory() -> int | None:
+    """The open file that says how much memory this process holds; None if this is not Linux."""
+    try:
+        return os.open("/proc/self/statm", os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _send(sink: BinaryIO, payload: bytes) -> None:
+    sink.write(LENGTH.pack(len(payload)))
+    sink.write(payload)
+    sink.flush()
+
+
+def _silence() -> None:
+    """Nothing a library prints may end up between two frames."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

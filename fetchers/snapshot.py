@@ -19,13 +19,12 @@ import msgspec
 from adjudge.fetchers.barriers import bar_of_text
 from adjudge.fetchers.failures import Failure, status_failure
 from adjudge.fetchers.flight import SingleFlight
-from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.media import media_type
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
 from adjudge.fetchers.pool import ExtractorPool
-from adjudge.fetchers.storable import storable
-from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url
+from adjudge.fetchers.process import Extractor
+from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, storable
 
 __all__ = [
     "INDEX",

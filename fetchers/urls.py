@@ -3,31 +3,44 @@
 Reads URLs the way browsers do (WHATWG URL Standard), so that the host that is checked is the one that is
 connected to: backslashes are slashes, tabs and newlines vanish, and every way to write an IPv4 address
 (`2130706433`, `0x7f.1`, `0177.0.0.1`, full-width digits) becomes the dotted one.
+
+Strings from outside as every table and message can hold them.
+
+Addresses that citations may lead to although they are not public: "HOST:PORT", or "HOST" on the web's ports.
 """
 
 import hashlib
 import ipaddress
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple, NewType
 from urllib.parse import quote, unquote_to_bytes, urljoin
 
 import idna
 
-from adjudge.fetchers.storable import storable
-
 __all__ = [
     "MAX_URL",
+    "WEB_PORTS",
+    "Allowed",
     "MalformedURL",
     "NormalURL",
-    "Parts",
     "join_url",
     "normalise_url",
     "printable",
     "site_of",
     "split_url",
+    "storable",
     "worker_of",
 ]
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """`text` with U+FFFD for each lone surrogate, which UTF-8 cannot encode, and without NUL characters."""
+    return _UNSTORABLE.sub(lambda found: "" if found[0] == "\0" else "\ufffd", text)
+
 
 NormalURL = NewType("NormalURL", str)
 """A URL in its normal form. Only `normalise_url` makes one."""
@@ -230,3 +243,33 @@ def _remove_dots(path: str) -> str:
 def printable(url: str) -> str:
     """A malformed `url` as it can be stored: valid Unicode, at most 8,192 characters."""
     return storable(url[:MAX_URL])
+
+
+WEB_PORTS = (80, 443)
+
+
+class Allowed:
+    """What `entries` name; without a port, an entry stands for its host on each of `ports`.
+
+    Raises ValueError for an entry in neither form.
+    """
+
+    def __init__(self, entries: Iterable[str] = (), *, ports: Iterable[int] = WEB_PORTS) -> None:
+        web = tuple(ports)
+        self._pairs = frozenset(pair for entry in entries for pair in _pairs(entry, web))
+
+    def holds(self, host: str, port: int) -> bool:
+        """Whether an entry names this host and port."""
+        return (host, port) in self._pairs
+
+
+def _pairs(entry: str, ports: tuple[int, ...]) -> list[tuple[str, int]]:
+    expected = "write HOST:PORT, or HOST for its web ports"
+    try:
+        parts = split_url(f"http://{entry}")
+    except MalformedURL as error:
+        raise ValueError(f"allow: {entry!r} {error}; {expected}") from None
+    if parts.userinfo or parts.target != "/":
+        raise ValueError(f"allow: {entry!r} is not an address; {expected}")
+    has_port = entry.rpartition("]")[2].count(":") == 1
+    return [(parts.host, parts.port)] if has_port else [(parts.host, port) for port in ports]

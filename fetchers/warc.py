@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adjudge.fetchers.body import receive
-from adjudge.fetchers.failures import Failure, status_failure
+from adjudge.fetchers.failures import Failure, receive, status_failure
 from adjudge.fetchers.limits import DEFAULT_LIMITS
 from adjudge.fetchers.media import media_type
 from adjudge.fetchers.page import Page

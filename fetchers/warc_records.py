@@ -11,7 +11,7 @@ from warcio.exceptions import ArchiveLoadFailed
 from warcio.statusandheaders import StatusAndHeadersParser
 
 from adjudge.fetchers.snapshot import SnapshotError
-from adjudge.fetchers.storable import storable
+from adjudge.fetchers.urls import storable
 
 __all__ = ["Record", "WarcError", "records"]
 

@@ -11,8 +11,7 @@ import msgspec
 from lxml import etree
 
 from adjudge.fetchers.extract import Unreadable, extract
-from adjudge.fetchers.frames import Extractor, Job, Reply
-from adjudge.fetchers.job_loop import answer_jobs, at_most, resident
+from adjudge.fetchers.process import Extractor, Job, Reply, answer_jobs, at_most, resident
 
 __all__ = ["main"]
 

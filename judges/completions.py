@@ -13,12 +13,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from adjudge.judges.judgment import MOST_TOKENS, Usage
+from adjudge.judges.chat import Part, content_parts, messages
+from adjudge.judges.judgment import MOST_TOKENS, Redaction, Usage
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
-from adjudge.judges.render import Part, content_parts, messages
 from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
-from adjudge.judges.text import Redaction
 from adjudge.prompts import PromptBook
 
 __all__ = [

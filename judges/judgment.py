@@ -1,24 +1,130 @@
-"""What came back: a judgment, scored or unscored with a reason. Success and failure have the same fields."""
+"""What came back: a judgment, scored or unscored with a reason. Success and failure have the same fields.
 
+Text from outside, made fit to be stored and shown: what every string of a reply or an error passes through.
+
+What a configuration may choose of a judge: names and defaults that need no client and no engine.
+
+A judge is tried before it is trusted: the smallest question, and what the reply says about the judge.
+"""
+
+import re
 from collections.abc import Iterable
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from adjudge.judges.question import Answer, Question
-from adjudge.judges.text import storable
+from adjudge.judges.errors import Trouble
+from adjudge.judges.question import Answer, Context, Question
 
 __all__ = [
+    "KEY_VARIABLE",
     "MOST_TOKENS",
+    "PROBE_SECONDS",
+    "THINKING_TOKENS",
     "Asked",
+    "Combination",
     "Judge",
     "JudgeIdentity",
     "JudgeReason",
     "Judgment",
+    "Omitted",
+    "Probe",
+    "Probed",
+    "Ready",
+    "Redaction",
     "Reply",
+    "Scoring",
     "Status",
     "Usage",
+    "Verdict",
+    "encodable",
+    "probe",
+    "shown_url",
+    "storable",
 ]
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_QUERY = re.compile("[?#]")
+_SHORTEST_SECRET = 8
+_SPELLED = 8  # characters of a character, at most: three backslashes and u0041
+
+
+def encodable(text: str) -> str:
+    """`text` with U+FFFD for lone surrogates, which UTF-8 cannot hold."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()  # a tenth of the time that the pattern takes
+    except UnicodeEncodeError:
+        return _LONE_SURROGATE.sub("\ufffd", text)
+    return text
+
+
+def storable(text: str) -> str:
+    """`text` with U+FFFD for lone surrogates and for NUL, at which some readers of tables end a text."""
+    return encodable(text).replace("\x00", "\ufffd")
+
+
+def shown_url(url: str) -> str:
+    """`url`, valid or not, without user, password, query and fragment, fit for messages."""
+    scheme, slashes, rest = url.partition("://") if "://" in url else ("", "", url)
+    address, *after = _QUERY.split(rest, maxsplit=1)
+    if "@" in "".join(after):  # a query, or a password with a question mark
+        address = "***"
+    return storable(f"{scheme}{slashes}{address.rpartition('@')[2]}")
+
+
+class Redaction:
+    """Removes an API key, and what stands in a URL's query, from text.
+
+    Anything of fewer than eight characters protects nothing and may be a common word (`EMPTY`): such a key is removed
+    from errors only.
+    """
+
+    def __init__(self, key: str, queried: Iterable[str] = ()) -> None:
+        # The longest first, so that one that begins another leaves nothing of it.
+        secrets = sorted({key, *queried} - {""}, key=len, reverse=True)
+        self._long = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+        named = [secret for secret in secrets if secret in self._long or secret == key]
+        self._longest = max(map(len, named), default=0) * _SPELLED
+        self._spelled = re.compile("|".join(map(_spellings, named)) or "(?!)", re.IGNORECASE)
+
+    def __call__(self, text: str) -> str:
+        """An error's `text`, storable, with *** for every secret, escaped or not."""
+        return storable(self._spelled.sub("***", text))
+
+    def head(self, text: str, size: int) -> str:
+        """About the first `size` characters of an error's `text`, redacted; the rest is not looked at."""
+        begins = text[: size + self._longest]
+        redacted = self(begins)
+        if len(text) > len(begins):  # what it ends with may be a part of a secret
+            redacted = redacted[: len(redacted) - self._longest]
+        return redacted[:size]
+
+    def body(self, content: bytes) -> bytes:
+        """The bytes of a reply with *** for every secret."""
+        for secret in self._long:
+            content = content.replace(secret.encode(), b"***")
+        return content
+
+
+def _spellings(secret: str) -> str:
+    """A pattern of `secret` as it is, behind backslashes, and in the escapes of JSON and of URLs."""
+    return "".join(
+        rf"(?:\\{{0,3}}{re.escape(char)}|\\{{1,3}}u{ord(char):04x}|%{ord(char):02x})" for char in secret
+    )
+
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+THINKING_TOKENS = 16_384
+
+Omitted = Literal["max_tokens", "temperature", "seed", "response_format"]
+"""What may be left out of a request."""
+Combination = Literal["mean", "median", "majority"]
+"""How a panel's answers become one."""
+Scoring = Literal["sampled", "expected"]
+"""Whether an answer is taken as written, or as the mean over the probabilities of all labels."""
+
 
 Status = Literal["scored", "unscored"]
 
@@ -148,3 +254,65 @@ class Judge(Protocol):
     async def close(self) -> None:
         """Release connections and processes."""
         ...
+
+
+PROBE_SECONDS = 60.0
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the probe of one server or engine found: `trouble`, or None if it can be used.
+
+    `where` names it (without a key or query), `line` says in one line what is wrong with it and what to do. `window` is
+    the most tokens that prompt and answer may take together, None where it does not say; `seconds` is the time of the
+    reply.
+    """
+
+    where: str
+    trouble: Trouble | None = None
+    line: str = ""
+    window: int | None = None
+    seconds: float = 0.0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether questions may be sent to it."""
+        return self.trouble is None
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """A judge that can be tried. What wraps or combines judges hands this on to each of them."""
+
+    async def probe(self, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
+        """Ask each server or engine behind this judge the probe, constrained and with the settings of the run.
+
+        One verdict for each, in their order. Never raises for a judge that cannot be used.
+        """
+        ...
+
+
+async def probe(judge: Judge, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
+    """The verdicts on all that stands behind `judge`; empty for a judge that needs neither server nor engine."""
+    return await judge.probe(timeout_s) if isinstance(judge, Probed) else ()
+
+
+class Ready(Answer, frozen=True, kw_only=True):
+    """Yes or no."""
+
+    ready: Literal["yes", "no"]
+
+
+class Probe(Question[Ready], frozen=True, kw_only=True):
+    """Asks a judge whether it can read the context."""
+
+    prompt = "probe"
+    answer = Ready
+
+    @classmethod
+    def make(cls) -> "Probe":
+        """The only probe."""
+        return cls(context=Context.of(note="This is a test of the connection."))
+
+    def lexical(self) -> Ready:
+        """Always ready."""
+        return Ready(ready="yes")

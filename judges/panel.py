@@ -15,9 +15,17 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from adjudge.judges.judgment import Asked, Judge, JudgeIdentity, Reply, Usage
-from adjudge.judges.options import Combination
-from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe
+from adjudge.judges.judgment import (
+    PROBE_SECONDS,
+    Asked,
+    Combination,
+    Judge,
+    JudgeIdentity,
+    Reply,
+    Usage,
+    Verdict,
+    probe,
+)
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, schema_of

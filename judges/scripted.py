@@ -6,9 +6,9 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from adjudge.judges.chat import read_reply
 from adjudge.judges.judgment import Asked, JudgeIdentity, JudgeReason, Reply
 from adjudge.judges.question import Answer, Question
-from adjudge.judges.reply import read_reply
 
 __all__ = ["Opinion", "ScriptedJudge"]
 

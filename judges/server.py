@@ -1,28 +1,261 @@
-"""One OpenAI-compatible server over HTTP: requests out, replies in, and no secret in anything that is said of it."""
+"""One OpenAI-compatible server over HTTP: requests out, replies in, and no secret in anything that is said of it.
+
+Connections to one HTTP server, kept open between its requests.
+
+A request costs a third of the processor time that it costs through aiohttp's sessions, which do much that a judge does
+not need: redirections, cookies, proxies, traces, compressed and streamed bodies. httptools reads the responses.
+"""
 
 import asyncio
 import os
 import random
+import socket
+import ssl
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
+import aiohappyeyeballs
+import httptools
 import msgspec
 from yarl import URL
 
 from adjudge.judges.completions import Model, complaint, models, retry_after
-from adjudge.judges.connections import ConnectionFailed, Connections
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.judgment import JudgeReason
-from adjudge.judges.options import KEY_VARIABLE, THINKING_TOKENS, Omitted
-from adjudge.judges.text import Redaction, shown_url
+from adjudge.judges.judgment import KEY_VARIABLE, THINKING_TOKENS, JudgeReason, Omitted, Redaction, shown_url
 
 __all__ = [
     "MAX_BODY_BYTES",
+    "ConnectionFailed",
+    "Connections",
     "OpenAIConfig",
     "Received",
+    "Response",
     "Server",
 ]
+
+ADDRESSES_S = 60.0  # that the addresses of the host's name are kept
+IDLE_S = 15.0  # then a connection may be dead without a word: routers forget it
+MAX_BARE_BYTES = 65_536  # of a response, one after the other without a byte of its body
+_EYEBALLS_S = 0.25  # until a second address of the host is tried (RFC 8305)
+_CLOSED = "the server closed the connection"
+_ENDED = "the connections to the server have been closed"
+_SMALL = 65_536  # such a body is copied behind its head, and sent in one go
+
+
+class ConnectionFailed(Exception):
+    """No connection, or no whole response over it."""
+
+
+class Response(msgspec.Struct, frozen=True):
+    """A final response; `body` is None if it is too large, `retry_after` the header of that name."""
+
+    status: int
+    body: bytes | None
+    retry_after: str | None
+
+
+class Connections:
+    """As many connections to the server of `url` as there are requests at once; for one event loop.
+
+    `headers` go with every request. Connecting takes at most `connect_timeout_s`, a request from sending to the last
+    byte at most `timeout_s`; a body is read up to `max_body_bytes`.
+    """
+
+    def __init__(
+        self,
+        url: URL,
+        headers: Mapping[str, str],
+        *,
+        connect_timeout_s: float,
+        timeout_s: float,
+        max_body_bytes: int,
+    ) -> None:
+        assert url.raw_host is not None and url.port is not None and url.host_port_subcomponent is not None
+        self._host, self._port = url.raw_host, url.port
+        self._where = url.host_port_subcomponent
+        self._has_tls = url.scheme == "https"
+        lines = {"Host": self._where, "Accept": "*/*", **headers}
+        self._headers = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        self._connect_timeout_s = connect_timeout_s
+        self._timeout_s = timeout_s
+        self._max_body_bytes = max_body_bytes
+        self._tls: ssl.SSLContext | None = None
+        self._is_closed = False
+        self._resolving = asyncio.Lock()
+        self._resolved_until = 0.0
+        self._open: set[_Connection] = set()
+        self._idle: list[_Connection] = []  # the last one used at the end
+
+    async def request(self, method: str, target: str, body: bytes | None = None) -> Response:
+        """The response to one request. Raises ConnectionFailed, and TimeoutError after `timeout_s`."""
+        if self._is_closed:
+            raise ConnectionFailed(_ENDED)
+        length = "" if body is None else f"Content-Length: {len(body)}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\n{self._headers}{length}\r\n".encode("ascii")
+        connection = self._kept() or await self._connect()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await connection.exchange(head, body or b"")
+        finally:
+            if connection.is_reusable:
+                self._idle.append(connection)
+            else:
+                connection.close()
+
+    async def close(self) -> None:
+        """Close the connections, and end what is asked over them. Later requests fail."""
+        self._is_closed = True
+        closing = list(self._open)
+        self._idle.clear()
+        for connection in closing:
+            connection.close()
+        await asyncio.gather(*(connection.lost for connection in closing))
+
+    def _kept(self) -> "_Connection | None":
+        since = asyncio.get_running_loop().time() - IDLE_S
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_reusable and connection.used_at >= since:
+                return connection
+            connection.close()
+        return None
+
+    async def _connect(self) -> "_Connection":
+        if self._has_tls and self._tls is None:
+            self._tls = ssl.create_default_context()
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                addresses = await self._resolve(loop)
+                # uvloop, which Ray takes where it is installed, cannot try several addresses by itself.
+                sock = await aiohappyeyeballs.start_connection(addresses, happy_eyeballs_delay=_EYEBALLS_S)
+                _, connection = await loop.create_connection(
+                    lambda: _Connection(loop, self._max_body_bytes),
+                    sock=sock,
+                    ssl=self._tls,
+                    server_hostname=self._host if self._has_tls else None,
+                )
+        except (OSError, UnicodeError) as error:  # a timeout is an OSError; a name may be too long to be one
+            self._resolved_until = 0.0
+            said = f"no answer within {self._connect_timeout_s:g} s" if not error.args else str(error)
+            raise ConnectionFailed(f"cannot connect to {self._where}: {said}") from None
+        if self._is_closed:
+            connection.close()
+            raise ConnectionFailed(_ENDED)
+        self._open.add(connection)
+        connection.lost.add_done_callback(lambda _: self._open.discard(connection))
+        return connection
+
+    async def _resolve(self, loop: asyncio.AbstractEventLoop) -> Sequence[aiohappyeyeballs.AddrInfoType]:
+        """The addresses of the host, looked up once for all who wait for them."""
+        async with self._resolving:
+            if loop.time() >= self._resolved_until:
+                self._addresses = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+                self._resolved_until = loop.time() + ADDRESSES_S
+            return self._addresses
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, which carries one request at a time. The `on_` methods are called by the parser of a response."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, max_body_bytes: int) -> None:
+        self.lost: asyncio.Future[None] = loop.create_future()
+        self.is_reusable = False
+        self.used_at = 0.0
+        self._loop = loop
+        self._max_body_bytes = max_body_bytes
+        self._response: asyncio.Future[Response] | None = None
+        self.on_message_begin()
+
+    def exchange(self, head: bytes, body: bytes) -> asyncio.Future[Response]:
+        """Send a request; the future of its response fails with ConnectionFailed."""
+        self.is_reusable = False
+        self._response = response = self._loop.create_future()
+        self._parser = httptools.HttpResponseParser(self)
+        self._bare = 0
+        self.on_message_begin()
+        if self.lost.done():
+            self._fail(_CLOSED)
+        elif len(body) <= _SMALL:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            self._transport.write(body)
+        return response
+
+    def close(self) -> None:
+        """Close at once."""
+        self.is_reusable = False
+        self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
+
+    def data_received(self, data: bytes) -> None:
+        if self._response is None or self._response.done():
+            self.close()  # bytes that nobody asked for
+            return
+        self._has_body = False
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fail(f"the response is not HTTP/1.1: {error}")
+        self._bare = 0 if self._has_body else self._bare + len(data)
+        if self._bare > MAX_BARE_BYTES:
+            self._fail(f"the response has more than {MAX_BARE_BYTES:,} bytes of headers")
+
+    def eof_received(self) -> None:
+        self.is_reusable = False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is None and self._has_head and not self._has_length:
+            self._finish(bytes(self._body))
+        self._fail(_CLOSED if exc is None else f"the connection broke off: {exc}")
+        self.lost.set_result(None)
+
+    def on_message_begin(self) -> None:
+        """Forget an interim response (1xx), if there was one."""
+        self._body = bytearray()
+        self._has_head = self._has_length = False
+        self._retry_after: str | None = None
+        if self._response is not None and self._response.done():
+            self.close()  # a second response
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        match name.lower():
+            case b"content-length" | b"transfer-encoding":
+                self._has_length = True
+            case b"retry-after":
+                self._retry_after = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        self._has_head = self._parser.get_status_code() >= 200
+
+    def on_body(self, body: bytes) -> None:
+        self._has_body = True
+        if len(self._body) + len(body) > self._max_body_bytes:
+            self._finish(None)
+        else:
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        if self._parser.get_status_code() >= 200:
+            sent = not self._transport.get_write_buffer_size()
+            self._finish(bytes(self._body), self._parser.should_keep_alive() and sent)
+
+    def _finish(self, body: bytes | None, is_reusable: bool = False) -> None:
+        if self._response is not None and not self._response.done():
+            status = self._parser.get_status_code()
+            self._response.set_result(Response(status, body, self._retry_after))
+            self.is_reusable = is_reusable
+            self.used_at = self._loop.time()
+
+    def _fail(self, said: str) -> None:
+        self.close()
+        if self._response is not None and not self._response.done():
+            self._response.set_exception(ConnectionFailed(said))
+
 
 MAX_BODY_BYTES = 8_000_000
 MAX_WAIT_S = 60.0

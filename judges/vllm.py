@@ -13,33 +13,89 @@ vLLM cannot start, or its engine died  JudgeError
 =====================================  ===============================================================
 
 The engine is loaded when the first question comes: a run that is answered from the store does not load it.
+
+Which model it is: a folder's files, hashed, or a name with its revision. The folder's location does not matter.
 """
 
 import asyncio
 import contextlib
+import hashlib
+import logging
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from adjudge.judges.chat import continued, messages, read_reply
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.expected import Labels, distribution, expected_answer, labels_of
-from adjudge.judges.judgment import MOST_TOKENS, Asked, JudgeIdentity, Reply, Usage
-from adjudge.judges.options import Scoring
-from adjudge.judges.probe import PROBE_SECONDS, Probe, Verdict
+from adjudge.judges.judgment import (
+    MOST_TOKENS,
+    PROBE_SECONDS,
+    Asked,
+    JudgeIdentity,
+    Probe,
+    Reply,
+    Scoring,
+    Usage,
+    Verdict,
+)
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import ContextQueue, Turn
-from adjudge.judges.render import messages
-from adjudge.judges.reply import continued, read_reply
 from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
 from adjudge.judges.vllm_engine import EngineFailure, Generated, Sampling, VLLMEngine
-from adjudge.judges.weights import identity_of
 from adjudge.prompts import PromptBook
 
-__all__ = ["VLLMConfig", "VLLMJudge"]
+__all__ = ["VLLMConfig", "VLLMJudge", "identity_of"]
+
+_log = logging.getLogger(__name__)
+
+_WEIGHTS = frozenset({".bin", ".gguf", ".pt", ".safetensors"})
+_SETTINGS = frozenset({".jinja", ".json", ".model", ".py", ".tiktoken", ".txt"})
+
+
+def identity_of(model: str, revision: str) -> tuple[str, str]:
+    """A model's name for people, and its identity for keys.
+
+    Of a folder all files that make the model are hashed: weights, configuration, tokenizer, chat template. With a
+    `revision` the weights are not hashed. Raises JudgeError for a path where there is no folder.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        suffixes = _SETTINGS if revision else _SETTINGS | _WEIGHTS
+        stated = f"revision={revision} " if revision else ""
+        return folder.resolve().name, f"{stated}files={_digest(folder, suffixes)}"
+    if model.startswith(("/", "./", "../", "~")):
+        raise JudgeError(f"judge: {model}: no such folder")
+    if not revision:
+        _log.warning(
+            "judge: %s without revision: may change under the same name; set judge: revision:", model
+        )
+    return model, f"revision={revision or 'unstated'}"
+
+
+def _digest(folder: Path, suffixes: frozenset[str]) -> str:
+    files = sorted(path for path in folder.iterdir() if path.suffix in suffixes and path.is_file())
+    if not files:
+        raise JudgeError(f"judge: {folder}: contains no model")
+    digest = hashlib.blake2b(digest_size=16)
+    with ThreadPoolExecutor() as threads:
+        for path, found in zip(files, threads.map(_file_digest, files), strict=True):
+            digest.update(path.name.encode() + b"\0" + found)
+    return digest.hexdigest()
+
+
+def _file_digest(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "blake2b").digest()
+    except OSError as error:
+        raise JudgeError(f"judge: {path}: cannot be read: {error.strerror}") from error
+
 
 A = TypeVar("A", bound=Answer)
 T = TypeVar("T")

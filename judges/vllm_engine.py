@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
+from adjudge.judges.chat import Message
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import JudgeReason, Usage
-from adjudge.judges.render import Message
 
 __all__ = ["EngineFailure", "Generated", "Sampling", "VLLMEngine"]
 

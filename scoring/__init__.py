@@ -7,13 +7,13 @@ What a protocol of your own needs is here: `Protocol` says what it must have, `s
 from adjudge.judges import Answer, Context, Judgment, Question
 from adjudge.scoring.contract.case import Case, Citation, GoldError, Report, ReportUsage, Task
 from adjudge.scoring.contract.labels import GivesLabels, LabelKind, Labelled
-from adjudge.scoring.contract.metric_words import MetricWords
 from adjudge.scoring.contract.protocol import CaseMetrics, Tools, score_case
 from adjudge.scoring.contract.protocol import ScoringProtocol as Protocol
 from adjudge.scoring.contract.scorecard import (
     Bounds,
     Evidence,
     Metric,
+    MetricWords,
     Missing,
     Partial,
     Scorecard,

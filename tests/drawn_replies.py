@@ -4,7 +4,7 @@ import json
 import random
 from pathlib import Path
 
-from adjudge.judges.checkout import Checkout
+from adjudge.judges.published import Checkout
 from tests.reference_bench import DIMENSIONS, DrawnJudge
 
 __all__ = ["FAILED", "drafted", "fact_judge", "marks", "odd", "race_judge"]

@@ -5,7 +5,7 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any, get_type_hints
 
-import adjudge.judges.probe
+import adjudge.judges.judgment
 import adjudge.scoring
 from adjudge.judges import Context, Question
 

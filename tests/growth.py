@@ -10,38 +10,22 @@ from types import ModuleType
 from typing import get_type_hints
 
 from adjudge.engine.config.reward import Length, ReportRules
-from adjudge.engine.rewards import flags, injection, report
-from adjudge.engine.viewer.data import marked_text, passages, placed_markdown
-from adjudge.fetchers import charset, extract, shape, urls
+from adjudge.engine.rewards import flags, report
+from adjudge.engine.viewer.data import marked_text, passages
+from adjudge.fetchers import extract, urls
 from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_of, split_url, worker_of
-from adjudge.judges import Context, lexical, reply, schema
+from adjudge.judges import Context, chat, lexical, schema
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.deepresearch_bench import published_citations, published_criteria, published_marks
-from adjudge.scoring.dr3_eval import (
-    citing,
-    code_titles,
-    published_passages,
-    published_replies,
-    published_sources,
-)
-from adjudge.scoring.gold import passages as gold_passages
-from adjudge.scoring.gold import wording
-from adjudge.scoring.livedrbench import published_questions
-from adjudge.scoring.rubrics import annotations, blocked, keywords, trusted_links
-from adjudge.scoring.rubrics.blocked import Blocked
-from adjudge.scoring.text import (
-    aside,
-    blocks,
-    citation_marks,
-    citations,
-    cleaning,
-    references,
-    relevance,
-    sentences,
-    splitting,
-)
+from adjudge.scoring.deepresearch_bench import published_criteria, published_fact, published_race
+from adjudge.scoring.dr3_eval import citing, published_facts, published_replies, sandbox
+from adjudge.scoring.gold import rules
+from adjudge.scoring.gold import rules as gold_passages
+from adjudge.scoring.livedrbench import published
+from adjudge.scoring.rubrics import drb2, rigorous, trusted_links
+from adjudge.scoring.rubrics.drb2 import Blocked
+from adjudge.scoring.text import aside, blocks, citation_marks, citations, cleaning, relevance, sentences
 from adjudge.scoring.text.cleaning import Clean
 
 __all__ = ["GRAMMAR", "MODULES", "READERS", "hostile", "public_readers"]
@@ -116,14 +100,14 @@ READERS: dict[str, Callable[[str], object]] = {
     ),
     "scoring.text.citations.cited": citations.cited.__wrapped__,
     "scoring.text.citations.parse": citations.parse.__wrapped__,
-    "scoring.text.references.url_key": references.url_key,
+    "scoring.text.references.url_key": citations.url_key,
     "scoring.text.cleaning.clean_report": cleaning.clean_report.__wrapped__,
     "scoring.text.cleaning.without_lists": cleaning.without_lists,
     "scoring.text.relevance.relevant_chunks": lambda text: relevance.relevant_chunks(text, text[:1_000]),
-    "scoring.dr3_eval.code_titles.covered": lambda text: code_titles.covered(text, _TITLES),
+    "scoring.dr3_eval.code_titles.covered": lambda text: sandbox.covered(text, _TITLES),
     "scoring.dr3_eval.citing.read_cited": lambda text: citing.read_cited(text, (), _LABELS),
-    "scoring.livedrbench.published_questions.json_in": partial(_read, published_questions.json_in),
-    "scoring.livedrbench.published_questions.match_in": partial(_read, published_questions.match_in),
+    "scoring.livedrbench.published_questions.json_in": partial(_read, published.json_in),
+    "scoring.livedrbench.published_questions.match_in": partial(_read, published.match_in),
     "scoring.dr3_eval.published_replies.depth_in": partial(_read, published_replies.depth_in),
     "scoring.dr3_eval.published_replies.json_in": partial(_read, published_replies.json_in),
     "scoring.dr3_eval.published_replies.recalled_in": partial(
@@ -136,48 +120,46 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.dr3_eval.published_replies.supported_in": partial(
         _read, lambda text: published_replies.supported_in(text, 9)
     ),
-    "scoring.dr3_eval.published_sources.source_key": published_sources.source_key,
-    "scoring.dr3_eval.published_sources.place_of": lambda text: published_sources.place_of(text[:4_000]),
-    "scoring.dr3_eval.published_passages.best_passages": lambda text: published_passages.best_passages(
+    "scoring.dr3_eval.published_sources.source_key": published_facts.source_key,
+    "scoring.dr3_eval.published_sources.place_of": lambda text: published_facts.place_of(text[:4_000]),
+    "scoring.dr3_eval.published_passages.best_passages": lambda text: published_facts.best_passages(
         text, text[:1_000]
     ),
     "scoring.text.relevance.chunks_for": lambda text: relevance.chunks_for(text, (text[:1_000], "a")),
     "scoring.text.sentences.tidy": sentences.tidy,
-    "scoring.text.splitting.compatible": splitting.compatible,
-    "scoring.text.splitting.cut": lambda text: splitting.cut(text, 3_000),
-    "scoring.text.splitting.split": lambda text: _all(splitting.split(text, 3_000)),
-    "scoring.deepresearch_bench.published_citations.cited_in": partial(_read, published_citations.cited_in),
-    "scoring.deepresearch_bench.published_citations.kept_in": lambda text: published_citations.kept_in(
-        text, 9
-    ),
+    "scoring.text.splitting.compatible": citation_marks.compatible,
+    "scoring.text.splitting.cut": lambda text: citation_marks.cut(text, 3_000),
+    "scoring.text.splitting.split": lambda text: _all(citation_marks.split(text, 3_000)),
+    "scoring.deepresearch_bench.published_citations.cited_in": partial(_read, published_fact.cited_in),
+    "scoring.deepresearch_bench.published_citations.kept_in": lambda text: published_fact.kept_in(text, 9),
     "scoring.deepresearch_bench.published_citations.verdicts_in": partial(
-        _read, lambda text: published_citations.verdicts_in(text, 9)
+        _read, lambda text: published_fact.verdicts_in(text, 9)
     ),
-    "scoring.deepresearch_bench.published_citations.without_fragments": published_citations.without_fragments,
-    "scoring.deepresearch_bench.published_citations.without_links": published_citations.without_links,
+    "scoring.deepresearch_bench.published_citations.without_fragments": published_fact.without_fragments,
+    "scoring.deepresearch_bench.published_citations.without_links": published_fact.without_links,
     "scoring.deepresearch_bench.published_criteria.listed_in": partial(_read, published_criteria.listed_in),
-    "scoring.deepresearch_bench.published_marks.json_in": partial(_read, published_marks.json_in),
-    "scoring.deepresearch_bench.published_marks.marks_in": partial(_read, published_marks.marks_in),
+    "scoring.deepresearch_bench.published_marks.json_in": partial(_read, published_race.json_in),
+    "scoring.deepresearch_bench.published_marks.marks_in": partial(_read, published_race.marks_in),
     "scoring.gold.passages.holds": lambda text: gold_passages.holds(text, text[-1_000:]),
-    "scoring.gold.wording.flaw": wording.flaw,
-    "scoring.gold.wording.predicate": wording.predicate,
-    "scoring.gold.wording.is_common": wording.is_common,
-    "scoring.rubrics.keywords.keyword_frequency": lambda text: keywords.keyword_frequency("a", text),
-    "scoring.rubrics.annotations.annotated": lambda text: annotations.annotated(text, _HANDED),
-    "scoring.rubrics.blocked.traces": lambda text: blocked.traces(text, (), _BLOCKED),
+    "scoring.gold.wording.flaw": rules.flaw,
+    "scoring.gold.wording.predicate": rules.predicate,
+    "scoring.gold.wording.is_common": rules.is_common,
+    "scoring.rubrics.keywords.keyword_frequency": lambda text: rigorous.keyword_frequency("a", text),
+    "scoring.rubrics.annotations.annotated": lambda text: trusted_links.annotated(text, _HANDED),
+    "scoring.rubrics.blocked.traces": lambda text: drb2.traces(text, (), _BLOCKED),
     "scoring.rubrics.trusted_links.address_of": trusted_links.address_of,
     "scoring.rubrics.trusted_links.cited_urls": trusted_links.cited_urls,
     "scoring.text.citation_marks.label": citation_marks.label,
     "scoring.text.sentences.marked": lambda text: _all(
         sentences.marked(piece, frozenset(map(str, range(60)))).sentences()
-        for piece in splitting.split(text, citation_marks.MAX_PIECE)
+        for piece in citation_marks.split(text, citation_marks.MAX_PIECE)
     ),
-    "judges.reply.read_reply": lambda text: reply.read_reply(_QUESTION, text, finish_reason="stop"),
-    "judges.reply.without_reasoning": reply.without_reasoning,
+    "judges.reply.read_reply": lambda text: chat.read_reply(_QUESTION, text, finish_reason="stop"),
+    "judges.reply.without_reasoning": chat.without_reasoning,
     "judges.schema.decode": _decode,
-    "fetchers.charset.decode": lambda text: charset.decode(text.encode("utf-8", "replace"), "text/html"),
+    "fetchers.charset.decode": lambda text: extract.decode(text.encode("utf-8", "replace"), "text/html"),
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
-    "fetchers.shape.excess": lambda text: shape.excess(f"<p {text}"),
+    "fetchers.shape.excess": lambda text: extract.excess(f"<p {text}"),
     "fetchers.urls.normalise_url": partial(_url, normalise_url),
     "fetchers.urls.printable": printable,
     "fetchers.urls.site_of": partial(_url, site_of),
@@ -196,9 +178,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.flags.length": lambda text: flags.length(text, (), _LENGTH),
     "engine.rewards.report.last_turn": lambda text: report.last_turn(text, ReportRules()),
     "engine.rewards.report.unclosed": report.unclosed,
-    "engine.rewards.injection.injections": injection.injections,
+    "engine.rewards.injection.injections": flags.injections,
     "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(
-        placed_markdown.source_of(text),
+        marked_text.source_of(text),
         [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)],
         1,
         True,
@@ -212,27 +194,27 @@ MODULES: tuple[ModuleType, ...] = (
         import_module(found.name)
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
-    *(annotations, published_citations, published_criteria, published_marks, published_questions),
+    *(trusted_links, published_fact, published_criteria, published_race, published),
     published_replies,
     *(
-        blocked,
+        drb2,
         citing,
-        code_titles,
-        published_passages,
-        published_sources,
+        sandbox,
+        published_facts,
+        published_facts,
         gold_passages,
-        wording,
-        keywords,
+        rules,
+        rigorous,
         trusted_links,
         lexical,
-        reply,
+        chat,
         schema,
-        charset,
         extract,
-        shape,
+        extract,
+        extract,
         urls,
         flags,
-        injection,
+        flags,
         passages,
         marked_text,
         report,

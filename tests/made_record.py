@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.engine.runs.record import RunRecord, TaskRecord
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Metric
 

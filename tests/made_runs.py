@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.record import RunRecord, TaskRecord, metrics_of
-from adjudge.engine.records.spending import Spent
+from adjudge.engine.runs.record import RunRecord, Spent, TaskRecord, metrics_of
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.deepresearch_bench.race import Race

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from adjudge.scoring.livedrbench.cipher import encrypt
+from adjudge.engine.formats.livedrbench import encrypt
 from tests.reference_bench import DrawnJudge, run_python
 from tests.shared_data import shared
 

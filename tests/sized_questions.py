@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from adjudge.judges import Answer, Asked, Choice, Context, Question, numbered
-from adjudge.scoring.rubrics.questions import RubricPoints
+from adjudge.scoring.rubrics.asking import RubricPoints
 
 REPORT = "Cargo bikes carried 12% of the parcels. Vans carried the rest, at a higher cost for each street. "
 

@@ -20,7 +20,7 @@ from adjudge.scoring.kernels.agreement.human_consistency import (
     judge_agreement,
     krippendorffs_alpha,
 )
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import KernelError
 from tests.shared_data import GOLDEN
 
 

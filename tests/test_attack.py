@@ -7,14 +7,15 @@ from collections import Counter
 import pytest
 from aiohttp import web
 
-from adjudge.engine.commands.attack import Attack, attack, load_attacks, wilson
+from adjudge.engine.commands.attack import Attack, attack, load_attacks
 from adjudge.engine.errors import UsageError
 from adjudge.judges import Context, LexicalJudge, Question, ScriptedJudge
-from adjudge.judges.render import messages
+from adjudge.judges.chat import messages
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
-from adjudge.scoring.deepresearch_bench.fact_support import Backed, Verdicts
-from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
+from adjudge.scoring.deepresearch_bench.fact_questions import Backed, Verdicts
+from adjudge.scoring.kernels.agreement.human_consistency import wilson
+from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
 from tests.mock_openai import Call, MockOpenAI, refused
 from tests.test_cli import run
 from tests.worlds import lines

@@ -5,12 +5,18 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.base.streams import draw_counts, philox, poisson_tails, seed_key
-from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap, bootstrap_part, merge
+from adjudge.scoring.kernels.resampling.bootstrap import (
+    Bootstrap,
+    Sampler,
+    bootstrap,
+    bootstrap_part,
+    merge,
+    whole_numbers,
+)
 from adjudge.scoring.kernels.resampling.intervals import difference_intervals, quantiles
 from adjudge.scoring.kernels.resampling.rankings import descending_midranks, rankings
-from adjudge.scoring.kernels.resampling.sampler import Sampler, whole_numbers
 from benchmarks.coverage import coverage
 
 Floats = npt.NDArray[np.float64]

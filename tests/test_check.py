@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from adjudge.engine.cli.main import main
-from adjudge.engine.commands.check import Check, check
-from adjudge.engine.commands.junit import write_junit
+from adjudge.engine.commands.check import Check, check, write_junit
 from adjudge.engine.errors import UsageError
-from adjudge.engine.records.record import RunRecord
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.engine.runs.record import RunRecord
+from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.drop_test import drop_test, fewest_tasks
 from benchmarks.check import alarms
 from tests.made_runs import made_run
@@ -339,6 +338,6 @@ def test_fixture_fails_the_tests_of_worse_runs(runs: Path) -> None:
 
 def test_plugin_is_light_to_load() -> None:
     heavy = "[name for name in ('numpy', 'pyarrow', 'numba') if name in sys.modules]"
-    script = f"import sys, adjudge.engine.cli.pytest_plugin; print({heavy})"
+    script = f"import sys, adjudge.engine.library.pytest_plugin; print({heavy})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

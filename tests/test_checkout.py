@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.judges.checkout import MAX_FILE_BYTES, Checkout, CheckoutError, Template
+from adjudge.judges.published import MAX_FILE_BYTES, Checkout, CheckoutError, Template
 
 SOURCE = '''# A benchmark.
 import nonesuch_package

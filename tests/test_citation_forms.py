@@ -8,9 +8,8 @@ import pytest
 
 from adjudge.judges import LexicalJudge
 from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.deepresearch_bench.fact_extraction import extract
-from adjudge.scoring.text.citations import Citations, Triplet, cited, parse
-from adjudge.scoring.text.references import url_key
+from adjudge.scoring.deepresearch_bench.fact_questions import extract
+from adjudge.scoring.text.citations import Citations, Triplet, cited, parse, url_key
 from tests.shared_data import shared
 from tests.tools import DirectTools
 

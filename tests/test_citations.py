@@ -11,9 +11,8 @@ from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.citation_marks import MAX_URL, Mark, clean_url, may_hold_mark, pieces
-from adjudge.scoring.text.citations import parse
+from adjudge.scoring.text.citations import parse, url_key
 from adjudge.scoring.text.cleaning import clean_report
-from adjudge.scoring.text.references import url_key
 from adjudge.scoring.text.sentences import MARKS, marked
 from tests.shared_data import shared
 

@@ -15,7 +15,7 @@ import yaml
 from aiohttp import web
 
 from adjudge.engine.cli.main import main
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
 from adjudge.scoring.contract.protocol import installed_protocols
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.wheel import ROOT

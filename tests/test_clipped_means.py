@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from adjudge.engine.leaderboard.selection import Selection, fill
-from adjudge.engine.leaderboard.statistics import Statistics
-from adjudge.engine.records.matrices import MetricRows
+from adjudge.engine.runs.scores import MetricRows
+from adjudge.engine.statistics.placement import Statistics
+from adjudge.engine.statistics.selection import Selection, fill
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.resampling.bootstrap import bootstrap, bootstrap_part, merge
 

@@ -17,7 +17,7 @@ import pytest
 
 from adjudge.engine.cluster.driver import open_cluster
 from adjudge.engine.cluster.evaluator_actor import UNWRITTEN
-from adjudge.engine.cluster.remote import Remote
+from adjudge.engine.cluster.messages import Remote
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError, UsageError

@@ -9,9 +9,9 @@ import pytest
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.leaderboard.on_ray import statistics_on
-from adjudge.engine.leaderboard.statistics import Statistics
+from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.statistics.on_ray import statistics_on
+from adjudge.engine.statistics.placement import Statistics
 from tests.worlds import world
 
 ray = pytest.importorskip("ray")

@@ -7,7 +7,7 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.matrices import compared, read_scores
+from adjudge.engine.runs.scores import compared, read_scores
 from tests.mock_openai import MockOpenAI
 from tests.small_ray import RAY_WARNINGS
 from tests.test_tournaments import arena

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.confidence_sequences import LEAST, confidence_sequence
 from benchmarks.calibration import (
     ERROR_RATE,

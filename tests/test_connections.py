@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from adjudge.judges import connections
-from adjudge.judges.connections import MAX_BARE_BYTES, ConnectionFailed, Connections, Response
+from adjudge.judges import server
+from adjudge.judges.server import MAX_BARE_BYTES, ConnectionFailed, Connections, Response
 
 BODY_LIMIT = 1_000_000
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -168,7 +168,7 @@ def test_places_of_the_cuts_do_not_matter(data, body, in_chunks):
 
     async def received() -> Response:
         loop = asyncio.get_running_loop()
-        connection = connections._Connection(loop, BODY_LIMIT)
+        connection = server._Connection(loop, BODY_LIMIT)
         ours, theirs = socket.socketpair()
         with theirs:
             await loop.create_connection(lambda: connection, sock=ours)
@@ -296,10 +296,10 @@ async def test_connection_the_server_touches_is_not_used_again(act):
 async def test_connection_idle_for_long_is_not_used_again(monkeypatch):
     async with served(sending(OK)) as (of, server):
         assert await get(of) == HELLO
-        monkeypatch.setattr(connections, "IDLE_S", -1.0)
+        monkeypatch.setattr(server, "IDLE_S", -1.0)
         assert await get(of) == HELLO
         assert server.connections == 2
-        monkeypatch.setattr(connections, "IDLE_S", 600.0)
+        monkeypatch.setattr(server, "IDLE_S", 600.0)
         assert await get(of) == HELLO
         assert server.connections == 2
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.scoring.kernels.comparison.prediction_powered import powered_differences, powered_means
+from adjudge.scoring.kernels.comparison.corrections import powered_differences, powered_means
 from tests.test_cli import one_line, run
 from tests.test_until_resolved import unequal
 from tests.worlds import lines

@@ -11,9 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from adjudge.scoring.kernels.agreement.correlations import Coefficient, Correlations, correlations
-from adjudge.scoring.kernels.agreement.ranks import ABSENT, FEW, coded, sorted_items
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.agreement.correlations import (
+    ABSENT,
+    FEW,
+    Coefficient,
+    Correlations,
+    coded,
+    correlations,
+    sorted_items,
+)
+from adjudge.scoring.kernels.base.arrays import KernelError
 
 Floats = npt.NDArray[np.float64]
 COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")

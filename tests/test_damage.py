@@ -12,14 +12,12 @@ import pytest
 
 from adjudge.engine.errors import StoreError
 from adjudge.engine.store import PageStore, Place
-from adjudge.engine.store.catalog import live_parts, open_part
+from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS
-from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.part import SCHEMA_VERSION, stamped
-from adjudge.engine.store.repair import repair
+from adjudge.engine.store.part import SCHEMA_VERSION, TableKind, stamped
 from adjudge.engine.store.scorecards import SCORECARDS
-from adjudge.engine.store.upkeep import compact, contents, prune
+from adjudge.engine.store.upkeep import compact, contents, prune, repair
 from tests.test_cli import one_line, run
 from tests.test_store import QUESTION, judgment, opened, parts
 from tests.test_upkeep import cards

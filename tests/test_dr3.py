@@ -13,21 +13,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.config.formula import Formula
-from adjudge.engine.config.reward import RewardConfig
+from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.judges import Context, LexicalJudge, Media, Reply, ScriptedJudge
-from adjudge.judges.render import content_parts
+from adjudge.judges.chat import content_parts
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Bounds
-from adjudge.scoring.dr3_eval import dr3, measures
-from adjudge.scoring.dr3_eval.checklist import Checklist, ChecklistMet, ChecklistOf, Met
+from adjudge.scoring.dr3_eval import dr3
 from adjudge.scoring.dr3_eval.citing import Labels, _Reader, leniently_equal
 from adjudge.scoring.dr3_eval.dr3 import DR3, Depth, DepthQuality
-from adjudge.scoring.dr3_eval.grounding import Grounded, Verdicts
-from adjudge.scoring.dr3_eval.insights import Insights, InsightsOf, Recall, Recalled
+from adjudge.scoring.dr3_eval.questions import (
+    Checklist,
+    ChecklistMet,
+    ChecklistOf,
+    Grounded,
+    Insights,
+    InsightsOf,
+    Met,
+    Recall,
+    Recalled,
+    Verdicts,
+)
 from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
 from adjudge.scoring.text import relevance
 from adjudge.scoring.text.aside import open_workers
@@ -279,20 +287,20 @@ class TestChunks:
 
 class TestArithmetic:
     def test_only_full_recall_counts(self):
-        assert measures.information_recall([1, 0.5, 0, 1]) == 0.5
-        assert measures.information_recall([]) is None
-        assert measures.combined_recall(1, None) == 1
-        assert measures.combined_recall(None, None) is None
+        assert dr3.information_recall([1, 0.5, 0, 1]) == 0.5
+        assert dr3.information_recall([]) is None
+        assert dr3.combined_recall(1, None) == 1
+        assert dr3.combined_recall(None, None) is None
 
     def test_claim_and_pair_accuracy_differ(self):
         claims = [[True, False], [True], []]
-        assert measures.claim_accuracy(claims) == pytest.approx(1 / 3)
-        assert measures.pair_accuracy([True, False, True]) == pytest.approx(2 / 3)
-        assert measures.pair_accuracy([]) == 0
+        assert dr3.claim_accuracy(claims) == pytest.approx(1 / 3)
+        assert dr3.pair_accuracy([True, False, True]) == pytest.approx(2 / 3)
+        assert dr3.pair_accuracy([]) == 0
 
     def test_average_leaves_out_and_names_missing_values(self):
-        assert measures.average({"a": 1.0, "b": None, "c": 0.5}) == (0.75, ("b",))
-        assert measures.average({"a": None}) == (None, ("a",))
+        assert dr3.average({"a": 1.0, "b": None, "c": 0.5}) == (0.75, ("b",))
+        assert dr3.average({"a": None}) == (None, ("a",))
 
 
 class TestScore:

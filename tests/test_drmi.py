@@ -17,7 +17,7 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.drmi import read
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
 from adjudge.judges import Answer, Judge, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.prompts import PromptBook
 from adjudge.scoring.answers.sameness import Sameness, same_text
@@ -29,22 +29,22 @@ from adjudge.scoring.drmi_bench.drmi import (
     MAX_SUBTASKS,
     DrMi,
     Gold,
-    Label,
     Labels,
     LabelStatements,
     SameSubtask,
     Statement,
-    planning_scores,
-    reasoning_scores,
-    retrieval_scores,
     retrieved,
 )
-from adjudge.scoring.drmi_bench.literature import (
+from adjudge.scoring.drmi_bench.measures import (
     MAX_PREDICTED,
+    Label,
     Reference,
     Rule,
     doi_of,
     find_references,
+    planning_scores,
+    reasoning_scores,
+    retrieval_scores,
     title20,
 )
 from tests.tools import DirectTools

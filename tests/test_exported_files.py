@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.viewer.names import file_name
-from adjudge.engine.viewer.whole_folder import MADE_BY, whole_folder
-from adjudge.engine.viewer.word_index import MAX_WORD, WordIndex, shard_of, words_of
+from adjudge.engine.viewer.book import MADE_BY, MAX_WORD, WordIndex, shard_of, whole_folder, words_of
+from adjudge.engine.viewer.export import file_name
 from tests.viewing import unpacked
 
 

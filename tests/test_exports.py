@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.commands.export_run import WRITERS, export_run
+from adjudge.engine.commands.export import WRITERS, export_run
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.exports.harbor import write_rewards
 from adjudge.engine.exports.names import FORMS
-from adjudge.engine.exports.places import place
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.exports.shared import place
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import run_cards
 from tests.made_runs import made_run

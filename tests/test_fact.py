@@ -30,10 +30,13 @@ from adjudge.scoring.deepresearch_bench.fact import (
     kept_statements,
     paper_scores,
 )
-from adjudge.scoring.deepresearch_bench.fact_extraction import SECTION_CHARS, CitedBy, Citing, Citings
-from adjudge.scoring.deepresearch_bench.fact_support import (
+from adjudge.scoring.deepresearch_bench.fact_questions import (
     PAGE_CHARS,
+    SECTION_CHARS,
     Backed,
+    CitedBy,
+    Citing,
+    Citings,
     Repeated,
     Repeats,
     Verdicts,

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.engine.config.formula import Formula
-from adjudge.engine.config.reward import RewardConfig
+from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.fetchers.page import Page, PageReason

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.fetchers.charset import decode
-from adjudge.fetchers.extract import Unreadable, extract
+from adjudge.fetchers.extract import MAX_ATTRIBUTES, MAX_DEPTH, Unreadable, decode, excess, extract
 from adjudge.fetchers.failures import Failure
-from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.media import kind_of, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool
-from adjudge.fetchers.shape import MAX_ATTRIBUTES, MAX_DEPTH, excess
+from adjudge.fetchers.process import Extractor
 from benchmarks.pages import documents
 from tests.html_shapes import SHAPES, shaped
 from tests.processes import worker_processes

@@ -12,13 +12,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adjudge.engine.store import PageStore, Place
-from adjudge.fetchers.charset import decode
+from adjudge.fetchers.extract import decode
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts
 from adjudge.fetchers.media import kind_of, may_be_read, media_type
 from adjudge.fetchers.page import MAX_DETAIL
-from adjudge.fetchers.storable import storable
-from adjudge.fetchers.turns import retry_after
+from adjudge.fetchers.politeness import retry_after
+from adjudge.fetchers.urls import storable
 from tests.processes import worker_processes
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import (

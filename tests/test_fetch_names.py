@@ -6,10 +6,9 @@ import socket
 import pytest
 
 from adjudge.fetchers.barriers import bar_of_headers, bar_of_text
+from adjudge.fetchers.guard import NameServers, Others
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts
-from adjudge.fetchers.names import NameServers
-from adjudge.fetchers.others import Others
 from tests.servers.base import Server
 from tests.servers.hostile import plain
 from tests.servers.name_server import NameServer

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.frontier import pareto_frontier, pass_at_k
 
 VALUES = st.sampled_from([0.0, 1.0, 2.0, 2.5, 3.0, float("nan")])

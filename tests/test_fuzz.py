@@ -19,18 +19,17 @@ import yaml
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import Constant, Length
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
-from adjudge.engine.rewards.conversation import Conversation
 from adjudge.engine.rewards.flags import FLAGS, flags_of
-from adjudge.engine.rewards.reward import Reward, as_items
+from adjudge.engine.rewards.reward import Conversation, Reward, as_items
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, NoReward
 from adjudge.engine.viewer.data.passages import nearest, said_at
 from adjudge.judges import Question
+from adjudge.judges.chat import MAX_REPLY_CHARS, read_reply
 from adjudge.judges.completions import BrokenReply, completion, models
-from adjudge.judges.reply import MAX_REPLY_CHARS, read_reply
 from adjudge.judges.schema import schema_of
 from adjudge.scoring.text.citation_marks import pieces
 from adjudge.scoring.text.citations import MAX_FACTS, Citations, cited, parse

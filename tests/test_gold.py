@@ -14,20 +14,17 @@ from adjudge.engine.commands.gold import read_sources
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.judges import Judge, Question, ScriptedJudge
-from adjudge.judges.render import prompt_digests
+from adjudge.judges.chat import prompt_digests
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.gold import GoldSource
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.deepresearch_bench.race import Race
-from adjudge.scoring.dr3_eval.checklist import Checklist, ChecklistOf
 from adjudge.scoring.dr3_eval.dr3 import DR3
-from adjudge.scoring.dr3_eval.insights import Insights, InsightsOf
-from adjudge.scoring.drmi_bench.drafting import DraftedStatement, DraftedStatements, StatementsOf
-from adjudge.scoring.drmi_bench.drmi import DrMi
-from adjudge.scoring.livedrbench.drafting import ClaimsOf, DraftedClaim, DraftedClaims
-from adjudge.scoring.livedrbench.livedr import LiveDR
+from adjudge.scoring.dr3_eval.questions import Checklist, ChecklistOf, Insights, InsightsOf
+from adjudge.scoring.drmi_bench.drmi import DraftedStatement, DraftedStatements, DrMi, StatementsOf
+from adjudge.scoring.livedrbench.livedr import ClaimsOf, DraftedClaim, DraftedClaims, LiveDR
 from adjudge.scoring.rubrics.drafting import (
     DraftedKeywords,
     DraftedRubric,

@@ -16,21 +16,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.commands.gold_check import GoldCheck, check_config, check_gold
+from adjudge.engine.commands.gold import GoldCheck, check_config, check_gold
 from adjudge.engine.config.run import RunConfig
 from adjudge.judges import Question, ScriptedJudge, numbered
 from adjudge.judges.lexical import coverage, terms
 from adjudge.scoring.answers.sameness import Sameness
-from adjudge.scoring.deepresearch_bench.race_marks import MarkedPair, Pair, PairMarks
-from adjudge.scoring.dr3_eval.checklist import ChecklistMet, Met
-from adjudge.scoring.dr3_eval.insights import Recall, Recalled
+from adjudge.scoring.deepresearch_bench.race import MarkedPair, Pair, PairMarks
+from adjudge.scoring.dr3_eval.questions import ChecklistMet, Met, Recall, Recalled
 from adjudge.scoring.drmi_bench.drmi import Labels, LabelStatements, SameSubtask
-from adjudge.scoring.gold.passages import holds
-from adjudge.scoring.gold.questions import Flaws, Held, ItemFlaws, ItemsHeld, SameItem
-from adjudge.scoring.gold.wording import flaw
-from adjudge.scoring.kernels.agreement.items import item_figures
+from adjudge.scoring.gold.review import Flaws, Held, ItemFlaws, ItemsHeld, SameItem
+from adjudge.scoring.gold.rules import flaw, holds
+from adjudge.scoring.kernels.agreement.variance import item_figures
 from adjudge.scoring.livedrbench.claims import SameClaim
-from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
 from adjudge.scoring.text.cleaning import clean_report
 from tests.test_cli import run as run_command
 

@@ -14,17 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.evaluation.assembly import make_book
-from adjudge.engine.rewards.comparisons import Comparison, first_share, lists, pairs, shares
-from adjudge.engine.rewards.group import LARGEST
+from adjudge.engine.rewards.group import LARGEST, Comparison, first_share, lists, pairs, shares
 from adjudge.engine.rewards.model import RewardError, RewardModel
-from adjudge.engine.rewards.room import room_for_reports
-from adjudge.engine.rewards.scorer import open_rewards
+from adjudge.engine.rewards.scorer import open_rewards, room_for_reports
 from adjudge.engine.serving.client import RewardClient
 from adjudge.judges import Question, Reply, ScriptedJudge
-from adjudge.judges.render import messages
+from adjudge.judges.chat import messages
 from adjudge.judges.schema import schema_of
 from adjudge.scoring.answers.preferences import (
     BetterOfTwo,

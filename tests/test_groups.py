@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from rich.console import Console
 
-from adjudge.engine.cli.standings import standings_sheet
-from adjudge.engine.leaderboard.board import Grouping, Leaderboard, MetricBoard, Standing
-from adjudge.engine.leaderboard.build import build_leaderboard, leaderboard_of
-from adjudge.engine.records.record import RunRecord, TaskRecord
-from adjudge.engine.rendering.standings import by_group, rankings
+from adjudge.engine.cli.notices import standings_sheet
+from adjudge.engine.runs.board import Grouping, Leaderboard, MetricBoard, Standing
+from adjudge.engine.runs.record import RunRecord, TaskRecord
+from adjudge.engine.statistics.build import build_leaderboard, leaderboard_of
 from adjudge.engine.store.scorecards import SCORE_TYPES
+from adjudge.engine.tables.standings import by_group, rankings
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.drmi_bench.drmi import DrMi
 from adjudge.scoring.kernels.resampling.bootstrap import bootstrap, bootstrap_part, mean_of, merge

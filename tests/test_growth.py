@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from adjudge.scoring.text import citations
-from adjudge.scoring.text.citations import MAX_FACTS, parse
-from adjudge.scoring.text.references import MAX_REFERENCES
+from adjudge.scoring.text.citations import MAX_FACTS, MAX_REFERENCES, parse
 from tests.growth import GRAMMAR, MODULES, READERS, hostile, public_readers
 
 UNIT = 1_500  # characters; from twice as many on, no reader takes a text whole that it would otherwise cut up

@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from adjudge.engine.config.access import is_foreign, is_local
 from adjudge.engine.config.yaml_file import load_yaml
 from adjudge.engine.serving.client import RewardClient
 from adjudge.engine.store.place import Place
-from adjudge.engine.telemetry import waiting
-from adjudge.engine.telemetry.waiting import Waiting
+from adjudge.engine.telemetry import http
+from adjudge.engine.telemetry.http import Waiting, is_foreign, is_local
 from tests.reward_server import reward_server
 from tests.test_cli import one_line, run
 from tests.test_server import TEXT, serving
@@ -118,8 +117,8 @@ def test_half_open_requests_shut_nobody_out(tmp_path, head):
 
 async def test_waiting_connections_are_bounded_by_number_and_time(monkeypatch):
     """The oldest goes first; one whose request is being answered stays."""
-    monkeypatch.setattr(waiting, "FIRST_S", 0.2)
-    monkeypatch.setattr(waiting, "_CHECK_S", 0.05)
+    monkeypatch.setattr(http, "FIRST_S", 0.2)
+    monkeypatch.setattr(http, "_CHECK_S", 0.05)
     go_on = asyncio.Event()
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:

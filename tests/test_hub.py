@@ -13,7 +13,7 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import hub as hub_module
 from adjudge.engine.formats.hub import HubError, from_hub
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
 from tests.servers.hub import COMMIT, Hub
 
 TASKS = json.dumps({"id": "1", "prompt": "Compare the bridges.", "gold": {}}) + "\n"

@@ -11,11 +11,11 @@ from scipy import stats
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.labelling.sample import drawn
-from adjudge.engine.records.items import items_of, labelled_cards
-from adjudge.engine.records.record import RunRecord
-from adjudge.scoring.kernels.base.errors import KernelError
-from adjudge.scoring.kernels.comparison.labelled_items import LabelledItems, labelled_mean
+from adjudge.engine.runs.items import items_of, labelled_cards
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.viewer.labelling import drawn
+from adjudge.scoring.kernels.base.arrays import KernelError
+from adjudge.scoring.kernels.comparison.corrections import LabelledItems, labelled_mean
 from benchmarks.labels import Truth, covered
 from tests.test_cli import one_line, run
 from tests.test_label_kinds import example

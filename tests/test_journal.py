@@ -20,8 +20,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.errors import StoreError
 from adjudge.engine.store import JudgmentStore, Place, upkeep
-from adjudge.engine.store.catalog import live_parts, open_part
-from adjudge.engine.store.journal import Journal, journals, read_rows
+from adjudge.engine.store.journal import Journal, journals, live_parts, open_part, read_rows
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.scorecards import ScorecardStore, run_cards, score_table
 from adjudge.engine.store.upkeep import compact, contents

@@ -9,12 +9,12 @@ from aiohttp import web
 
 from adjudge.engine.commands.doctor import _judges
 from adjudge.engine.commands.evaluate import evaluate_async
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation.trust import Patience
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.config.settings import ConfigError
+from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.rewards.model import RewardModel
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ReportQuery
 from adjudge.judges.errors import JudgeError

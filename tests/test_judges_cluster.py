@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from adjudge.engine.commands.evaluate import evaluate_async
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation.trust import Patience
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.config.settings import ConfigError
+from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.rewards.model import RewardModel
+from adjudge.engine.runs.record import RunRecord
 from adjudge.judges.errors import JudgeError
 from tests.judged_worlds import Noting, judged, serving, two_protocols
 from tests.mock_openai import MockOpenAI

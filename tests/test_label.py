@@ -9,16 +9,20 @@ import msgspec
 import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
-from adjudge.engine.commands.labels import with_labels
 from adjudge.engine.errors import UsageError
-from adjudge.engine.labelling.app import LabelDesk, sampled
-from adjudge.engine.labelling.label_file import LabelFile
-from adjudge.engine.labelling.sample import Sample, drawn
-from adjudge.engine.labelling.sheet import plain_cell, write_sheet
-from adjudge.engine.records.items import Item, items_of, stratum_sizes
-from adjudge.engine.records.labels import Label, read_labels
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.items import Item, Label, items_of, read_labels, stratum_sizes
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.labels import with_labels
 from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.labelling import (
+    LabelDesk,
+    LabelFile,
+    Sample,
+    drawn,
+    plain_cell,
+    sampled,
+    write_sheet,
+)
 from adjudge.scoring.contract.labels import LabelKind, Labelled
 from adjudge.scoring.contract.scorecard import Evidence
 from tests.made_runs import made_run

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adjudge.engine.commands.evaluate import evaluate_async
-from adjudge.engine.commands.labels import with_labels
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.items import items_of
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.items import items_of
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.labels import with_labels
 from tests.browser import overflow, picture, violations, visiting
 from tests.viewing import quickstart
 from tests.worlds import lines

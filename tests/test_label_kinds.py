@@ -7,8 +7,8 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.items import Item, items_of, labelled_cards
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.items import Item, items_of, labelled_cards
+from adjudge.engine.runs.record import RunRecord
 from adjudge.scoring.contract.scorecard import Evidence
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.dr3_eval.dr3 import DR3

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
 
-from adjudge.engine.cli.actions.agreement import labels_said
 from adjudge.engine.cli.main import main
+from adjudge.engine.commands.agreement import labels_said
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.commands.labels import Pair, share_of, with_labels
 from adjudge.engine.commands.show import find_evidence
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.labelling.sample import drawn
-from adjudge.engine.records.items import Stratum, items_of, stratum_sizes
-from adjudge.engine.records.labels import Label, read_labels
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.items import Label, Stratum, items_of, read_labels, stratum_sizes
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.labels import Pair, share_of, with_labels
+from adjudge.engine.viewer.labelling import drawn
 from tests.worlds import lines, world
 
 SYSTEM, TASK = "system0", "1"

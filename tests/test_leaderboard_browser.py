@@ -8,11 +8,11 @@ import msgspec
 import pypdfium2
 import pytest
 
-from adjudge.engine.config.board import BoardConfig
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.leaderboard.published import Published
-from adjudge.engine.rendering.files import write_leaderboard
-from adjudge.engine.rendering.names import visible
+from adjudge.engine.config.run import BoardConfig
+from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.statistics.published import Published
+from adjudge.engine.tables.cells import visible
+from adjudge.engine.tables.files import write_leaderboard
 from tests.browser import overflow, picture, violations, visiting
 from tests.made_runs import made_run
 from tests.worlds import lines

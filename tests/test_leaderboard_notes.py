@@ -10,11 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.config.run import RunConfig
-from adjudge.engine.config.stop import Price
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.records.effort import Effort
-from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.engine.config.run import Price, RunConfig
+from adjudge.engine.runs.record import Effort, RunRecord, TaskRecord
+from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.scoring.contract.case import Task
 from tests.made_runs import made_run
 from tests.test_readme import judge

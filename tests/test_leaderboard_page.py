@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.rendering.files import write_leaderboard
+from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.tables.files import write_leaderboard
 from tests.made_runs import made_run
 from tests.test_cli import run
 from tests.test_published import tables

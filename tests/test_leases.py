@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.engine.cluster.leases import Leases, shares
+from adjudge.engine.cluster.driver import Leases, shares
 from adjudge.engine.config.judge import JudgeConfig
-from adjudge.engine.evaluation.limit import Limit, Rate
+from adjudge.engine.evaluation.gate import Limit, Rate
 
 
 @given(st.integers(1, 500), st.integers(1, 60))
@@ -77,12 +77,12 @@ def test_whole_share_goes_to_the_only_busy_holder():
 @pytest.mark.parametrize("size", [10, 100, 1000])
 def test_token_rate_holds_in_every_minute(size, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("adjudge.engine.evaluation.limit.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("adjudge.engine.evaluation.gate.time.monotonic", lambda: now[0])
 
     async def sleep(seconds):
         now[0] += seconds
 
-    monkeypatch.setattr("adjudge.engine.evaluation.limit.asyncio.sleep", sleep)
+    monkeypatch.setattr("adjudge.engine.evaluation.gate.asyncio.sleep", sleep)
     rate = Rate(60_000)
     spent = []
 
@@ -100,12 +100,12 @@ def test_token_rate_holds_in_every_minute(size, monkeypatch):
 @pytest.mark.parametrize("per_minute", [1, 10, 600])
 def test_request_rate_holds_in_every_minute(per_minute, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("adjudge.engine.evaluation.limit.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("adjudge.engine.evaluation.gate.time.monotonic", lambda: now[0])
 
     async def sleep(seconds):
         now[0] += seconds
 
-    monkeypatch.setattr("adjudge.engine.evaluation.limit.asyncio.sleep", sleep)
+    monkeypatch.setattr("adjudge.engine.evaluation.gate.asyncio.sleep", sleep)
     requests = Limit(JudgeConfig(requests_per_minute=per_minute)).requests
     sent = []
 

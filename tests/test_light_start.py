@@ -128,7 +128,7 @@ def test_completion_offers_what_fits_and_stays_light(tmp_path: Path, line: str, 
 
 def test_every_command_has_its_module() -> None:
     for command in COMMANDS.values():
-        module = import_module(f"adjudge.engine.cli.actions.{command.get_default('module')}")
+        module = import_module(f"adjudge.engine.commands.{command.get_default('module')}")
         assert callable(module.run)
 
 

@@ -5,7 +5,7 @@ import pytest
 from aiohttp import web
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.telemetry.listener import listen
+from adjudge.engine.telemetry.http import listen
 
 
 async def test_bound_port_is_a_usage_error_that_names_its_key():

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.engine.viewer.data.index import Verdicts
 from adjudge.engine.viewer.data.query import ListQuery
-from adjudge.engine.viewer.data.verdicts import Verdicts
-from adjudge.engine.viewer.pages.figures import Ends, Scatter, differences, writer
-from adjudge.engine.viewer.pages.listing import Column, Listing, natural
-from adjudge.scoring.contract.outcomes import count_kinds
-from adjudge.scoring.contract.scorecard import Evidence, Metric
+from adjudge.engine.viewer.pages.frame import Column, Ends, Listing, Scatter, differences, natural, writer
+from adjudge.scoring.contract.scorecard import Evidence, Metric, count_kinds
 
 COLUMNS = [Column("task", "id"), Column("value", "value", number=True)]
 ROWS = [{"id": str(number), "value": None if number == 3 else number % 5} for number in range(1, 13)]

@@ -11,10 +11,9 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from adjudge.engine.records.pulse import Reading
+from adjudge.engine.runs.pulse import Reading
 from adjudge.engine.store import Place, ScorecardStore
-from adjudge.engine.store.arrivals import Arrivals
-from adjudge.engine.store.scorecards import score_table
+from adjudge.engine.store.scorecards import Arrivals, score_table
 from adjudge.engine.store.upkeep import compact
 from adjudge.engine.viewer import app
 from adjudge.engine.viewer.data.following import Counts, Failed, Pace, Placed, Snapshot, Standing, Tally

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import FormatError, load_dataset
-from adjudge.engine.formats.livedrbench import read
+from adjudge.engine.formats.livedrbench import CanaryError, decrypt, encrypt, read
 from adjudge.judges import Answer, Context, Judge, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.prompts import PromptBook
 from adjudge.scoring.answers.sameness import SameAs, Sameness, same_text
@@ -24,12 +24,16 @@ from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
-from adjudge.scoring.livedrbench.cipher import CanaryError, decrypt, encrypt
-from adjudge.scoring.livedrbench.claims import MAX_CLAIMS
-from adjudge.scoring.livedrbench.graded_slots import FieldGrades, GradeFields, Rules
+from adjudge.scoring.livedrbench.claims import MAX_CLAIMS, ReadAnswer, Structured, slots
+from adjudge.scoring.livedrbench.graded_slots import (
+    MATERIAL,
+    TITLE,
+    FieldGrades,
+    GradeFields,
+    Rules,
+    row_claims,
+)
 from adjudge.scoring.livedrbench.livedr import CATEGORIES, LiveDR, averages
-from adjudge.scoring.livedrbench.prediction import ReadAnswer, Structured, slots
-from adjudge.scoring.livedrbench.scifacts import MATERIAL, TITLE, row_claims
 from adjudge.scoring.livedrbench.traces import LabelSteps, StepLabels, sources
 from tests.tools import DirectTools
 

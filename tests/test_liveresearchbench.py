@@ -16,13 +16,14 @@ from adjudge.engine.commands.evaluate import evaluate, evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import liveresearchbench as layout
 from adjudge.engine.formats.dataset import FormatError, load_dataset
-from adjudge.engine.leaderboard.build import build_leaderboard
+from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.judges import ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
-from adjudge.scoring.rubrics.live_questions import MOST_PROBLEMS, ListedProblems
 from adjudge.scoring.rubrics.liveresearchbench import (
+    MOST_PROBLEMS,
     PRESENTATION,
+    ListedProblems,
     LiveGold,
     LiveResearchBench,
     depth_won,

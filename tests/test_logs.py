@@ -10,10 +10,10 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.rewards.scorer import RewardScorer
-from adjudge.engine.telemetry.families import page
 from adjudge.engine.telemetry.logs import about, begin, current, event
+from adjudge.engine.telemetry.metrics import page
 from adjudge.judges import Question, ScriptedJudge
-from adjudge.scoring.rubrics.questions import PointsGiven
+from adjudge.scoring.rubrics.asking import PointsGiven
 from tests.chaos import done, evaluate
 from tests.mock_openai import Call, MockOpenAI, refused
 from tests.test_cli import run

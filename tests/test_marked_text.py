@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
 from adjudge.engine.viewer.data import marked_text as module
-from adjudge.engine.viewer.data.marked_text import Mark, MarkedText, marked_text
-from adjudge.engine.viewer.data.placed_markdown import PlacedLines, blocks, source_of
+from adjudge.engine.viewer.data.marked_text import (
+    Mark,
+    MarkedText,
+    PlacedLines,
+    blocks,
+    marked_text,
+    source_of,
+)
 
 FRAGMENTS = (
     "The tower is 42 metres high", " in **all seasons** of", " the *year*", " [1](https://a.example/x_y)", ". ", "。",

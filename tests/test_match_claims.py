@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.matching.match_claims import (
     Claim,
     ClaimPairs,

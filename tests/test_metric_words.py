@@ -4,11 +4,10 @@ from collections import defaultdict
 
 import pytest
 
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.rendering.headline import about_metric
-from adjudge.scoring.contract.metric_words import explained
+from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.tables.standings import about_metric
 from adjudge.scoring.contract.protocol import installed_protocols, published_protocols
-from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.contract.scorecard import Metric, explained
 from adjudge.scoring.rubrics.criteria import Criterion
 from adjudge.scoring.rubrics.figures import ByCriteria
 from tests.made_runs import made_run

@@ -12,14 +12,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from adjudge.engine.commands.evaluate import evaluate_async
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.store import Place
-from adjudge.engine.store.catalog import live_parts
+from adjudge.engine.store.journal import live_parts
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.parts import scan
-from adjudge.engine.telemetry.endpoint import metrics_served
-from adjudge.engine.telemetry.families import Family, page
+from adjudge.engine.telemetry.http import metrics_served
+from adjudge.engine.telemetry.metrics import Family, page
 from tests.chaos import Pages, cited_world, done, evaluate
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.processes import free_port

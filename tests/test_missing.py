@@ -5,8 +5,8 @@ import pytest
 
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.leaderboard.missing import cause_of, explained, remedy, said_of
-from adjudge.engine.records.failures import Failure, Failures
+from adjudge.engine.runs.record import Failure, Failures
+from adjudge.engine.statistics.selection import cause_of, explained, remedy, said_of
 from adjudge.scoring.contract.reasons import CAUSES, TRANSIENT
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 from tests.test_ranks import record

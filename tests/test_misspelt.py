@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from adjudge.engine.config.mistakes import mistake
+from adjudge.engine.config.settings import mistake
 from adjudge.engine.errors import nearest
 from tests.test_cli import changed, one_line, run
 from tests.worlds import world

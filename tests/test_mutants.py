@@ -9,13 +9,13 @@ pytest.importorskip("mutmut", reason="needs the dependency group dev")
 from benchmarks.mutant import SCORING, Mutant, drawn
 from benchmarks.mutants import Trace
 
-LINES = (SCORING / "answers/overlap.py").read_text(encoding="utf-8").splitlines()
+LINES = (SCORING / "text/relevance.py").read_text(encoding="utf-8").splitlines()
 BODY = next(number for number, line in enumerate(LINES, 1) if line.startswith("    return"))
 
 
 def changed(line: int) -> Mutant:
     text = [*LINES[: line - 1], "    raise AssertionError", *LINES[line:]]
-    return Mutant("answers.overlap", (line, line), "\n".join(text))
+    return Mutant("text.relevance", (line, line), "\n".join(text))
 
 
 def test_seed_draws_the_same_importable_mutants() -> None:
@@ -30,14 +30,14 @@ def test_seed_draws_the_same_importable_mutants() -> None:
 
 
 def test_change_that_cannot_be_imported_is_not_a_mutant() -> None:
-    assert not Mutant("answers.overlap", (1, 1), "import nothing_of_that_name").is_importable()
-    assert not Mutant("answers.overlap", (1, 1), "def").is_importable()
+    assert not Mutant("text.relevance", (1, 1), "import nothing_of_that_name").is_importable()
+    assert not Mutant("text.relevance", (1, 1), "def").is_importable()
 
 
 def test_mutant_meets_the_tests_that_run_it_shortest_first() -> None:
-    running = {str(SCORING / "answers/overlap.py"): {BODY: {"slow", "fast"}, 1: {"imports"}}}
+    running = {str(SCORING / "text/relevance.py"): {BODY: {"slow", "fast"}, 1: {"imports"}}}
     seconds = {"slow": 2.0, "fast": 0.1, "imports": 1.0, "names": 0.5}
-    tests = Trace(seconds, running, {"answers.overlap": {"names"}})
+    tests = Trace(seconds, running, {"text.relevance": {"names"}})
     assert list(tests.reaching(changed(BODY))) == ["fast", "slow"]
     assert list(tests.reaching(changed(1))) == [
         "fast",

@@ -19,10 +19,10 @@ from adjudge.engine.store import JudgmentStore, Place
 from adjudge.judges import Answer, Asked, Context, JudgeIdentity, Judgment, Media, Question, Reply
 from adjudge.judges.completions import BrokenReply, completion
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.openai import MAX_BODY_BYTES, OpenAIConfig, OpenAIJudge
-from adjudge.judges.options import THINKING_TOKENS
+from adjudge.judges.judgment import THINKING_TOKENS, Redaction, shown_url, storable
+from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.schema import json_schema, max_tokens, most_tokens
-from adjudge.judges.text import Redaction, shown_url, storable
+from adjudge.judges.server import MAX_BODY_BYTES, OpenAIConfig
 from adjudge.prompts import PromptBook
 from tests import mock_openai
 from tests.mock_openai import MockOpenAI, first, raw, refused, replying

@@ -8,9 +8,15 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from adjudge.scoring.kernels.base.errors import KernelError
-from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, student, wilcoxon
-from adjudge.scoring.kernels.comparison.signed_ranks import ZeroMethod
+from adjudge.scoring.kernels.base.arrays import KernelError
+from adjudge.scoring.kernels.comparison.paired_tests import (
+    ZeroMethod,
+    holm,
+    paired_t,
+    sign_flip,
+    student,
+    wilcoxon,
+)
 
 SHAPES = ["normal", "discrete", "heavy", "constant shift", "missing"]
 

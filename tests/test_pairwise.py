@@ -20,7 +20,7 @@ from adjudge.scoring.kernels.comparison.preference_accuracy import (
     preference_accuracy,
     ties_score,
 )
-from adjudge.scoring.rubrics.questions import PointsGiven
+from adjudge.scoring.rubrics.asking import PointsGiven
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.tools import DirectTools
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine.labelling.sample import drawn
-from adjudge.engine.records.items import items_of, stratum_sizes
+from adjudge.engine.runs.items import items_of, stratum_sizes
+from adjudge.engine.viewer.labelling import drawn
 from tests.test_cli import run
 from tests.test_label_kinds import example
 from tests.worlds import lines

@@ -5,8 +5,8 @@ import pytest
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy import stats
 
-from adjudge.scoring.kernels.base.errors import KernelError
-from adjudge.scoring.kernels.comparison.prediction_powered import powered_differences, powered_means
+from adjudge.scoring.kernels.base.arrays import KernelError
+from adjudge.scoring.kernels.comparison.corrections import powered_differences, powered_means
 from benchmarks.calibration import powered_row
 
 

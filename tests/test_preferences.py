@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine.commands.preferences import read_preferences, with_preferences
 from adjudge.engine.errors import UsageError
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.agreement import read_preferences, with_preferences
 from tests.made_runs import made_run
 from tests.test_cli import run
 from tests.worlds import lines

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from adjudge.judges import LexicalJudge
-from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.judges.judgment import Verdict, probe
+from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.panel import PanelJudge
-from adjudge.judges.probe import Verdict, probe
+from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
 from tests import mock_openai
 from tests.mock_openai import MockOpenAI, completion, refused, replying

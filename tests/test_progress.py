@@ -6,7 +6,7 @@ import time
 from rich.console import Console
 
 from adjudge.engine.cli.progress import Pace, progress_on
-from adjudge.engine.records.pulse import Reading
+from adjudge.engine.runs.pulse import Reading
 from adjudge.scoring.contract.scorecard import Scorecard
 
 

@@ -9,20 +9,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.fetchers.page import Page
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Context, LexicalJudge
-from adjudge.scoring.contract.by_expectation import expected
-from adjudge.scoring.contract.protocol import Explaining, ScoringProtocol, score_case
-from adjudge.scoring.deepresearch_bench.fact_support import Repeats
-from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
-from adjudge.scoring.deepresearch_bench.yardstick import average_weights
-from adjudge.scoring.dr3_eval.checklist import ChecklistOf
-from adjudge.scoring.dr3_eval.insights import Recall
-from adjudge.scoring.text.splitting import cut
+from adjudge.scoring.contract.protocol import Explaining, ScoringProtocol, expected, score_case
+from adjudge.scoring.deepresearch_bench.fact_questions import Repeats
+from adjudge.scoring.deepresearch_bench.yardstick import GENERAL_CRITERIA, average_weights
+from adjudge.scoring.dr3_eval.questions import ChecklistOf, Recall
+from adjudge.scoring.text.citation_marks import cut
 from tests.tools import DirectTools, page
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

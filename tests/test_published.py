@@ -13,14 +13,8 @@ from rich.table import Table
 from scipy import stats
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.published import (
-    Published,
-    agreement_with,
-    figures_for,
-    is_for,
-    read_published,
-)
-from adjudge.engine.rendering.markdown_tables import markdown_table, rich_markdown
+from adjudge.engine.statistics.published import Published, agreement_with, figures_for, is_for, read_published
+from adjudge.engine.tables.terminal import markdown_table, rich_markdown
 from tests.test_cli import one_line, run
 from tests.test_until_resolved import unequal
 from tests.worlds import lines

@@ -17,16 +17,16 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from adjudge.engine.commands.export_run import export_run
+from adjudge.engine.commands.export import export_run
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.page import Page, address_of
-from adjudge.judges.checkout import Checkout
-from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
-from adjudge.judges.published import UnreadableReply
+from adjudge.judges.openai import OpenAIJudge
+from adjudge.judges.published import Checkout, UnreadableReply
+from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
-from adjudge.scoring.deepresearch_bench.published_marks import marks_in, shares
+from adjudge.scoring.deepresearch_bench.published_race import marks_in, shares
 from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold, Yardstick
 from tests.drawn_replies import FAILED, drafted, fact_judge, marks, odd, race_judge
 from tests.reference_bench import (

@@ -13,11 +13,9 @@ import pytest
 
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.config.run import RunConfig
-from adjudge.judges.checkout import CheckoutError
-from adjudge.judges.published import UnreadableReply
-from adjudge.scoring.dr3_eval import published_passages
-from adjudge.scoring.dr3_eval.code_titles import Title, covered, same_title
-from adjudge.scoring.dr3_eval.published_facts import FactWordings
+from adjudge.judges.published import CheckoutError, UnreadableReply
+from adjudge.scoring.dr3_eval import published_facts
+from adjudge.scoring.dr3_eval.published_facts import FactWordings, Place, found_sources, place_of, source_key
 from adjudge.scoring.dr3_eval.published_replies import (
     Depth,
     claims_in,
@@ -27,7 +25,7 @@ from adjudge.scoring.dr3_eval.published_replies import (
     satisfied_in,
     supported_in,
 )
-from adjudge.scoring.dr3_eval.published_sources import Place, found_sources, place_of, source_key
+from adjudge.scoring.dr3_eval.sandbox import Title, covered, same_title
 from tests.reference_bench import DrawnJudge, ours, rows, told
 from tests.reference_papers import dr3_folder, run_beside
 from tests.shared_data import shared
@@ -520,19 +518,19 @@ def test_dr3_plan_counts_claims_and_their_sources(tmp_path: Path) -> None:
 
 
 def test_dr3_names_the_library_that_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(published_passages, "find_spec", lambda name: None)
+    monkeypatch.setattr(published_facts, "find_spec", lambda name: None)
     with pytest.raises(CheckoutError, match=r"^jieba is not installed; run pip install 'adjudge\[dr3\]'$"):
         FactWordings.of(str(tmp_path))
 
 
 def test_passages_leave_no_dictionary_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    published_passages._segmenter.cache_clear()
+    published_facts._segmenter.cache_clear()
     text = f"{'No. ' * 200}水车的成本是五百万。{' ' * 1_000}{'Nothing. ' * 200}"
-    found = published_passages.best_passages(text, "成本是多少")
+    found = published_facts.best_passages(text, "成本是多少")
     assert found[0][0] == 1 and any("水车" in passage for _, passage in found)
     assert len(found) == 5 and list(tmp_path.iterdir()) == []
-    assert published_passages.best_passages(" " * 1_000, "x") == []
+    assert published_facts.best_passages(" " * 1_000, "x") == []
 
 
 def test_left_out_items_are_told_apart() -> None:

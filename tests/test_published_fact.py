@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from adjudge.engine.commands.evaluate import RunResult, evaluate_async
 from adjudge.engine.commands.plan import plan
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.judges.published import UnreadableReply
-from adjudge.scoring.deepresearch_bench.published_citations import (
+from adjudge.scoring.deepresearch_bench.published_fact import (
     Cited,
     cited_in,
     kept_in,

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.judges.published import UnreadableReply
-from adjudge.scoring.livedrbench.published import Graded, points
-from adjudge.scoring.livedrbench.published_questions import json_in, match_in
+from adjudge.scoring.livedrbench.published import Graded, json_in, match_in, points
 from tests.drawn_replies import between
 from tests.reference_bench import DrawnJudge, ours, told
 from tests.reference_papers import livedr_folder, livedr_rows, run_beside

@@ -13,12 +13,20 @@ from adjudge.engine.evaluation.asker import Asker
 from adjudge.engine.evaluation.dry_run import NoteTaker
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.judges import Asked, Context, LexicalJudge, ScriptedJudge
-from adjudge.judges.checkout import Checkout, Template
-from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.panel import PanelJudge
-from adjudge.judges.published import MAX_SAID_CHARS, PublishedQuestion, Said, UnreadableReply, Wording
+from adjudge.judges.published import (
+    MAX_SAID_CHARS,
+    Checkout,
+    PublishedQuestion,
+    Said,
+    Template,
+    UnreadableReply,
+    Wording,
+)
+from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
-from adjudge.scoring.answers.attempts import ReadReply, ask_until_read
+from adjudge.scoring.answers.parts import ReadReply, ask_until_read
 from adjudge.scoring.contract.scorecard import Missing
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.tools import DirectTools

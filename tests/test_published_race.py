@@ -13,9 +13,9 @@ import pytest
 from adjudge.engine.commands.evaluate import RunResult, evaluate_async
 from adjudge.engine.commands.gold import draft_gold
 from adjudge.engine.commands.plan import Plan, plan
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.config.settings import ConfigError
+from adjudge.engine.runs.record import RunRecord
 from adjudge.judges import Context
 from adjudge.scoring.deepresearch_bench.published_criteria import averaged
 from adjudge.scoring.deepresearch_bench.published_race import PublishedMarks, RaceWordings, halves

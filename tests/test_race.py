@@ -10,29 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.config.formula import Formula
-from adjudge.engine.config.reward import RewardConfig
+from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.judges import Context, LexicalJudge, Question, ScriptedJudge, numbered
-from adjudge.judges.render import messages
+from adjudge.judges.chat import messages
 from adjudge.judges.schema import json_schema, max_tokens
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Scorecard
-from adjudge.scoring.deepresearch_bench.general_criteria import GENERAL_CRITERIA
 from adjudge.scoring.deepresearch_bench.race import (
-    DIMENSIONS,
-    Criterion,
-    Race,
-    dimension_score,
-    match_weight,
-    pointwise,
-    relative,
-    system_scores,
-    total,
-)
-from adjudge.scoring.deepresearch_bench.race_marks import (
     ArticleMarks,
     MarkedArticle,
     MarkedPair,
@@ -40,11 +27,21 @@ from adjudge.scoring.deepresearch_bench.race_marks import (
     OverallMark,
     Pair,
     PairMarks,
+    Race,
     Single,
     chunks,
+    dimension_score,
+    match_weight,
+    pointwise,
+    relative,
+    system_scores,
+    total,
 )
 from adjudge.scoring.deepresearch_bench.yardstick import (
+    DIMENSIONS,
+    GENERAL_CRITERIA,
     CriteriaDraft,
+    Criterion,
     DimensionCriteria,
     DimensionWeights,
     Draft,

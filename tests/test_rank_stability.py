@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
-from adjudge.scoring.kernels.base.errors import KernelError
-from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
+from adjudge.scoring.kernels.base.arrays import KernelError
+from adjudge.scoring.kernels.resampling.rankings import leave_one_out
 
 
 def make_scores(kind: str, systems: int = 12, tasks: int = 300) -> np.ndarray:

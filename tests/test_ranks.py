@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.engine.leaderboard.board import Leaderboard, Standing
-from adjudge.engine.leaderboard.build import leaderboard_of
-from adjudge.engine.leaderboard.statistics import Statistics
-from adjudge.engine.records.record import RunRecord, TaskRecord
+from adjudge.engine.runs.board import Leaderboard, Standing
+from adjudge.engine.runs.record import RunRecord, TaskRecord
+from adjudge.engine.statistics.build import leaderboard_of
+from adjudge.engine.statistics.placement import Statistics
 from adjudge.engine.store.scorecards import SCORE_TYPES
 from adjudge.scoring.contract.scorecard import Metric
 from tests.made_record import made_record

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.ratings import HumanRating, read_ratings
+from adjudge.engine.statistics.corrections import HumanRating, read_ratings
 from tests.worlds import lines
 
 FIRST = HumanRating(task_id="1", system="a", rater="ann", metric="score", value=3.0)

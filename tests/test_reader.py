@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from adjudge.engine.evaluation.reader import Reader
+from adjudge.engine.evaluation.asker import Reader
 from adjudge.engine.store import PageStore, Place
 from adjudge.fetchers.flight import together
 from adjudge.fetchers.page import Page, failed

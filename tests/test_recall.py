@@ -13,9 +13,9 @@ import pytest
 import adjudge
 from adjudge.engine.commands.evaluate import RunResult, evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation import recall
+from adjudge.engine.evaluation import evaluator
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store import Place
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.part import write_part
@@ -134,7 +134,7 @@ def test_other_code_makes_everything_anew(
     config = small(tmp_path)
     run(config)
     made.clear()
-    monkeypatch.setattr(recall, "_code", lambda: "another version")
+    monkeypatch.setattr(evaluator, "_code", lambda: "another version")
     assert run(config).from_judge == 0
     assert made.total() == PAIRS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine.commands.export_run import export_run
+from adjudge.engine.commands.export import export_run
 from adjudge.engine.commands.import_results import ImportResult, import_results
 from adjudge.engine.errors import UsageError
 from tests.shared_data import shared

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.store import JudgmentStore, Place
-from adjudge.engine.store.catalog import live_parts, open_part
+from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS, JudgmentRow
-from adjudge.engine.store.part import current, encoded, write_part
+from adjudge.engine.store.part import Frames, current, encoded, framed, listed, record_of, write_part
 from adjudge.engine.store.place import DamagedPart, StoredFile
-from adjudge.engine.store.records import Frames, framed, listed, record_of
-from adjudge.engine.store.repair import repair
 from adjudge.engine.store.rows import table_of
-from adjudge.engine.store.upkeep import compact
+from adjudge.engine.store.upkeep import compact, repair
 from tests.test_store import QUESTION, judgment, opened, parts
 
 ROWS = 3000

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.judges import Answer, Context, Media, Question
-from adjudge.judges.render import content_parts, messages, secret_from_environment
+from adjudge.judges.chat import content_parts, messages, secret_from_environment
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 

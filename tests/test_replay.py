@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from adjudge.engine.commands.replay import replay
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.commands.rewards import replay
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards import run_log
 from adjudge.engine.rewards.model import RewardModel
@@ -174,7 +174,7 @@ class TestReplay:
         config = RunConfig.load(world(tmp_path, reward=settings))
         found = []
         for batch in (1, 256):
-            monkeypatch.setattr("adjudge.engine.commands.replay.BATCH", batch)
+            monkeypatch.setattr("adjudge.engine.commands.rewards.BATCH", batch)
             found.append(await replay(log, config))
         assert found[0] == found[1] and found[0].both == 24 and found[0].mean_after > found[0].mean_before
 

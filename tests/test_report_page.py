@@ -9,10 +9,11 @@ from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.items import items_of_card, label_readers
+from adjudge.engine.runs.items import items_of_card, label_readers
+from adjudge.engine.viewer.data.index import KINDS
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ReportQuery
-from adjudge.engine.viewer.pages.lines import KINDS, Line, lines_of
+from adjudge.engine.viewer.pages.marked_report import Line, lines_of
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 from tests.mock_openai import MockOpenAI

@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 from scipy import stats
 
-from adjudge.engine.commands.agreement import with_humans, with_run
 from adjudge.engine.commands.compare import compare
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.commands.export_run import export_run
+from adjudge.engine.commands.export import export_run
 from adjudge.engine.commands.import_results import ImportResult, import_results
 from adjudge.engine.commands.snapshot import snapshot
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.results.folders import READERS
-from adjudge.engine.results.names import BENCHMARKS
+from adjudge.engine.formats.folders import READERS
+from adjudge.engine.formats.names import BENCHMARKS
+from adjudge.engine.statistics.agreement import with_humans, with_run
+from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.fetchers.snapshot import SnapshotFetcher
 from tests.test_formats import lines
 

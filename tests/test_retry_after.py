@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.fetchers import turns
+from adjudge.fetchers import politeness
 from adjudge.judges import completions
 
 RetryAfter = Callable[[str | None, float], float | None]
 BOTH = pytest.mark.parametrize(
-    "retry_after", [turns.retry_after, completions.retry_after], ids=["fetchers", "judges"]
+    "retry_after", [politeness.retry_after, completions.retry_after], ids=["fetchers", "judges"]
 )
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.rewards.model import RewardModel
 from tests.clocks import Timed, timed
 from tests.mock_openai import MockOpenAI

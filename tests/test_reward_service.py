@@ -6,7 +6,7 @@ import os
 import aiohttp
 import pytest
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.settings import ConfigError
 from tests.processes import free_port
 from tests.worlds import world
 

@@ -17,16 +17,21 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer as LocalServer
 
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.formula import Formula, FormulaError
-from adjudge.engine.config.reward import AuditConfig, CanaryConfig, Constant, Length, RewardConfig
+from adjudge.engine.config.reward import (
+    AuditConfig,
+    CanaryConfig,
+    Constant,
+    Formula,
+    FormulaError,
+    Length,
+    RewardConfig,
+)
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator
-from adjudge.engine.rewards.audit import Audit
-from adjudge.engine.rewards.canaries import CanaryWatch, load_canaries
-from adjudge.engine.rewards.flags import FLAGS, flags_of
-from adjudge.engine.rewards.injection import injections
+from adjudge.engine.rewards.audit import Audit, CanaryWatch, load_canaries
+from adjudge.engine.rewards.flags import FLAGS, flags_of, injections
 from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.rewards.reward import Reward, RewardItem, settled
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
@@ -36,7 +41,7 @@ from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Missing, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
-from adjudge.scoring.rubrics.questions import PointsGiven
+from adjudge.scoring.rubrics.asking import PointsGiven
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.mock_openai import MockOpenAI
 from tests.worlds import CRITERIA, lines, world

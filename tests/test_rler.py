@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.engine.rewards.gold import own_gold
 from adjudge.engine.rewards.model import RewardModel
+from adjudge.engine.rewards.reward import own_gold
 from adjudge.judges import ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.scorecard import Scorecard
-from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
-from adjudge.scoring.rubrics.rler import Rler
+from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.rubrics import Rler
 from tests.shared_data import shared
 from tests.tools import DirectTools
 

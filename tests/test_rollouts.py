@@ -11,17 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import ReportRules
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.rewards.conversation import Message, pages_in
-from adjudge.engine.rewards.gold import own_gold
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.report import Written, prompt_in, report_in
+from adjudge.engine.rewards.reward import Message, own_gold, pages_in
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.dialects import DIALECTS
 from adjudge.judges import Reply, ScriptedJudge
-from adjudge.scoring.rubrics.questions import PointsGiven
+from adjudge.scoring.rubrics.asking import PointsGiven
 from tests.clocks import Timed, timed
 from tests.gaming import MARKS, PLAIN, TRIES, as_text
 from tests.reward_server import judge_server

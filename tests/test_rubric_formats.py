@@ -11,7 +11,7 @@ import pytest
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, load_dataset
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.rubrics.criteria import load_criteria
 from adjudge.scoring.rubrics.rubrics import Rubrics

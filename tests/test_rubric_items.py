@@ -11,7 +11,7 @@ from adjudge.judges.schema import UnparseableReply, decode, max_tokens, schema_o
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
-from adjudge.scoring.rubrics.questions import (
+from adjudge.scoring.rubrics.asking import (
     Explained,
     ExplainedItems,
     ExplainedLevels,

@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.judges import Context, LexicalJudge, Reply, ScriptedJudge
-from adjudge.judges.render import messages
+from adjudge.judges.chat import messages
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Bounds
-from adjudge.scoring.rubrics.criteria import CriteriaError, Criterion, load_criteria
-from adjudge.scoring.rubrics.measures import rubric_score, tag_score
-from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.criteria import CriteriaError, Criterion, load_criteria, rubric_score, tag_score
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.tools import DirectTools
 

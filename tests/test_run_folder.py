@@ -14,10 +14,10 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.records.pulse import FILE, STALE_S, Reading, alive, beating, held, last_pulse
-from adjudge.engine.records.record import Due, RunRecord
-from adjudge.engine.records.so_far import provisional, settled
+from adjudge.engine.config.settings import ConfigError
+from adjudge.engine.runs.pulse import FILE, STALE_S, Reading, alive, beating, held, last_pulse
+from adjudge.engine.runs.record import Due, RunRecord
+from adjudge.engine.runs.scores import provisional, settled
 from tests.made_record import made_record
 from tests.mock_openai import Call, MockOpenAI
 from tests.worlds import ADJUDGE, world
@@ -164,8 +164,8 @@ def test_only_complete_tasks_count_before_the_end(tmp_path):
 
 
 def test_nothing_scored_yet_is_a_leaderboard_without_metrics(tmp_path):
-    from adjudge.engine.leaderboard.build import leaderboard_so_far
-    from adjudge.engine.leaderboard.statistics import Statistics
+    from adjudge.engine.statistics.build import leaderboard_so_far
+    from adjudge.engine.statistics.placement import Statistics
     from adjudge.engine.store import Place
     from adjudge.engine.store.scorecards import score_table
 

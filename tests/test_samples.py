@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.leaderboard.best_of import best_of_samples
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.rendering.detail_tables import detail_tables
+from adjudge.engine.statistics.analysis import best_of_samples
+from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.tables.sections import detail_tables
 from tests.made_runs import made_run
 
 Row = tuple[str, str, int, float | None]

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.formula import Formula
-from adjudge.engine.config.reward import LAST_STEP, RewardConfig, Schedule, weight_at
+from adjudge.engine.config.reward import LAST_STEP, Formula, RewardConfig, Schedule, weight_at
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.client import RewardClient

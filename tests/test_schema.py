@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from adjudge.judges import Answer, Choice, Context, Question, numbered
 from adjudge.judges import schema as schema_module
-from adjudge.judges.reply import MAX_REPLY_CHARS, read_reply
+from adjudge.judges.chat import MAX_REPLY_CHARS, read_reply
 from adjudge.judges.schema import (
     MAX_VALUES,
     AnswerTypeError,

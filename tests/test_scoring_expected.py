@@ -6,15 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.judges import LexicalJudge
 from adjudge.prompts import PromptBook
-from adjudge.scoring.contract.by_expectation import expected
 from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.contract.protocol import CaseMetrics, score_case
+from adjudge.scoring.contract.protocol import CaseMetrics, expected, score_case
 from adjudge.scoring.deepresearch_bench.race import Race
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.tools import DirectTools

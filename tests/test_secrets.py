@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from adjudge.engine.config.redaction import credentials, hidden, printable, printable_json
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.records.record import RunRecord
-from adjudge.engine.rendering.files import write_leaderboard
-from adjudge.engine.rewards.loop_thread import LoopThread
+from adjudge.engine.rewards.source import LoopThread
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
+from adjudge.engine.tables.files import write_leaderboard
 from adjudge.engine.telemetry.logs import begin
 from tests.mock_openai import Call, MockOpenAI, completion, refused
 from tests.reward_server import SERVE, reward_server
@@ -362,7 +362,7 @@ def test_unexpected_error_prints_no_secret(tmp_path):
     code = (
         "import sys; sys.argv = ['adjudge', 'doctor']\n"
         "from adjudge.engine.cli import main\n"
-        "from adjudge.engine.cli.actions import doctor\n"
+        "from adjudge.engine.commands import doctor\n"
         "def fails(*_): import os; raise KeyError(os.environ['OPENAI_API_KEY'] + chr(27))\n"
         "doctor.examine = fails\n"
         "main.main()\n"

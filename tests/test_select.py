@@ -11,12 +11,11 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.plan import plan
-from adjudge.engine.config.run import RunConfig
-from adjudge.engine.config.select import Select
+from adjudge.engine.config.run import RunConfig, Select
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.records.choice import chosen_dataset
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.work.choice import chosen_dataset
 from tests.made_runs import made_run
 from tests.test_formats import LAYOUTS, lines
 

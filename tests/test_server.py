@@ -14,10 +14,10 @@ import aiohttp
 import msgspec
 import pytest
 
-from adjudge.engine.config.access import Access
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.server import RewardServer
+from adjudge.engine.telemetry.http import Access
 from tests.mock_openai import MockOpenAI
 from tests.reward_server import SERVE, reward_server
 from tests.worlds import world

@@ -14,9 +14,9 @@ from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.dry_run import longest
-from adjudge.engine.evaluation.trust import Patience
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.rewards.scorer import open_rewards
+from adjudge.engine.runs.record import RunRecord
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case, Report, Task
 from tests.mock_openai import FAULTS, MockOpenAI

@@ -11,7 +11,7 @@ from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
-from adjudge.engine.evaluation.trust import Patience
+from adjudge.engine.evaluation.gate import Patience
 from adjudge.judges.errors import JudgeError
 from tests.mock_openai import MockOpenAI
 

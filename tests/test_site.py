@@ -20,8 +20,7 @@ from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.store.scorecards import SCORE_COLUMNS
 from adjudge.engine.store.upkeep import TABLES
 from adjudge.engine.telemetry.metrics import Metrics
-from adjudge.scoring.contract.metric_words import MetricWords
-from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.contract.scorecard import Metric, MetricWords
 from tests.public_names import RELEASED, public_names
 from tests.test_readme import judge
 from tests.worlds import ADJUDGE

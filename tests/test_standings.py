@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.leaderboard.published import Published
-from adjudge.engine.records.record import RunRecord
-from adjudge.engine.rendering.leaderboard_page import leaderboard_page
-from adjudge.engine.rendering.standings import Ranking, rankings, standings
+from adjudge.engine.runs.board import Leaderboard, MetricBoard
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.statistics.published import Published
+from adjudge.engine.tables.page import leaderboard_page
+from adjudge.engine.tables.standings import Ranking, rankings, standings
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame

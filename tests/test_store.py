@@ -18,10 +18,10 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.errors import StoreError
 from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore
-from adjudge.engine.store.index import KeyIndex
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.part import stamped, write_part
 from adjudge.engine.store.scorecards import SCORE_COLUMNS, find_cards, score_table, with_bounds
+from adjudge.engine.store.writer import KeyIndex
 from adjudge.judges import Answer, Context, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Bounds, Missing, Scorecard

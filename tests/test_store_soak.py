@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.engine.store import Place
-from adjudge.engine.store.leftovers import take_in_leftovers
+from adjudge.engine.store.journal import take_in_leftovers
 from adjudge.engine.store.parts import scan
 from adjudge.engine.store.scorecards import SCORECARDS
 from tests.test_object_store import bucket

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 from scipy.special import expit, log_expit
 
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.strengths import bradley_terry, win_shares
 
 

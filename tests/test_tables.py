@@ -11,18 +11,22 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from adjudge.engine.cli.actions.agreement import agreement_said, agreement_sheet
-from adjudge.engine.cli.actions.check import check_sheet
-from adjudge.engine.cli.actions.compare import comparison_said, comparison_sheet
-from adjudge.engine.cli.sheet import Column, Sheet
-from adjudge.engine.cli.standings import standings_sheet
-from adjudge.engine.commands.agreement import MetricAgreement, with_run
-from adjudge.engine.commands.check import check
-from adjudge.engine.commands.compare import Comparison, PairedMetric, compare
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.rendering.standings import rankings, standings
+from adjudge.engine.cli.notices import standings_sheet
+from adjudge.engine.commands.agreement import agreement_said, agreement_sheet
+from adjudge.engine.commands.check import check, check_sheet
+from adjudge.engine.commands.compare import (
+    Comparison,
+    PairedMetric,
+    compare,
+    comparison_said,
+    comparison_sheet,
+)
+from adjudge.engine.statistics.agreement import MetricAgreement, with_run
+from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.tables.standings import rankings, standings
+from adjudge.engine.tables.terminal import Column, Sheet
 from adjudge.judges import Question
-from adjudge.judges.probe import Probe
+from adjudge.judges.judgment import Probe
 from adjudge.judges.published import PublishedQuestion
 from adjudge.scoring.contract.protocol import installed_protocols, published_protocols
 from tests.made_runs import made_run

@@ -13,25 +13,22 @@ import pytest
 from scipy.optimize import minimize
 
 from adjudge.engine.commands.evaluate import evaluate, evaluate_async
-from adjudge.engine.commands.export_run import export_run
+from adjudge.engine.commands.export import export_run
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.commands.show import find_evidence
-from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.run import RunConfig
-from adjudge.engine.config.select import Select
+from adjudge.engine.config.run import RunConfig, Select
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import LimitReached
-from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard
-from adjudge.engine.leaderboard.build import build_leaderboard
-from adjudge.engine.leaderboard.comparisons import ELO, comparison_boards
-from adjudge.engine.records.matrices import compared, read_scores
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.board import Leaderboard, MetricBoard
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.scores import compared, read_scores
+from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.statistics.comparisons import ELO, comparison_boards
 from adjudge.judges import ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
-from adjudge.scoring.kernels.base.errors import KernelError
-from adjudge.scoring.kernels.comparison.next_comparisons import most_telling
-from adjudge.scoring.kernels.comparison.strengths import bradley_terry
-from adjudge.scoring.kernels.comparison.tournament import tournament
+from adjudge.scoring.kernels.base.arrays import KernelError
+from adjudge.scoring.kernels.comparison.strengths import bradley_terry, most_telling, tournament
 from adjudge.scoring.pairwise.pairwise import Better, Pairwise
 from tests.mock_openai import MockOpenAI
 from tests.tools import DirectTools

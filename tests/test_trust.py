@@ -6,15 +6,14 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from adjudge.engine.config.run import RunConfig
-from adjudge.engine.config.stop import Price
+from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.errors import LimitReached
-from adjudge.engine.evaluation.budget import Budget, Metered
+from adjudge.engine.evaluation.gate import NOT_ASKED, Patience, Standby, Trusted
 from adjudge.engine.evaluation.router import Router
-from adjudge.engine.evaluation.trust import NOT_ASKED, Patience, Standby, Trusted
+from adjudge.engine.work.budget import Budget, Metered
 from adjudge.judges import Asked, JudgeIdentity, Reply, Usage
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.probe import Probe, Ready, Verdict
+from adjudge.judges.judgment import Probe, Ready, Verdict
 from tests.virtual_time import run
 
 YES = Reply(answer=Ready(ready="yes"), usage=Usage(10, 0, 10))

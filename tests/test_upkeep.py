@@ -16,10 +16,10 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.errors import StoreError
-from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, lease, upkeep
-from adjudge.engine.store.catalog import Catalog
-from adjudge.engine.store.lease import housekeeping
+from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, upkeep
+from adjudge.engine.store.journal import Catalog
 from adjudge.engine.store.part import SCHEMA_VERSION
+from adjudge.engine.store.place import housekeeping
 from adjudge.engine.store.scorecards import SCORECARDS, score_table
 from adjudge.engine.store.upkeep import compact, contents, prune
 from adjudge.scoring.contract.case import Case, Report, Task
@@ -276,7 +276,7 @@ def far(folder: Path) -> Place:
 
 @pytest.mark.parametrize("where", [lambda folder: Place.of(str(folder)), far], ids=["local", "far"])
 def test_housekeeping_takes_turns(tmp_path, monkeypatch, where):
-    monkeypatch.setattr(lease, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("adjudge.engine.store.place.RETRY_SECONDS", 0.01)
     place, holding, most = where(tmp_path), [], []
 
     def work() -> None:
@@ -295,7 +295,7 @@ def test_housekeeping_takes_turns(tmp_path, monkeypatch, where):
 
 def test_lease_of_a_dead_owner_is_free(tmp_path):
     script = (
-        "import os, sys; from adjudge.engine.store import Place; from adjudge.engine.store.lease import housekeeping\n"
+        "import os, sys; from adjudge.engine.store import Place; from adjudge.engine.store.place import housekeeping\n"
         "with housekeeping(Place.of(sys.argv[1])): os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", script, tmp_path], check=False).returncode == -signal.SIGKILL
@@ -308,7 +308,7 @@ def test_expired_lease_of_an_object_store_is_free(tmp_path, monkeypatch):
     place.write("dead.lease", [b"lease"])
     os.utime(tmp_path / "store" / "dead.lease", (1, 1))
     with housekeeping(place) as renew:
-        monkeypatch.setattr(lease, "EXPIRY_SECONDS", -1)
+        monkeypatch.setattr(place, "EXPIRY_SECONDS", -1)
         with pytest.raises(StoreError, match="lease expired"):
             renew()
     assert not list(tmp_path.rglob("*.lease"))

@@ -7,7 +7,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from adjudge.scoring.kernels.agreement.variance import COMPONENTS, Components, plan, variance_components
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import KernelError
 
 TRUTH = {
     "system": 4.0,

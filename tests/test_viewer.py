@@ -18,19 +18,18 @@ from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.records.record import RunRecord
-from adjudge.engine.rendering.headline import about_metric
-from adjudge.engine.rendering.numbers import number
+from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store import Place
-from adjudge.engine.store.catalog import live_parts, open_part
+from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.part import stamped, write_part
 from adjudge.engine.store.scorecards import SCORECARDS
-from adjudge.engine.viewer.data.card_index import CardIndex
+from adjudge.engine.tables.cells import number
+from adjudge.engine.tables.standings import about_metric
+from adjudge.engine.viewer.data.index import CardIndex, RowsSoFar
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, nearest, said_at
 from adjudge.engine.viewer.data.query import ListQuery, ReportQuery, SystemQuery, address
-from adjudge.engine.viewer.data.score_rows import RowsSoFar
 from adjudge.engine.viewer.pages import search
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import tasks_page

@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from adjudge.engine.viewer.book import MADE_BY
 from adjudge.engine.viewer.export import export
-from adjudge.engine.viewer.whole_folder import MADE_BY
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from tests.browser import visiting
 from tests.test_cli import run

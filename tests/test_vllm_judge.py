@@ -13,16 +13,15 @@ import pytest
 import pytest_asyncio
 
 from adjudge.judges import Context, Question, Reply
-from adjudge.judges.checkout import Template
+from adjudge.judges.chat import messages
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.expected import labels_of
-from adjudge.judges.published import PublishedQuestion, Wording
+from adjudge.judges.published import PublishedQuestion, Template, Wording
 from adjudge.judges.queue import ContextQueue
-from adjudge.judges.render import messages
 from adjudge.judges.schema import schema_of
 from adjudge.judges.vllm import VLLMJudge
-from adjudge.scoring.deepresearch_bench.fact_extraction import CitedBy
-from adjudge.scoring.livedrbench.prediction import ReadAnswer
+from adjudge.scoring.deepresearch_bench.fact_questions import CitedBy
+from adjudge.scoring.livedrbench.claims import ReadAnswer
 from tests import local_vllm
 from tests.examples_of_questions import example, question_types
 from tests.shared_prefix import least_computed

@@ -19,9 +19,10 @@ from aiohttp.test_utils import TestServer
 from prometheus_client.parser import text_string_to_metric_families
 
 from adjudge.judges import Question, Reply
-from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
-from adjudge.scoring.deepresearch_bench.fact_extraction import CitedBy
-from adjudge.scoring.livedrbench.prediction import ReadAnswer
+from adjudge.judges.openai import OpenAIJudge
+from adjudge.judges.server import OpenAIConfig
+from adjudge.scoring.deepresearch_bench.fact_questions import CitedBy
+from adjudge.scoring.livedrbench.claims import ReadAnswer
 from tests import local_vllm
 from tests.examples_of_questions import example, question_types
 from tests.local_vllm import Server

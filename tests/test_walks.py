@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = {"report": 14, "rollout": 12, "URL": 12}
+ROOMS = {"report": 15, "rollout": 12, "URL": 12}
 REPEATED = {
     "judges/lexical:terms": "the embedded judge compares one text with several others",
-    "engine/rendering/markdown_tables:escaped": "cells of a table are escaped where they are written",
-    "engine/rendering/standings:_cell": "the cells of a system under one metric: its value, interval, rank and more",
+    "engine/tables/terminal:escaped": "cells of a table are escaped where they are written",
+    "engine/tables/standings:_cell": "the cells of a system under one metric: its value, interval, rank and more",
     "engine/store/pages:PageStore._key": "a page is looked up, and stored once it is read",
     "engine/store/place:Place.open": "a part is opened to see what it replaces, then to be read",
     "scoring/deepresearch_bench/race:Race._named": "a metric is named where it is described, and where it is scored",
     "scoring/text/aside:storable": "a text is made fit to send for each reader of it in another process",
     "engine/store/place:StoredFile.__init__": "so is its file",
-    "engine/store/catalog:writer_of": "a journal is listed, then taken in",
+    "engine/store/journal:writer_of": "a journal is listed, then taken in",
 }
 # The index of a snapshot is checked before a run begins, and read where pages are read, which may be another machine.
 REPEATED_IN_REPORT = {"fetchers/urls:normalise_url"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.weights import identity_of
+from adjudge.judges.vllm import identity_of
 
 
 @pytest.fixture

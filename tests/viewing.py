@@ -16,12 +16,10 @@ from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.records.record import RunRecord
-from adjudge.engine.viewer.app import Viewer
-from adjudge.engine.viewer.data.followed import FollowedRun
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.viewer.app import FollowedRun, Viewer
 from adjudge.engine.viewer.data.query import Where, with_fields
-from adjudge.engine.viewer.export import export
-from adjudge.engine.viewer.names import Names
+from adjudge.engine.viewer.export import Names, export
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.worlds import lines
 

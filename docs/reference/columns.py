@@ -4,7 +4,7 @@ import pyarrow as pa
 from mkdocs.exceptions import PluginError
 from reference.words import table, words_of
 
-from adjudge.engine.store.kinds import NAMES, schema_of
+from adjudge.engine.store.part import NAMES, schema_of
 from adjudge.engine.store.scorecards import ScoreRow
 from adjudge.engine.store.upkeep import TABLES
 

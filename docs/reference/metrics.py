@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from mkdocs.exceptions import PluginError
 from reference.words import table
 
-from adjudge.scoring.contract.metric_words import explained
 from adjudge.scoring.contract.protocol import Comparing, installed_protocols, published_protocols
-from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.contract.scorecard import Metric, explained
 from adjudge.scoring.rubrics.criteria import Criterion
 from adjudge.scoring.rubrics.figures import ByCriteria
 

@@ -7,7 +7,7 @@ from mkdocs.exceptions import PluginError
 from prometheus_client import CollectorRegistry
 from reference.words import table
 
-from adjudge.engine.serving.metrics import metrics_of
+from adjudge.engine.serving.server import metrics_of
 from adjudge.engine.telemetry.metrics import Metrics
 
 ENDINGS = {"counter": "_total", "histogram": "_bucket", "info": "_info"}

@@ -14,8 +14,7 @@ from areal import workflow_context  # type: ignore[import-not-found]
 from areal.utils import stats_tracker  # type: ignore[import-not-found]
 from areal.workflow.rlvr import RLVRWorkflow  # type: ignore[import-not-found]
 
-from adjudge.engine.adapters.rollout import rollout, step_among
-from adjudge.engine.adapters.source import Source, number, open_source, seconds
+from adjudge.engine.adapters.source import Source, number, open_source, rollout, seconds, step_among
 
 __all__ = ["ReportWorkflow"]
 

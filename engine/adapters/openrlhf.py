@@ -11,10 +11,16 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from adjudge.engine.adapters.rollout import rollout
-from adjudge.engine.adapters.source import Source, number, numbers_of, open_source, seconds, unswallowed
-from adjudge.engine.rewards.conversation import response_in
-from adjudge.engine.rewards.row import labelled
+from adjudge.engine.adapters.source import (
+    Source,
+    number,
+    numbers_of,
+    open_source,
+    rollout,
+    seconds,
+    unswallowed,
+)
+from adjudge.engine.rewards.reward import labelled, response_in
 
 __all__ = ["reward_func"]
 

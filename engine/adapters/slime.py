@@ -14,10 +14,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from adjudge.engine.adapters.rollout import Turns, rollout, step_among
-from adjudge.engine.adapters.source import number, open_source, seconds
-from adjudge.engine.rewards.reward import Item, Reward
-from adjudge.engine.rewards.row import labelled
+from adjudge.engine.adapters.source import Turns, number, open_source, rollout, seconds, step_among
+from adjudge.engine.rewards.reward import Item, Reward, labelled
 
 __all__ = ["Sample", "reward"]
 

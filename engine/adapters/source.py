@@ -2,19 +2,22 @@
 
 The environment says what a trainer that is given a function's name alone cannot pass: ADJUDGE_REWARDS, the source;
 ADJUDGE_DEADLINE_S, in seconds; ADJUDGE_ON_FAILURE, `raise` or a number.
+
+A rollout as an item to score: what the policy wrote, and what its row in the trainer's data set brings with it.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import msgspec
 
 from adjudge.engine.config.reward import Constant, OnFailure
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.model import RewardModel
-from adjudge.engine.rewards.reward import Reward, RewardError, settled
+from adjudge.engine.rewards.reward import Reward, RewardError, brought, settled
 from adjudge.engine.rewards.source import RewardSource
 from adjudge.engine.serving.client import RewardClient
 
@@ -24,13 +27,56 @@ __all__ = [
     "REWARDS",
     "Source",
     "TrainingStop",
+    "Turns",
     "number",
     "numbers_of",
     "open_source",
     "parts_text",
+    "rollout",
     "seconds",
+    "step_among",
     "unswallowed",
 ]
+
+Turns = str | Sequence[Mapping[str, Any]]
+
+
+def rollout(
+    said: Turns, *, prompt: Turns | None, row: Mapping[str, Any], truncated: bool = False
+) -> dict[str, Any]:
+    """The item of what a policy said for `prompt`, a text or the messages of a conversation.
+
+    What `row` brings is decided in `engine/rewards/reward.py`. `truncated` says that the trainer cut it off.
+    """
+    item: dict[str, Any] = {"text": said} if isinstance(said, str) else {"messages": list(said)}
+    if prompt is not None:
+        item["prompt"] = prompt if isinstance(prompt, str) else list(prompt)
+    carried = brought(row)
+    for name in ("citations", "pages"):
+        if name in carried:
+            carried[name] = _listed(carried[name])
+    return {**item, **carried, "truncated": truncated}
+
+
+def step_among(*found: object) -> int | None:
+    """The latest step among what a trainer says, as numbers or as texts; None if nothing there is one."""
+    steps = [
+        int(one)
+        for one in found
+        if isinstance(one, (int, str)) and str(one).isdecimal() and len(str(one)) < 16
+    ]
+    return max(steps, default=None)
+
+
+def _listed(value: Any) -> Any:
+    """A list as it is, in an array, or in JSON text; what else it is, `as_items` refuses."""
+    if isinstance(value, str):
+        try:
+            return msgspec.json.decode(value)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return value
+    return value.tolist() if hasattr(value, "tolist") else value
+
 
 REWARDS = "ADJUDGE_REWARDS"
 DEADLINE = "ADJUDGE_DEADLINE_S"

@@ -9,11 +9,17 @@ reward is None, for which TRL computes no gradient. Metrics go to TRL's logs, wh
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from adjudge.engine.adapters.rollout import Turns, rollout, step_among
-from adjudge.engine.adapters.source import Source, open_source, parts_text, seconds
+from adjudge.engine.adapters.source import (
+    Source,
+    Turns,
+    open_source,
+    parts_text,
+    rollout,
+    seconds,
+    step_among,
+)
 from adjudge.engine.config.reward import OnFailure
-from adjudge.engine.rewards.reward import Item, Reward, settled
-from adjudge.engine.rewards.row import NAMES
+from adjudge.engine.rewards.reward import NAMES, Item, Reward, settled
 
 __all__ = ["async_reward", "reward"]
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.adapters.rollout import rollout
-from adjudge.engine.adapters.source import Source, number, open_source, seconds
-from adjudge.engine.rewards.row import NAMES
+from adjudge.engine.adapters.source import Source, number, open_source, rollout, seconds
+from adjudge.engine.rewards.reward import NAMES
 
 __all__ = ["reward"]
 

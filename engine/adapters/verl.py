@@ -15,18 +15,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.engine.adapters.rollout import rollout, step_among
 from adjudge.engine.adapters.source import (
     Source,
     number,
     numbers_of,
     open_source,
     parts_text,
+    rollout,
     seconds,
+    step_among,
     unswallowed,
 )
-from adjudge.engine.rewards.reward import Item, Reward
-from adjudge.engine.rewards.row import labelled
+from adjudge.engine.rewards.reward import Item, Reward, labelled
 
 __all__ = ["compute_score", "compute_score_sync"]
 

@@ -1,1 +1,1 @@
-"""Words on the command line, progress and exit codes."""
+"""The parser, progress, exit codes, and what commands print."""

@@ -8,7 +8,7 @@ import argcomplete
 from argcomplete.completers import BaseCompleter, FilesCompleter
 
 from adjudge.engine.exports.names import FORMS
-from adjudge.engine.results.names import BENCHMARKS
+from adjudge.engine.formats.names import BENCHMARKS
 
 __all__ = ["complete"]
 

@@ -10,10 +10,10 @@ from types import TracebackType
 
 from adjudge.engine.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, beginning
 from adjudge.engine.cli.parser import parser
-from adjudge.engine.cli.terminal import Terminal
 from adjudge.engine.config.redaction import hidden, printable
 from adjudge.engine.errors import ClusterError, LimitReached, StoreError, UsageError
 from adjudge.engine.evaluation.memory import share_heap
+from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
 from adjudge.judges.errors import JudgeError
@@ -57,7 +57,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         begin(form())
         share_heap()
         # The command alone is imported: another may need what takes a second to load.
-        action = import_module(f"adjudge.engine.cli.actions.{options.module}")
+        action = import_module(f"adjudge.engine.commands.{options.module}")
     code: int = action.run(options)
     return code
 

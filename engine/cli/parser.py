@@ -1,21 +1,119 @@
-"""The commands and their options, one function per command."""
+"""The commands and their options, one function per command.
+
+Types of options, and the options that several commands have.
+
+An invalid value is a usage error that says what is expected.
+
+A parser of arguments whose mistakes are usage errors, in one line and with what is nearest.
+"""
 
 import argparse
-from typing import TypeAlias
+import math
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeAlias
 
-from adjudge.engine.cli.options import add_select, count, port, positive, share
-from adjudge.engine.cli.strict_parser import StrictParser, Version
+from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.exports.names import FORMS
-from adjudge.engine.results.names import BENCHMARKS
+from adjudge.engine.formats.names import BENCHMARKS
 
 __all__ = ["parser"]
+
+
+def port(text: str) -> int:
+    """A TCP port, 0 for any free one."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65_535):
+        raise ArgumentTypeError(f"{text!r} is not a port, 0 to 65535")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """A whole number from 1."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text)):
+        raise ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    """A finite number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
+    return number
+
+
+def add_select(command: ArgumentParser) -> None:
+    """The options that choose tasks and systems."""
+    command.add_argument("--limit", type=count, metavar="N", help="only the first N tasks that are chosen")
+    command.add_argument("--task", nargs="+", metavar="ID", help="only these tasks")
+    command.add_argument("--system", nargs="+", metavar="NAME", help="only these systems")
+    command.add_argument("--language", nargs="+", metavar="LANG", help="only tasks in these languages")
+    command.add_argument("--domain", nargs="+", metavar="NAME", help="only tasks of these domains")
+
+
+class StrictParser(argparse.ArgumentParser):
+    """Raises UsageError for whatever it does not know."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError, in one line."""
+        said = " ".join(message.removeprefix("argument ").split())
+        raise UsageError(f"{said}; `{self.prog} --help` lists what there is")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What argparse finds. Raises UsageError for whatever it does not know, with the nearest options."""
+        found, unknown = super().parse_known_args(args, namespace)
+        for word in unknown:
+            name = word.partition("=")[0]
+            if name.startswith("-"):
+                self.error(f"{name}: unknown option; {nearest(name, sorted(self._option_string_actions))}")
+            self.error(f"{word}: one argument too many; leave it out, or write the option before it")
+        return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise ArgumentError for a value outside an option's choices, with the nearest of them."""
+        if action.choices is not None and value not in action.choices:
+            offer = nearest(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(action, f"unknown value {value!r}; {offer}")
+
+
+class Version(argparse.Action):
+    """Print the version, and end. It is read from the package's metadata, whose readers take long to import."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        told = "show program's version number and exit"  # argparse's own words
+        super().__init__(
+            option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, help=told
+        )
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it."""
+        from importlib.metadata import version
+
+        sys.stdout.write(f"adjudge {version('adjudge')}\n")
+        parser.exit()
+
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 JUDGES = "lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands; `module` is the one in `actions` that runs what was chosen."""
+    """The parser of all commands; `module` is the one in `engine/commands/` that runs what was chosen."""
     top = StrictParser(
         prog="adjudge", description="Evaluate deep-research reports on judges you host yourself."
     )
@@ -351,7 +449,7 @@ def _doctor(commands: Commands) -> None:
 def _add(
     commands: Commands, name: str, summary: str, tables: bool = False, module: str = ""
 ) -> argparse.ArgumentParser:
-    """The parser of a command that the module of its name in `actions` runs, or another `module` there."""
+    """The parser of a command, which the module of its name in `engine/commands/` runs, or another `module` there."""
     command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
     how = command.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print one JSON document instead")

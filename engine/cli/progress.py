@@ -1,5 +1,13 @@
-"""Progress on stderr: how far, how fast, what failed, and the time left; a bar on a terminal, elsewhere a line."""
+"""Progress on stderr: how far, how fast, what failed, and the time left; a bar on a terminal, elsewhere a line.
 
+How to follow a run that begins: the command that does, or the viewer itself, which ends with the run.
+"""
+
+import json
+import logging
+import shlex
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -9,10 +17,13 @@ from contextlib import contextmanager, nullcontext
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from adjudge.engine.records.pulse import Reading
+from adjudge.engine.runs.pulse import Reading
+from adjudge.engine.telemetry.logs import event, is_json
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["OnStart", "Step", "counted_on", "progress_on"]
+__all__ = ["Step", "counted_on", "following", "progress_on"]
+
+_log = logging.getLogger(__name__)
 
 Step = Callable[[Scorecard], None]
 OnStart = Callable[[int, Callable[[], Reading]], Step]
@@ -135,3 +146,58 @@ def _time(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+_ENDS_S = 5.0
+
+
+@contextmanager
+def following(run: str, console: Console, *, view: bool) -> Iterator[Callable[[], None]]:
+    """A function that says on `console` how to follow the run in the folder `run`, once its record is there.
+
+    With `view` it also starts the viewer and says its address; the viewer ends with the block, or with this process.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def follow() -> None:
+        _say(console, "follow it", f"adjudge view {shlex.quote(run)}")
+        if not view:
+            return
+        command = [
+            sys.executable,
+            "-m",
+            "adjudge.engine",
+            "view",
+            run,
+            "--port",
+            "0",
+            "--json",
+            "--with-stdin",
+        ]
+        viewer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(viewer)
+        threading.Thread(target=_say_address, args=(console, viewer), daemon=True).start()
+
+    try:
+        yield follow
+    finally:
+        for viewer in started:
+            viewer.terminate()
+            try:
+                viewer.wait(_ENDS_S)
+            except subprocess.TimeoutExpired:
+                viewer.kill()
+
+
+def _say_address(console: Console, viewer: subprocess.Popen[bytes]) -> None:
+    assert viewer.stdout is not None
+    line = viewer.stdout.readline()
+    if line:
+        _say(console, "viewer", json.loads(line)["url"])
+
+
+def _say(console: Console, what: str, how: str) -> None:
+    if is_json():
+        event(_log, what, how=how)
+    else:
+        console.print(f"{what}: {how}", soft_wrap=True, highlight=False, markup=False)

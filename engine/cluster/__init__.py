@@ -3,7 +3,7 @@
 Importing this needs Ray, and raises ConfigError without it; a run without a cluster does not import it.
 """
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.settings import ConfigError
 
 try:
     import ray as _ray  # noqa: F401

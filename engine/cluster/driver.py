@@ -2,6 +2,10 @@
 
 Paths in the configuration (store, snapshot, prompts) must name the same files on every node. If a run ends early, what
 evaluators had written stays in the store, and the same command continues from there.
+
+Tasks that run beside the main flow, and whose failure ends it.
+
+One limit of requests in flight, leased in shares to holders that have work; together never more than the whole.
 """
 
 import asyncio
@@ -10,38 +14,134 @@ import logging
 import math
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from ray.exceptions import RayActorError
 
-from adjudge.engine.cluster.background import Background
-from adjudge.engine.cluster.leases import Leases, shares
-from adjudge.engine.cluster.messages import Delivery, MakeJudge, Opened, pack_cases
-from adjudge.engine.cluster.remote import Hung
+from adjudge.engine.cluster.messages import Delivery, Hung, MakeJudge, Opened, pack_cases
 from adjudge.engine.cluster.roster import Member, Roster
 from adjudge.engine.cluster.session import connected
+from adjudge.engine.cluster.shards import Work
 from adjudge.engine.cluster.supervisor import DEATHS_AT_START
-from adjudge.engine.cluster.work import Work
 from adjudge.engine.cluster.workers import Backing, cpus_of_cluster
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import ClusterError
-from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
-from adjudge.engine.evaluation.trust import Check, Patience
-from adjudge.engine.telemetry.families import Family
+from adjudge.engine.evaluation.gate import Check, Patience
 from adjudge.engine.telemetry.logs import event
-from adjudge.engine.telemetry.metrics import Metrics
+from adjudge.engine.telemetry.metrics import Family, Metrics
+from adjudge.engine.work.budget import Spent
 from adjudge.fetchers.flight import shared
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["Cluster", "open_cluster"]
+__all__ = ["Cluster", "Leases", "open_cluster", "shares"]
+
+_log = logging.getLogger(__name__)
+
+
+class Background:
+    """Tasks of one event loop. A failure of one is raised in every `until`, now and later."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[None]] = set()
+        self._broken: list[asyncio.Task[None]] = []
+        self._failed = asyncio.Event()
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` as a task."""
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: "asyncio.Task[None]") -> None:
+        self._running.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._broken.append(task)
+            self._failed.set()
+
+    async def until(self, event: "asyncio.Future[Any]") -> None:
+        """Wait for `event`, or for the failure of a task, which is raised."""
+        failed = asyncio.ensure_future(self._failed.wait())
+        try:
+            await asyncio.wait([event, failed], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            failed.cancel()
+        for task in self._broken:
+            task.result()
+
+    async def cancel(self) -> None:
+        """Cancel every task that still runs, and wait until all have ended."""
+        tasks = tuple(self._running)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Lease:
+    """The latest lease of one holder, and the most that it may still have in flight (`bound`)."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.share = 0
+        self.bound = 0
+
+
+class Leases:
+    """Who holds how much of `total`. Does not use Ray: `divide` returns the messages to send."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._leases: dict[str, _Lease] = {}
+
+    def join(self, holder: str) -> None:
+        """Add `holder`, with a share of 0."""
+        self._leases[holder] = _Lease()
+
+    def leave(self, holder: str) -> None:
+        """Remove `holder`, which must be dead, and free its share."""
+        self._leases.pop(holder, None)
+
+    def report(self, holder: str, number: int, held: int) -> None:
+        """Note that `holder` holds `held` under its lease `number`; reports under earlier leases are ignored."""
+        lease = self._leases[holder]
+        if number == lease.number:
+            lease.bound = max(lease.share, held)
+
+    def divide(self, busy: list[str]) -> list[tuple[str, int, int]]:
+        """New leases (holder, number, share), which give the `busy` equal shares as soon as others release theirs."""
+        if not busy:
+            return []
+        wanted = dict.fromkeys(self._leases, 0)
+        wanted |= dict(zip(sorted(busy), shares(self._total, len(busy)), strict=False))
+        changed = [holder for holder, share in wanted.items() if share < self._leases[holder].share]
+        for holder in changed:
+            self._leases[holder].share = wanted[holder]
+        free = self._total - sum(lease.bound for lease in self._leases.values())
+        for holder, share in wanted.items():
+            lease = self._leases[holder]
+            grown = min(share, lease.bound + free)
+            if grown > lease.share:
+                free -= max(0, grown - lease.bound)
+                lease.share = grown
+                lease.bound = max(lease.bound, grown)
+                changed.append(holder)
+        for holder in changed:
+            self._leases[holder].number += 1
+        return [(holder, self._leases[holder].number, self._leases[holder].share) for holder in changed]
+
+
+def shares(total: int, parts: int) -> list[int]:
+    """`total` in `parts` whole numbers as equal as possible, each at least 1; fewer parts if `total` is smaller."""
+    parts = min(parts, total)
+    return [total // parts + (part < total % parts) for part in range(parts)]
+
 
 _STOP_SECONDS = 30.0
 _SAID_SECONDS = 60.0
-_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager

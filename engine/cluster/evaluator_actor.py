@@ -23,11 +23,10 @@ from adjudge.engine.cluster.supervisor import Service
 from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator, window_of
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.limit import Limit
+from adjudge.engine.evaluation.gate import Limit, RunTrust
 from adjudge.engine.evaluation.memory import YOUNG
-from adjudge.engine.evaluation.trust import RunTrust
-from adjudge.engine.telemetry.families import Family
 from adjudge.engine.telemetry.logs import about, begin, event
+from adjudge.engine.telemetry.metrics import Family
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Scorecard

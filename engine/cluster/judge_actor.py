@@ -20,11 +20,11 @@ from adjudge.engine.cluster.supervisor import Service
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_book
+from adjudge.engine.evaluation.gate import refusal
 from adjudge.engine.evaluation.router import Router
-from adjudge.engine.evaluation.trust import refusal
 from adjudge.judges import Answer, Asked, Judge, JudgeIdentity, Question, Reply
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe
+from adjudge.judges.judgment import PROBE_SECONDS, Verdict, probe
 
 __all__ = ["JudgeActor", "Replicas"]
 

@@ -7,17 +7,16 @@ from collections.abc import Mapping
 import msgspec
 
 from adjudge.engine.cluster.evaluator_actor import EvaluatorActor
-from adjudge.engine.cluster.messages import Delivery, MakeJudge, Setup
-from adjudge.engine.cluster.remote import Hung, Remote
+from adjudge.engine.cluster.messages import Delivery, Hung, MakeJudge, Remote, Setup
 from adjudge.engine.cluster.workers import Backing, patience_of
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import window_of
-from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
+from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.evaluation.memory import ONE_HEAP
-from adjudge.engine.evaluation.trust import Patience
-from adjudge.engine.telemetry.families import Family, added
 from adjudge.engine.telemetry.logs import current, form
+from adjudge.engine.telemetry.metrics import Family, added
+from adjudge.engine.work.budget import Spent
 
 __all__ = ["Member", "Roster"]
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import ray
 from ray.exceptions import RayError
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.settings import ConfigError
 
 __all__ = ["connected"]
 

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 from ray.exceptions import RayActorError
 
-from adjudge.engine.cluster.messages import Opened, Pulse
-from adjudge.engine.cluster.remote import Hung, Remote
+from adjudge.engine.cluster.messages import Hung, Opened, Pulse, Remote
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.telemetry.logs import event
 

@@ -1,25 +1,36 @@
-"""The services that evaluators use on Ray: replicas of the judge, if it has any, and fetchers of live pages."""
+"""The services that evaluators use on Ray: replicas of the judge, if it has any, and fetchers of live pages.
+
+An evaluator in this process whose judge's replicas and fetchers run on Ray.
+"""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import ray
 
-from adjudge.engine.cluster.fetch_actor import FetchActor
-from adjudge.engine.cluster.judge_actor import JudgeActor
+from adjudge.engine.cluster.fetch_actor import FetchActor, Fetchers
+from adjudge.engine.cluster.judge_actor import JudgeActor, Replicas
 from adjudge.engine.cluster.messages import MakeJudge, Replicated
+from adjudge.engine.cluster.session import connected
 from adjudge.engine.cluster.supervisor import Service, Services
-from adjudge.engine.config.bench import Seat
-from adjudge.engine.config.cluster import ClusterConfig
-from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation.assembly import make_judge
+from adjudge.engine.config.judge import Seat
+from adjudge.engine.config.run import ClusterConfig, RunConfig
+from adjudge.engine.errors import ClusterError
+from adjudge.engine.evaluation.assembly import make_judge, open_evaluator
+from adjudge.engine.evaluation.evaluator import Evaluator
+from adjudge.engine.evaluation.gate import Trust
+from adjudge.engine.store import Place
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.judges import Judge
 from adjudge.prompts import PromptBook
 
-__all__ = ["Backing", "cpus_of_cluster", "patience_of", "replica_options"]
+__all__ = ["Backing", "cpus_of_cluster", "open_front", "patience_of", "replica_options"]
+
+_log = logging.getLogger(__name__)
 
 
 class Backing:
@@ -124,3 +135,59 @@ def replica_options(settings: ClusterConfig) -> dict[str, Any]:
     wanted = settings.judge_resources or {"CPU": settings.cpus}
     options: dict[str, Any] = {"num_cpus": wanted.get("CPU", 0), "num_gpus": wanted.get("GPU", 0)}
     return options | {"resources": {name: n for name, n in wanted.items() if name not in ("CPU", "GPU")}}
+
+
+@asynccontextmanager
+async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIterator[Evaluator]:
+    """The evaluator of `config`, storing at `place` as `open_evaluator` does, for callers that wait for single cases.
+
+    A judge without `replicas` answers from this process. A replica that dies is replaced, and its unanswered
+    questions are asked again. `trust` wraps the judge, as it does there. Raises UsageError, StoreError, JudgeError,
+    ClusterError.
+    """
+    settings = config.cluster_config()
+    with connected(settings.address, settings.cpus):
+        replicas: dict[str, Replicas] = {}
+        fetchers: Fetchers | None = None
+
+        def tell() -> None:
+            judges, readers = backing.live
+            for name, one in replicas.items():
+                one.update(judges[name])
+            if fetchers is not None:
+                fetchers.update(readers)
+
+        backing = Backing(config, Metrics(), tell)
+        keepers = [asyncio.ensure_future(keeper) for keeper in backing.keepers()]
+        for keeper in keepers:
+            keeper.add_done_callback(_say)
+        try:
+            for judge in backing.judges.values():
+                opened: asyncio.Future[Any] = judge.opened
+                await asyncio.wait([opened, *keepers], return_when=asyncio.FIRST_COMPLETED)
+                for keeper in keepers:
+                    if keeper.done():
+                        keeper.result()
+            replicas |= {name: Replicas(one) for name, one in backing.replicated.items()}
+            if backing.fetchers is not None:
+                fetchers = Fetchers(backing.fetchers.count)
+            tell()
+            async with open_evaluator(
+                config,
+                place,
+                judges={name: trust(one, name) for name, one in replicas.items()},
+                fetcher=fetchers,
+                trust=trust,
+            ) as evaluator:
+                yield evaluator
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+            await backing.close()
+
+
+def _say(keeper: "asyncio.Task[None]") -> None:
+    """Log why a keeper failed. Callers that wait for its service give up at their deadlines."""
+    if not keeper.cancelled() and isinstance(keeper.exception(), ClusterError):
+        _log.error("%s", keeper.exception())

@@ -1,1 +1,1 @@
-"""What each command does, one module per command. Nothing here prints."""
+"""One module per command: what it does, its result, and how that is printed; `run(options)` returns the exit code."""

@@ -1,223 +1,232 @@
-"""Agreement of a run's judge with people, or with another run's judge."""
+"""`adjudge agreement`: a judge compared with people, another judge or preferences."""
 
-from collections.abc import Callable
-from pathlib import Path
+import argparse
+from collections.abc import Iterable, Sequence
+from functools import partial
 
-import msgspec
-import numpy as np
-import numpy.typing as npt
-
-from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.ratings import (
-    HumanRating,
-    left_out,
-    matrix_named,
-    mean_rating,
-    rating_array,
-    read_ratings,
+from adjudge.engine.cli.exits import DONE
+from adjudge.engine.cli.notices import unfinished
+from adjudge.engine.cli.output import print_sheet
+from adjudge.engine.statistics.agreement import (
+    MetricAgreement,
+    MetricPreference,
+    with_humans,
+    with_preferences,
+    with_run,
 )
-from adjudge.engine.records.matrices import ScoreMatrix, figure, read_matrices, read_scores, values_of
-from adjudge.engine.records.record import RunRecord
-from adjudge.scoring.kernels.agreement.correlations import correlations
-from adjudge.scoring.kernels.agreement.human_consistency import (
-    human_consistency,
-    human_par,
-    icc_2_k,
-    judge_agreement,
-    krippendorffs_alpha,
+from adjudge.engine.statistics.labels import LabelAgreement, with_labels
+from adjudge.engine.tables.cells import coefficient, over_interval
+from adjudge.engine.tables.terminal import Column, Sheet
+
+__all__ = ["agreement_said", "agreement_sheet", "labels_said"]
+
+# The figures of an agreement, the first to be shown first.
+_AGREEMENTS = (
+    "par",
+    "opc",
+    "par_people",
+    "pooled_rho",
+    "pooled_r",
+    "alpha",
+    "kappa_quadratic",
+    "kappa",
+    "icc_2_k",
+    "icc_1_1",
+    "fap",
+    "fas",
+    "par_dr3",
 )
 
-__all__ = ["HumanRating", "MetricAgreement", "with_humans", "with_run"]
 
-RESAMPLES = 500
-CONFIDENCE = 0.95
-
-Floats = npt.NDArray[np.float64]
-Tasks = npt.NDArray[np.int64]
-Figures = dict[str, float | None]
-
-
-class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How far two sets of scores of one metric agree; a figure is None where the data do not define it.
-
-    `par`, `par_dr3`, `opc`, `fap` and `fas` are the measures of DeepResearch Bench and DR3-Eval, as defined in
-    `scoring/kernels/agreement/human_consistency.py`. `icc_1_1`, `icc_2_k` and `alpha` (Krippendorff's,
-    interval) are the raters' agreement with each other if people are compared with, else that of the two judges, and
-    `par_people` is the PAR between one person and the others; `pooled_r` and `pooled_rho` are Pearson's and Spearman's
-    correlation over all (task, system), as in table 4 of DR3-Eval;
-    `kappa` (Cohen's) and `kappa_quadratic` compare two judges. Counts say how much data is behind the figures.
-    `intervals` holds each figure's percentile interval at 95 %, from RESAMPLES resamples of the tasks; a figure
-    that fewer than half of the resamples define has none. `left_out` are rated reports that the run does not have.
-    """
-
-    protocol: str
-    metric: str
-    par: float | None
-    par_dr3: float | None
-    opc: float | None
-    fap: float | None
-    fas: float | None
-    icc_1_1: float | None
-    icc_2_k: float | None
-    alpha: float | None
-    pooled_r: float | None
-    pooled_rho: float | None
-    par_people: float | None = None
-    kappa: float | None = None
-    kappa_quadratic: float | None = None
-    n_systems: int
-    n_cases: int
-    n_pairs: int
-    n_tasks_kept: int
-    n_raters: int
-    left_out: str = ""
-    intervals: dict[str, tuple[float, float]] = {}
+def run(options: argparse.Namespace) -> int:
+    """Compare a judge with people, another judge or preferences."""
+    unfinished(options.run_folder)
+    if options.preferences is not None:
+        preferred = with_preferences(options.run_folder, options.preferences)
+        print_sheet(options, preferred, preferences_sheet, preferences_said)
+    elif options.labels is not None:
+        print_sheet(options, with_labels(options.run_folder, options.labels), labels_sheet, labels_said)
+    elif options.human is not None:
+        rated = with_humans(options.run_folder, options.human)
+        print_sheet(options, rated, agreement_sheet, partial(agreement_said, whom="people"))
+    else:
+        judged = with_run(options.run_folder, options.other)
+        print_sheet(options, judged, agreement_sheet, partial(agreement_said, whom="the other judge"))
+    return DONE
 
 
-def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
-    """Agreement of the run's judge with the ratings in `file` (CSV or JSON Lines), for every metric that was rated.
-
-    Raises UsageError for a file that cannot be read, an invalid line, or a metric that the run does not have.
-    """
-    matrices = read_matrices(read_scores([Path(run)]))
-    seed = RunRecord.read(Path(run)).config.seed
-    ratings = list(read_ratings(Path(file)))
-    found = []
-    for name in dict.fromkeys(rating.metric for rating in ratings):
-        matrix = matrix_named(matrices, name)
-        named = [rating for rating in ratings if rating.metric == name]
-        humans = rating_array(matrix, named)
-        judge = matrix.values
-        consistency = human_consistency(humans, judge)
-        rated = np.flatnonzero(~np.isnan(humans).all(axis=(0, 2)))
-
-        def redrawn(tasks: Tasks, humans: Floats = humans, judge: Floats = judge) -> Figures:
-            return _of_humans(humans[:, tasks], judge[:, tasks])
-
-        found.append(
-            MetricAgreement(
-                protocol=matrix.protocol,
-                metric=matrix.metric,
-                **_of_humans(humans, judge),
-                n_systems=consistency.n_systems,
-                n_cases=consistency.n_cases,
-                n_pairs=consistency.n_pairs,
-                n_tasks_kept=consistency.n_kept,
-                n_raters=humans.shape[2],
-                left_out=left_out(matrix, named),
-                intervals=_intervals(redrawn, rated, seed),
-            )
+def agreement_sheet(found: Iterable[MetricAgreement]) -> Sheet:
+    """Agreement, one line per metric."""
+    rows = list(found)
+    names = [name for name in _AGREEMENTS if any(getattr(row, name) is not None for row in rows)]
+    cells = [
+        (
+            f"{row.protocol}.{row.metric}",
+            *(over_interval(getattr(row, name), row.intervals.get(name)) for name in names),
+            f"{row.n_systems:,}",
+            f"{row.n_cases:,}",
         )
-    return found
-
-
-def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
-    """Agreement of the judges of two runs on the same reports, for every metric of both. Raises UsageError."""
-    seed = RunRecord.read(Path(run)).config.seed
-    mine, theirs = (read_matrices(read_scores([Path(folder)])) for folder in (run, other))
-    others = {(matrix.protocol, matrix.metric): matrix for matrix in theirs}
-    found = []
-    for matrix in mine:
-        if (matrix.protocol, matrix.metric) not in others:
-            continue
-        first, second = _aligned(matrix, others[matrix.protocol, matrix.metric])
-        agreement = judge_agreement(first, second)
-        shared = np.flatnonzero(~np.isnan(first + second).all(axis=0))
-
-        def redrawn(tasks: Tasks, first: Floats = first, second: Floats = second) -> Figures:
-            return _of_judges(first[:, tasks], second[:, tasks])
-
-        found.append(
-            MetricAgreement(
-                protocol=matrix.protocol,
-                metric=matrix.metric,
-                **_of_judges(first, second),
-                n_systems=agreement.n_systems,
-                n_cases=agreement.n_cases,
-                n_pairs=agreement.n_pairs,
-                n_tasks_kept=agreement.n_tasks,
-                n_raters=2,
-                left_out="",
-                intervals=_intervals(redrawn, shared, seed),
-            )
-        )
-    if not found:
-        raise UsageError(
-            f"other: {run} and {other} have no metric in common; name runs with a common protocol"
-        )
-    return found
-
-
-def _of_humans(humans: Floats, judge: Floats) -> Figures:
-    """The figures for `judge[S, T]` against `humans[S, T, R]`."""
-    consistency = human_consistency(humans, judge)
-    by_report = humans.reshape(-1, humans.shape[2])
-    rated = by_report[~np.isnan(by_report).all(axis=1)]
-    return {
-        "par": figure(consistency.par),
-        "par_dr3": figure(consistency.par_dr3),
-        "opc": figure(consistency.opc),
-        "fap": figure(consistency.fap),
-        "fas": figure(consistency.fas),
-        "icc_1_1": _mean(consistency.icc),
-        "icc_2_k": figure(float(icc_2_k(rated))),
-        "alpha": figure(krippendorffs_alpha(rated.T, level="interval")),
-        "par_people": figure(human_par(humans)),
-        **_pooled(mean_rating(humans), judge),
-    }
-
-
-def _of_judges(first: Floats, second: Floats) -> Figures:
-    """The figures for two judges' scores `[S, T]`."""
-    agreement = judge_agreement(first, second)
-    return {
-        "par": figure(agreement.par),
-        "par_dr3": figure(agreement.par_dr3),
-        "opc": figure(agreement.opc),
-        "fap": figure(agreement.pearson),
-        "fas": figure(agreement.spearman),
-        "icc_1_1": figure(agreement.icc_1_1),
-        "icc_2_k": figure(agreement.icc_2_k),
-        "alpha": figure(agreement.alpha),
-        **_pooled(first, second),
-        "kappa": figure(agreement.kappa),
-        "kappa_quadratic": figure(agreement.kappa_quadratic),
-    }
-
-
-def _pooled(first: Floats, second: Floats) -> Figures:
-    """The correlations over all reports that both scored."""
-    found = correlations(np.stack([first.ravel(), second.ravel()]), coefficients=("pearson", "spearman"))
-    pearson, spearman = (
-        None if matrix is None else figure(matrix[0, 1]) for matrix in (found.pearson, found.spearman)
+        for row in rows
+    ]
+    left_out = dict.fromkeys(row.left_out for row in rows if row.left_out)
+    return Sheet(
+        columns=(
+            Column("metric", words=True),
+            *(Column(name, spare=place) for place, name in enumerate(names)),
+            Column("systems", spare=len(names)),
+            Column("reports", spare=1),
+        ),
+        blocks=(tuple(cells),),
+        said=tuple(f"left out, because the run does not have these rated reports: {one}" for one in left_out),
     )
-    return {"pooled_r": pearson, "pooled_rho": spearman}
 
 
-def _intervals(
-    redrawn: Callable[[Tasks], Figures], tasks: Tasks, seed: int
-) -> dict[str, tuple[float, float]]:
-    """Percentile intervals of the figures, `tasks` resampled with replacement; none from fewer than two tasks."""
-    if tasks.size < 2:
-        return {}
-    rng = np.random.default_rng(seed)
-    draws = [redrawn(tasks[rng.integers(0, tasks.size, tasks.size)]) for _ in range(RESAMPLES)]
-    found = {}
-    for name in draws[0]:
-        values = [value for draw in draws if (value := draw[name]) is not None]
-        if 2 * len(values) >= RESAMPLES:
-            low, high = np.quantile(values, [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0])
-            found[name] = (float(low), float(high))
-    return found
+def agreement_said(found: Sequence[MetricAgreement], whom: str) -> str:
+    """How often the judge orders two reports as `whom` does, by the first metric of each protocol."""
+    first = {row.protocol: row for row in reversed(found)}
+    said = "; ".join(_ordered(row, whom) for row in reversed(first.values()))
+    return f"{said}." if said else "No metric was rated."
 
 
-def _aligned(first: ScoreMatrix, second: ScoreMatrix) -> tuple[Floats, Floats]:
-    """Both judges' scores `[S, T]` on the systems and tasks that both have."""
-    systems = [name for name in first.systems if name in second.systems]
-    tasks = [name for name in first.tasks if name in second.tasks]
-    return values_of(first, systems, tasks), values_of(second, systems, tasks)
+def _ordered(row: MetricAgreement, whom: str) -> str:
+    name = f"{row.protocol} {row.metric}"
+    if row.par is None:
+        if not row.n_cases:
+            return f"by {name} no report has a score of the judge and one of {whom}"
+        return f"by {name} no two reports on a task can be compared, with {_counted(row.n_systems, 'system')}"
+    interval = row.intervals.get("par")
+    inside = "" if interval is None else f", 95 % interval {interval[0]:.1%} to {interval[1]:.1%}"
+    people = f", people among themselves {row.par_people:.1%}" if row.par_people is not None else ""
+    pairs = "1 pair" if row.n_pairs == 1 else f"{row.n_pairs:,} pairs"
+    return f"by {name} the judge orders {row.par:.1%} of {pairs} of reports as {whom} would{_aside(inside + people)}"
 
 
-def _mean(values: Floats) -> float | None:
-    present = values[~np.isnan(values)]
-    return float(present.mean()) if present.size else None
+def labels_sheet(found: Iterable[LabelAgreement]) -> Sheet:
+    """Agreement of single verdicts with people's: a line for each protocol, and for each verdict."""
+    blocks = []
+    said = []
+    for row in found:
+        whole = (
+            over_interval(row.accuracy, row.accuracy_interval),
+            coefficient(row.kappa),
+            coefficient(row.alpha),
+        )
+        lines = [(row.name, "all", *whole, "", "", f"{row.n_items:,}", f"{row.n_items:,}")]
+        for one in row.verdicts:
+            shares = (
+                over_interval(one.recall, one.recall_interval),
+                over_interval(one.precision, one.precision_interval),
+            )
+            lines.append(("", one.verdict, "", "", "", *shares, f"{one.n_people:,}", f"{one.n_judge:,}"))
+        for group in row.groups:
+            figures = (over_interval(group.accuracy, group.accuracy_interval), coefficient(group.kappa))
+            size = f"{group.n_items:,}"
+            lines.append(("", f"{group.attribute}: {group.name or 'none'}", *figures, "", "", "", size, size))
+        blocks.append(tuple(lines))
+        counts = {
+            "without a verdict of the judge": row.n_unscored,
+            "without a majority of raters": row.n_tied,
+        }
+        said += [f"{row.name}: left out: {count:,} {why}" for why, count in counts.items() if count]
+        if row.left_out:
+            said.append(f"left out, because the run does not have it: {row.left_out}")
+        if row.alpha_judge is not None:
+            said.append(
+                f"{row.name}: Krippendorff's alpha of the raters and the judge: {row.alpha_judge:.2f}"
+            )
+    return Sheet(
+        columns=(
+            Column("protocol", words=True),
+            Column("verdict", words=True),
+            Column("accuracy"),
+            Column("kappa", spare=3),
+            Column("alpha", spare=4),
+            Column("recall"),
+            Column("precision"),
+            Column("people", spare=1),
+            Column("judge", spare=2),
+        ),
+        blocks=tuple(blocks),
+        said=tuple(dict.fromkeys(said)),
+    )
+
+
+def labels_said(found: Sequence[LabelAgreement]) -> str:
+    """How often the judge's verdict is that of most people, by protocol."""
+    said = "; ".join(_labelled(row) for row in found)
+    return f"{said}." if said else "No verdict was labelled."
+
+
+def _labelled(row: LabelAgreement) -> str:
+    if row.accuracy is None:
+        return f"under {row.name} no verdict has a label of people and of the judge"
+    ends = row.accuracy_interval
+    inside = "" if ends is None else f", 95 % interval {ends[0]:.1%} to {ends[1]:.1%}"
+    kappa = "" if row.kappa is None else f", kappa {coefficient(row.kappa)}"
+    verdicts = _counted(row.n_items, "verdict")
+    if row.weighed:
+        inside, verdicts = (
+            f"{inside}, estimated from {verdicts} by {_counted(row.n_raters, 'rater')}",
+            f"the run's {_counted(row.n_verdicts, 'verdict')}",
+        )
+    return f"under {row.name} the judge gives {row.accuracy:.1%} of {verdicts} as people do{_aside(inside + kappa)}"
+
+
+def preferences_sheet(found: Iterable[MetricPreference]) -> Sheet:
+    """Agreement with people's preferences, one line per metric and subset."""
+    blocks = []
+    for row in found:
+        interval = None if row.low is None or row.high is None else (row.low, row.high)
+        lines = [
+            (
+                "" if subset else f"{row.protocol}.{row.metric}",
+                subset or "all",
+                over_interval(one.best_of, None if subset else interval),
+                "" if subset else coefficient(row.chance),
+                coefficient(one.pairwise),
+                "" if subset or row.ties is None else coefficient(row.ties.overall),
+                f"{one.n_scored:,}",
+                f"{one.n_unscored:,}",
+            )
+            for subset, one in {"": row.overall, **row.subsets}.items()
+        ]
+        blocks.append(tuple(lines))
+    return Sheet(
+        columns=(
+            Column("metric", words=True),
+            Column("subset", words=True),
+            Column("best of set"),
+            Column("by chance", spare=1),
+            Column("of pairs", spare=2),
+            Column("ties test", spare=4),
+            Column("sets", spare=3),
+            Column("unscored", spare=5),
+        ),
+        blocks=tuple(blocks),
+    )
+
+
+def preferences_said(found: Sequence[MetricPreference]) -> str:
+    """How often the metric puts what people preferred first, by metric."""
+    said = "; ".join(_preferred(row) for row in found)
+    return f"{said}." if said else "No preference could be looked up."
+
+
+def _preferred(row: MetricPreference) -> str:
+    name = f"{row.protocol} {row.metric}"
+    if row.overall.best_of is None:
+        return f"by {name} no set has a score for each of its reports"
+    inside = "" if row.low is None or row.high is None else f", 95 % interval {row.low:.1%} to {row.high:.1%}"
+    sets = _counted(row.overall.n_scored, "set")
+    return (
+        f"by {name} the report that people chose comes first in {row.overall.best_of:.1%} of {sets}"
+        f"{_aside(f'{inside}, {row.chance:.1%} by chance')}"
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _aside(text: str) -> str:
+    return f" ({text.removeprefix(', ')})" if text else ""

@@ -1,23 +1,36 @@
-"""A gate: whether a run scores worse than a baseline, by paired tests on the tasks of both."""
+"""A gate: whether a run scores worse than a baseline, by paired tests on the tasks of both.
 
+The result of `adjudge check` as JUnit XML, which continuous integration shows test by test.
+
+`adjudge check`: a run checked against a baseline.
+"""
+
+import argparse
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
+from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
 
+from adjudge.engine.cli.exits import DONE, INCOMPLETE, REGRESSED
+from adjudge.engine.cli.notices import unfinished
+from adjudge.engine.cli.output import print_sheet
 from adjudge.engine.errors import UsageError
-from adjudge.engine.leaderboard.board import FLAGGED_BELOW
-from adjudge.engine.leaderboard.notes import differing
-from adjudge.engine.leaderboard.selection import Selection, selections
-from adjudge.engine.records.matrices import ScoreMatrix, figure, metric_rows, read_scores, values_of
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.board import FLAGGED_BELOW
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.scores import ScoreMatrix, figure, metric_rows, read_scores, values_of
+from adjudge.engine.statistics.notes import differing
+from adjudge.engine.statistics.selection import Selection, selections
+from adjudge.engine.tables.cells import chance, number, span
+from adjudge.engine.tables.terminal import Column, Sheet
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.drop_test import DropTest, drop_test, fewest_tasks
 from adjudge.scoring.kernels.comparison.paired_tests import holm
 
-__all__ = ["POWER", "Check", "MetricCheck", "Outcome", "check"]
+__all__ = ["POWER", "Check", "check", "check_sheet", "write_junit"]
 
 POWER = 0.8
 """With which the stated detectable drop would have been found."""
@@ -315,3 +328,120 @@ def _outcome(
             f"the drop is between {test.low:.3f} and {test.high:.3f}, which does not rule out {max_drop:g}",
         )
     return "passed", ""
+
+
+_NOT_XML = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_KINDS = {"regressed": "failure", "unclear": "error"}
+
+
+def write_junit(found: Check, file: str | Path) -> None:
+    """Write the result to `file`. Raises UsageError."""
+    try:
+        Path(file).write_bytes(_xml(found))
+    except OSError as error:
+        raise UsageError(f"junit: {file} cannot be written: {error.strerror}; choose another file") from error
+
+
+def _xml(found: Check) -> bytes:
+    """One test case per system and metric: a regression is a failure, what the tasks cannot tell an error."""
+    kinds = [_KINDS.get(one.outcome, "") for one in found.metrics]
+    counts = {"tests": len(kinds), "failures": kinds.count("failure"), "errors": kinds.count("error")}
+    suite = ElementTree.Element(
+        "testsuite", {"name": "adjudge check"} | {name: str(count) for name, count in counts.items()}
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    for name in ("run", "baseline", "alpha", "max_drop", "min_scored"):
+        value = _text(str(getattr(found, name)))
+        ElementTree.SubElement(properties, "property", {"name": name, "value": value})
+    for one, kind in zip(found.metrics, kinds, strict=True):
+        case = ElementTree.SubElement(
+            suite, "testcase", {"classname": _text(one.system), "name": _text(f"{one.protocol}.{one.metric}")}
+        )
+        if kind:
+            ElementTree.SubElement(case, kind, {"message": _text(one.why)}).text = _text(one.why)
+        ElementTree.SubElement(case, "system-out").text = _text(_figures(one))
+    ElementTree.SubElement(suite, "system-out").text = _text("\n".join(found.notes))
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    text: str = ElementTree.tostring(root, encoding="unicode")
+    return b'<?xml version="1.0" encoding="utf-8"?>\n' + text.encode()
+
+
+def _figures(one: MetricCheck) -> str:
+    named = (
+        "before",
+        "after",
+        "drop",
+        "low",
+        "high",
+        "p",
+        "holm_p",
+        "p_below",
+        "detectable",
+        "n_used",
+        "n_tasks",
+    )
+    return "\n".join(f"{name}: {getattr(one, name)}" for name in named)
+
+
+def _text(text: str) -> str:
+    """`text` without the characters that XML has no form for."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check a run against a baseline."""
+    unfinished(options.run_folder)
+    found = check(
+        options.run_folder,
+        options.baseline,
+        system=options.system,
+        against=options.against,
+        metrics=options.metric,
+        max_drop=options.max_drop,
+        alpha=options.alpha,
+        min_scored=options.min_scored,
+    )
+    if options.junit is not None:
+        write_junit(found, options.junit)
+    print_sheet(options, found, check_sheet)
+    return {"passed": DONE, "regressed": REGRESSED, "unclear": INCOMPLETE}[found.outcome]
+
+
+def check_sheet(found: Check) -> Sheet:
+    """The check of a run, one line per system and metric; what did not pass, and notes, underneath."""
+    margin = "any significant drop" if found.max_drop is None else f"a drop of {found.max_drop:g}"
+    rows = [
+        (
+            row.system if row.system == row.against else f"{row.system} (against {row.against})",
+            f"{row.protocol}.{row.metric}",
+            *(number(value) for value in (row.before, row.after, row.drop)),
+            span(row.low, row.high),
+            chance(row.holm_p),
+            number(row.detectable),
+            f"{row.n_used:,} of {row.n_tasks:,}",
+            row.outcome,
+        )
+        for row in found.metrics
+    ]
+    return Sheet(
+        title=f"{found.run} against {found.baseline}: {found.outcome} ({margin}, alpha {found.alpha:g})",
+        columns=(
+            Column("system", words=True),
+            Column("metric", words=True),
+            Column("baseline", spare=2),
+            Column("run", spare=3),
+            Column("drop"),
+            Column(f"{1 - 2 * found.alpha:.0%}"),
+            Column("Holm p", spare=1),
+            Column(f"could show ({POWER:.0%})", spare=5),
+            Column("tasks", spare=4),
+            Column("outcome"),
+        ),
+        blocks=(tuple(rows),),
+        said=(
+            *([] if found.outcome == "passed" else [found.summary]),
+            *(f"note: {note}" for note in found.notes),
+        ),
+    )

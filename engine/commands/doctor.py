@@ -1,27 +1,32 @@
-"""What is installed, reachable and missing, and how to fix it."""
+"""What is installed, reachable and missing, and how to fix it.
 
+`adjudge doctor`: what is installed, reachable and missing.
+"""
+
+import argparse
 import asyncio
 import os
 import platform
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
+from rich.markup import escape
+
+from adjudge.engine.cli.exits import DONE, FAILED
+from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.finding import Finding
-from adjudge.engine.config.bench import Seat
-from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.judge import JudgeConfig, Seat
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError, UsageError
 from adjudge.engine.evaluation.assembly import make_book, make_judge
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
-from adjudge.engine.records.choice import chosen_dataset
 from adjudge.engine.store import JudgmentStore, Place
+from adjudge.engine.work.choice import chosen_dataset
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.probe import probe
+from adjudge.judges.judgment import probe
 from adjudge.prompts import PromptBook
-
-__all__ = ["Finding", "ask_judge", "examine"]
 
 _NEEDED = ("aiohttp", "msgspec", "numba", "numpy", "pyarrow", "trafilatura")
 _OPTIONAL = {"ray": "cluster", "vllm": "vllm"}
@@ -187,3 +192,23 @@ def _out(config: RunConfig) -> Finding:
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     good = os.access(existing, os.W_OK)
     return Finding(what="out", good=good, found=str(folder), fix=f"make {existing} writable, or pass --out")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check the installation."""
+    findings = examine(None if options.config is None else RunConfig.load(options.config))
+    print_result(options, findings, _print_findings)
+    return DONE if all(finding.good for finding in findings) else FAILED
+
+
+def _print_findings(found: Iterable[Finding]) -> None:
+    """Print the doctor's findings."""
+    console = out()
+    for finding in found:
+        mark = "[green]ok[/]" if finding.good else "[red]no[/]"
+        fix = (
+            f"  -> {finding.fix}"
+            if finding.fix and (not finding.good or finding.found == "not installed")
+            else ""
+        )
+        console.print(f"{mark}  {escape(finding.what)}: {escape(finding.found)}{escape(fix)}", soft_wrap=True)

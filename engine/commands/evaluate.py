@@ -1,4 +1,7 @@
-"""The main flow: report files in; scores, their evidence and a leaderboard out."""
+"""The main flow: report files in; scores, their evidence and a leaderboard out.
+
+`adjudge evaluate`: reports scored, and their leaderboard.
+"""
 
 import asyncio
 import logging
@@ -19,28 +22,22 @@ from adjudge.engine.commands.run_folder import RunFolder, begun, make_folder
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.assembly import open_evaluator, rejected_pages
-from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.evaluation.evaluator import Counts, Evaluator
+from adjudge.engine.evaluation.gate import Check, Patience, RunTrust
 from adjudge.engine.evaluation.memory import give_back, rare_collections
-from adjudge.engine.evaluation.trust import Check, Patience, RunTrust
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.records.choice import chosen_dataset
-from adjudge.engine.records.course import Course
-from adjudge.engine.records.effort import Efforts
-from adjudge.engine.records.failures import Failures
-from adjudge.engine.records.judging import Judging
-from adjudge.engine.records.pulse import Reading
-from adjudge.engine.records.record import RunRecord
-from adjudge.engine.records.resolution import Resolution
-from adjudge.engine.records.spending import Spending
+from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.pulse import Reading
+from adjudge.engine.runs.record import Efforts, Failures, Judging, Resolution, RunRecord, Spending
 from adjudge.engine.store import Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
-from adjudge.engine.telemetry.endpoint import metrics_served
-from adjudge.engine.telemetry.families import page
+from adjudge.engine.telemetry.http import metrics_served
 from adjudge.engine.telemetry.logs import about, event
-from adjudge.engine.telemetry.scorecard import note
+from adjudge.engine.telemetry.metrics import note, page
+from adjudge.engine.work.budget import Spent
+from adjudge.engine.work.choice import chosen_dataset
+from adjudge.engine.work.course import Course
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -48,7 +45,15 @@ from adjudge.scoring.contract.scorecard import Scorecard
 if TYPE_CHECKING:
     from adjudge.engine.cluster.driver import Cluster
 
-__all__ = ["OnStart", "Progress", "RunResult", "evaluate", "evaluate_async"]
+import argparse
+
+from adjudge.engine.cli.exits import DONE, INCOMPLETE
+from adjudge.engine.cli.notices import print_leaderboard, rejected
+from adjudge.engine.cli.output import out, print_result, run_config
+from adjudge.engine.cli.progress import Step, following, progress_on
+from adjudge.engine.tables.terminal import Terminal
+
+__all__ = ["RunResult", "evaluate", "evaluate_async"]
 
 _log = logging.getLogger(__name__)
 
@@ -155,8 +160,8 @@ async def evaluate_async(
 
 def _leaderboard(read: RunRecord, scores: pa.Table) -> Leaderboard:
     # What computes it takes a third of a second to import, several after an installation, and judging needs none of it.
-    from adjudge.engine.leaderboard.build import leaderboard_of
-    from adjudge.engine.leaderboard.statistics import Statistics
+    from adjudge.engine.statistics.build import leaderboard_of
+    from adjudge.engine.statistics.placement import Statistics
 
     return leaderboard_of([read], scores, Statistics())
 
@@ -283,3 +288,32 @@ async def _score_all(
     finally:
         await scorecards.close()
     return made, unscored
+
+
+def run(options: argparse.Namespace) -> int:
+    """Score reports and print the leaderboard."""
+    config, console = run_config(options), Terminal(stderr=True)
+    with progress_on(console) as on_start, following(config.out, console, view=options.view) as follow:
+
+        def begin(total: int, reading: Callable[[], Reading]) -> Step:
+            follow()
+            return on_start(total, reading)
+
+        result = evaluate(config, begin)
+    rejected(result.rejected)
+    print_result(options, result, _print_run)
+    return DONE if result.complete else INCOMPLETE
+
+
+def _print_run(run: RunResult) -> None:
+    """Print a finished run: its leaderboard, and the work it took."""
+    print_leaderboard(run.leaderboard, Path(run.out) / "leaderboard.html")
+    console = out()
+    asked = " (all answered from the store)" if run.from_store and not run.from_judge else ""
+    console.print(
+        f"{run.scorecards} scorecards, {run.unscored} unscored; judgments: {run.from_judge} asked, "
+        f"{run.from_store} from the store{asked}; pages: {run.pages_read} read, {run.pages_from_store} from the store; "
+        f"{run.seconds:.1f} s",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,6 +1,11 @@
-"""`adjudge fetch`: reads a file of URLs into the store and returns one row per URL."""
+"""`adjudge fetch`: reads a file of URLs into the store and returns one row per URL.
 
+`adjudge fetch`: URLs read into a store.
+"""
+
+import argparse
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -9,17 +14,21 @@ from pathlib import Path
 
 import msgspec
 
+from adjudge.engine.cli.exits import DONE, INCOMPLETE
+from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.config.fetch import FetchConfig
+from adjudge.engine.config.redaction import printable_json
 from adjudge.engine.errors import UsageError
+from adjudge.engine.evaluation.asker import Reader
 from adjudge.engine.evaluation.assembly import make_fetcher
-from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.store import PageStore, Place
-from adjudge.fetchers.frames import Extractor
+from adjudge.engine.tables.terminal import Terminal
 from adjudge.fetchers.limits import Limits, Timeouts
 from adjudge.fetchers.page import Page
+from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.urls import printable
 
-__all__ = ["FetchRow", "FetchSummary", "fetch_command", "fetch_config"]
+__all__ = ["FetchRow", "fetch_command", "fetch_config"]
 
 
 class FetchRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,4 +135,36 @@ async def _row(reader: Reader, url: str) -> FetchRow:
         sha256=page.sha256,
         chars=len(page.text),
         seconds=round(time.monotonic() - began, 3),
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read URLs into a store."""
+    settings = fetch_config(
+        allow=options.allow, extractor=options.extractor, timeout=options.timeout, max_bytes=options.max_bytes
+    )
+    rows: list[FetchRow] = []
+    malformed = 0
+
+    def emit(row: FetchRow) -> None:
+        nonlocal malformed
+        malformed += row.reason == "citation_malformed"
+        if options.json:
+            rows.append(row)
+        else:
+            sys.stdout.write(printable_json(row) + "\n")
+            sys.stdout.flush()
+
+    summary = interruptible(fetch_command(options.file, options.store, settings, emit))
+    if options.json:
+        sys.stdout.write(printable_json(rows) + "\n")
+    _print_summary(summary)
+    return INCOMPLETE if malformed else DONE
+
+
+def _print_summary(summary: FetchSummary) -> None:
+    """Print what a fetch read, on stderr."""
+    Terminal(stderr=True, highlight=False).print(
+        f"{summary.read} read, {summary.failed} failed; {summary.from_store} from the store, "
+        f"{summary.from_network} from the network"
     )

@@ -1,26 +1,44 @@
-"""Gold that the judge drafts: written to a file of tasks, for people to review and for runs to be measured by."""
+"""Gold that the judge drafts: written to a file of tasks, for people to review and for runs to be measured by.
 
+Checks of gold, drafted or frozen: its items against their sources, each other, silence, and the systems of a run.
+
+`adjudge gold`: gold drafted for review, or checked.
+"""
+
+import argparse
 import asyncio
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from adjudge.engine.cli.exits import DONE, INCOMPLETE
+from adjudge.engine.cli.output import out, print_result, select_section
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
+from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.documents import DocumentError, read_source
-from adjudge.engine.records.choice import chosen_tasks
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.selection import explained
+from adjudge.engine.store import Place
+from adjudge.engine.store.scorecards import run_cards
+from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.work.choice import chosen_tasks
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.gold import Drafting, GoldSource
+from adjudge.scoring.contract.protocol import installed_protocols
 from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.contract.scorecard import Missing
-from adjudge.scoring.gold.passages import find_passages
+from adjudge.scoring.contract.scorecard import Evidence, Missing
+from adjudge.scoring.gold.review import Review, review
+from adjudge.scoring.gold.rules import Problem, find_passages
+from adjudge.scoring.gold.separation import ItemSeparation, separation, separation_problems
 
-__all__ = ["DraftedGold", "draft_gold", "read_sources"]
+__all__ = ["GoldCheck", "check_config", "check_gold", "draft_gold", "read_sources"]
 
 
 class DraftedGold(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,3 +194,286 @@ def _write(out: Path, tasks: list[Task]) -> None:
             file.writelines(msgspec.json.encode(task) + b"\n" for task in tasks)
     except OSError as error:
         raise UsageError(f"--out: {out} cannot be written: {error.strerror}; choose another file") from error
+
+
+class GoldProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem of an item of gold (of a whole part if `item` is empty): why, and what to do about it (`fix`)."""
+
+    task_id: str
+    protocol: str
+    part: str
+    item: str
+    problem: str
+    why: str
+    fix: str
+
+
+class Separated(ItemSeparation, frozen=True, kw_only=True):
+    """How an item separates the systems of the run."""
+
+    task_id: str
+    protocol: str
+
+
+class GoldCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What was checked with `judge`: `items` of `tasks`, and the problems among them.
+
+    `unanswered` counts by reason what the judge was asked in vain, `unreadable` names the tasks whose gold cannot be
+    read, `unknown_sources` the documents that passages were taken from and that were not given.
+    """
+
+    judge: str
+    tasks: int
+    items: int
+    problems: tuple[GoldProblem, ...]
+    separation: tuple[Separated, ...] = ()
+    unanswered: dict[str, int] = {}
+    unreadable: tuple[str, ...] = ()
+    unknown_sources: tuple[str, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found, and nothing was left open."""
+        return not (self.problems or self.unanswered or self.unreadable)
+
+
+def check_config(file: str, **options: object) -> RunConfig:
+    """The configuration for checking a file of tasks by itself: under the protocols that its gold is for.
+
+    `options` are those that a configuration has; those that are None are left out. Raises UsageError.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if "protocols" not in given:
+        tasks = load_tasks("adjudge", file)
+        known = [name for task in tasks.values() for name in task.gold]
+        given["protocols"] = [name for name in dict.fromkeys(known) if name in _drafting_names()]
+        if not given["protocols"]:
+            raise UsageError(
+                f"--check: {file} has no gold with items to check; name a file that `adjudge gold` wrote"
+            )
+    return RunConfig.of({"tasks": file, **given}, "--check")
+
+
+def check_gold(config: RunConfig, documents: Sequence[str] = (), run: str | None = None) -> GoldCheck:
+    """Check the gold of the tasks of `config` against `documents`, and how it separates the systems of `run`.
+
+    Raises UsageError, JudgeError, StoreError and LimitReached.
+    """
+    protocols = [one for one in config.scoring_protocols() if isinstance(one, Drafting)]
+    if not protocols:
+        names = ", ".join(one.name for one in config.scoring_protocols())
+        raise UsageError(f"--protocol: {names} has no gold with items to check; choose another, such as race")
+    tasks, sources = chosen_tasks(config), read_sources(documents)
+    evidence = {} if run is None else _evidence(Path(run))
+    return interruptible(_checked(config, protocols, tasks, sources, evidence))
+
+
+_Key = tuple[str, str]
+_BySystem = Mapping[str, Sequence[Sequence[Evidence]]]
+
+
+async def _checked(
+    config: RunConfig,
+    protocols: Sequence[Drafting],
+    tasks: Sequence[Task],
+    sources: Sequence[GoldSource],
+    evidence: Mapping[_Key, _BySystem],
+) -> GoldCheck:
+    pairs = [(protocol, task) for protocol in protocols for task in tasks if task.gold]
+    async with open_evaluator(config) as evaluator:
+        reviews = await asyncio.gather(*(_review(*pair, sources, evaluator) for pair in pairs))
+        judge = evaluator.judges[config.bench.of(protocols[0].name).name].name
+    problems: list[GoldProblem] = []
+    separated: list[Separated] = []
+    unreadable: list[str] = []
+    unanswered: Counter[str] = Counter()
+    for (protocol, task), found in zip(pairs, reviews, strict=True):
+        if isinstance(found, GoldError):
+            unreadable += [str(found)] if found.reason == "gold_invalid" else []
+            continue
+        figures = separation(found.items, evidence.get((protocol.name, task.id), {}))
+        separated += [_separated(one, protocol, task) for one in figures]
+        named = [*found.problems, *separation_problems(found.items, figures)]
+        problems += [_named(one, protocol, task) for one in named]
+        unanswered.update(found.unanswered)
+    known = [one for one in reviews if isinstance(one, Review)]
+    return GoldCheck(
+        judge=judge,
+        tasks=len({task.id for (_, task), one in zip(pairs, reviews, strict=True) if _has_items(one)}),
+        items=sum(len(one.items) for one in known),
+        problems=tuple(problems),
+        separation=tuple(separated),
+        unanswered=dict(sorted(unanswered.items())),
+        unreadable=tuple(unreadable),
+        unknown_sources=tuple(dict.fromkeys(name for one in known for name in one.unknown_sources)),
+    )
+
+
+async def _review(
+    protocol: Drafting, task: Task, sources: Sequence[GoldSource], evaluator: Evaluator
+) -> Review | GoldError:
+    case = Case(task=task, report=Report(task_id=task.id, system="gold", text=""))
+    try:
+        return await review(protocol, case, sources, evaluator.tools(case, protocol.name))
+    except GoldError as error:
+        return error
+
+
+def _has_items(one: Review | GoldError) -> bool:
+    return isinstance(one, Review) and bool(one.items)
+
+
+def _evidence(run: Path) -> dict[_Key, _BySystem]:
+    """The evidence of every report of a run, by protocol and task, and by system."""
+    record = RunRecord.read(run).found_from_here(run)
+    found: dict[_Key, dict[str, list[Sequence[Evidence]]]] = defaultdict(lambda: defaultdict(list))
+    for card in run_cards(Place.of(record.config.store), record.run):
+        if not card.rival:
+            found[card.protocol, card.task_id][card.system].append(card.evidence)
+    return dict(found)
+
+
+def _named(problem: Problem, protocol: Drafting, task: Task) -> GoldProblem:
+    return GoldProblem(
+        task_id=task.id,
+        protocol=protocol.name,
+        part=problem.part,
+        item=problem.item,
+        problem=problem.kind,
+        why=problem.why,
+        fix=problem.fix,
+    )
+
+
+def _separated(one: ItemSeparation, protocol: Drafting, task: Task) -> Separated:
+    return Separated(task_id=task.id, protocol=protocol.name, **msgspec.structs.asdict(one))
+
+
+def _drafting_names() -> set[str]:
+    return {name for name, load in installed_protocols() if hasattr(load(), "gold_items")}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Have the judge draft gold and write it for review, or check gold."""
+    config = _config(options)
+    if options.check is not None:
+        checked = check_gold(config, options.documents, options.of_run)
+        print_result(options, checked, _print_check)
+        return DONE if checked.is_clean else INCOMPLETE
+    if options.of_run is not None:
+        raise UsageError("--run: is for checking; add --check, or leave it out")
+    if options.out is None:
+        raise UsageError("--out: is missing; name a new file for the drafts, or pass --check to check gold")
+    found = draft_gold(config, options.out, options.documents)
+    print_result(options, found, _print_drafts)
+    return INCOMPLETE if found.unscored else DONE
+
+
+def _config(options: argparse.Namespace) -> RunConfig:
+    """The configuration for `gold`: the file's under one protocol, or a file of tasks alone. Raises UsageError."""
+    changed: dict[str, Any] = {
+        "store": options.store,
+        "judge": options.judge,
+        "prompts": options.prompts,
+        "format": options.format,
+        "select": select_section(options),
+        "protocols": None if options.protocol is None else [options.protocol],
+    }
+    if options.config is None:
+        if not options.check:
+            raise UsageError("gold: no configuration; name a CONFIG, or a file of tasks with --check FILE")
+        return check_config(options.check, **changed)
+    if options.protocol is None:
+        raise UsageError("--protocol: is missing; name the protocol whose gold it is, such as race")
+    if options.check:
+        changed["tasks"], changed["format"] = options.check, "adjudge"
+    return RunConfig.load(options.config, **changed)
+
+
+def _print_drafts(found: DraftedGold) -> None:
+    """Print what the judge drafted, and how to use it."""
+    console = out()
+    said = [
+        f"{found.tasks:,} tasks in {found.out}: gold for {found.protocol} drafted by {found.judge} for "
+        f"{found.drafted:,}, complete before for {found.complete:,}"
+    ]
+    if found.items:
+        said.append(f"  passages found for {found.founded:,} of {found.items:,} drafted items")
+    said += [
+        f"  {count:,} tasks without passages: {explained(reason)}"
+        for reason, count in found.unfounded.items()
+    ]
+    said += [f"  {count:,} without: {explained(reason)}" for reason, count in found.unscored.items()]
+    said.append(f"Review and edit it, and check it: adjudge gold --check {found.out}")
+    said.append(f"Then measure by it: tasks: {found.out}, format: adjudge")
+    for line in said:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _print_check(found: GoldCheck) -> None:
+    """Print the problems of gold, how items separate systems, and what was left open."""
+    console = out()
+    if found.problems:
+        console.print(_problems_sheet(found).table(console.width))
+    if found.separation:
+        console.print(_separation_sheet(found).table(console.width))
+    said = [
+        f"{found.items:,} items of {found.tasks:,} tasks checked with {found.judge}: {len(found.problems):,} problems"
+    ]
+    said += [
+        f"  {count:,} questions without an answer: {explained(reason)}"
+        for reason, count in found.unanswered.items()
+    ]
+    said += [f"  not checked: {why}" for why in found.unreadable]
+    if found.unknown_sources:
+        said.append(
+            f"  passages not checked, because these are missing; pass --from: {', '.join(found.unknown_sources)}"
+        )
+    for line in said:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _problems_sheet(found: GoldCheck) -> Sheet:
+    """The problems of gold, one line per item: what is wrong with it, and what to do."""
+    rows = [
+        (one.task_id, one.part, one.item or "(all)", f"{one.problem}: {one.why}", one.fix)
+        for one in found.problems
+    ]
+    return Sheet(
+        title="Problems",
+        columns=(
+            Column("task", words=True),
+            Column("part", words=True, spare=1),
+            Column("item", words=True),
+            Column("problem", words=True),
+            Column("what to do", words=True),
+        ),
+        blocks=(tuple(rows),),
+    )
+
+
+def _separation_sheet(found: GoldCheck) -> Sheet:
+    """How items separate the systems of a run: the share that meets each, and its correlation with the others."""
+    rows = [
+        (
+            one.task_id,
+            one.part,
+            one.item,
+            f"{one.systems:,}",
+            f"{one.share_met:.0%}",
+            "-" if one.correlation is None else f"{one.correlation:.2f}",
+        )
+        for one in found.separation
+    ]
+    return Sheet(
+        title="How items separate the systems",
+        columns=(
+            Column("task", words=True),
+            Column("part", words=True, spare=1),
+            Column("item", words=True),
+            Column("systems", spare=2),
+            Column("met by"),
+            Column("correlation"),
+        ),
+        blocks=(tuple(rows),),
+    )

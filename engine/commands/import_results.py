@@ -1,5 +1,9 @@
-"""`adjudge import`: recorded results of a published benchmark as a run."""
+"""`adjudge import`: recorded results of a published benchmark as a run.
 
+`adjudge import`: recorded results as a run.
+"""
+
+import argparse
 import asyncio
 import hashlib
 import os
@@ -10,26 +14,28 @@ from pathlib import Path
 
 import msgspec
 
+from adjudge.engine.cli.exits import DONE, INCOMPLETE
+from adjudge.engine.cli.notices import print_leaderboard, rejected
+from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.run_folder import make_folder, versions, write_run
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
+from adjudge.engine.formats.folders import read_results
+from adjudge.engine.formats.recorded import Identity, Results
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.leaderboard.build import leaderboard_of
-from adjudge.engine.leaderboard.statistics import Statistics
-from adjudge.engine.records.record import RunRecord, TaskRecord
-from adjudge.engine.rendering.files import write_leaderboard
-from adjudge.engine.results.folders import read_results
-from adjudge.engine.results.recorded import Identity, Results
+from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.record import RunRecord, TaskRecord
+from adjudge.engine.statistics.build import leaderboard_of
+from adjudge.engine.statistics.placement import Statistics
 from adjudge.engine.store import PageStore, Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
+from adjudge.engine.tables.files import write_leaderboard
 from adjudge.fetchers.snapshot import write_pages
 from adjudge.judges import JudgeIdentity
-from adjudge.scoring.contract.metric_words import explained
 from adjudge.scoring.contract.protocol import ScoringProtocol
-from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.contract.scorecard import Metric, explained
 
-__all__ = ["PAGES", "ROWS", "ImportResult", "RecordedRow", "import_results"]
+__all__ = ["ROWS", "ImportResult", "RecordedRow", "import_results"]
 
 TASKS, REPORTS, ROWS, PAGES = "tasks.jsonl", "reports.jsonl", "recorded.jsonl", "pages"
 _UNKNOWN = "an unknown judge"
@@ -173,3 +179,22 @@ async def _store(results: Results, place: Place, record: RunRecord) -> None:
     finally:
         await cards.close()
         await pages.close()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write recorded results as a run and print its leaderboard."""
+    found = import_results(
+        options.folder, options.format, options.out, judge=options.judge, system=options.system
+    )
+    rejected(found.rejected)
+    print_result(options, found, _print_run)
+    return INCOMPLETE if found.rejected or found.unscored else DONE
+
+
+def _print_run(run: ImportResult) -> None:
+    """Print an imported run: its leaderboard, and what was read."""
+    print_leaderboard(run.leaderboard, Path(run.out) / "leaderboard.html")
+    pages = f"; pages: {run.pages} recorded, in {Path(run.out) / PAGES}" if run.pages else ""
+    out().print(
+        f"{run.scorecards} recorded scorecards, {run.unscored} unscored{pages}", markup=False, soft_wrap=True
+    )

@@ -15,15 +15,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.formats.dataset import Dataset
-from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.records.judging import Judging
-from adjudge.engine.records.pulse import Reading, beating, held
-from adjudge.engine.records.record import Due, RunRecord, TaskRecord, metrics_of
-from adjudge.engine.rendering.files import write_leaderboard
+from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.pulse import Reading, beating, held
+from adjudge.engine.runs.record import Due, Judging, RunRecord, TaskRecord, metrics_of
+from adjudge.engine.tables.files import write_leaderboard
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Scorecard
 

@@ -1,13 +1,19 @@
-"""`adjudge snapshot`: the pages that a run read, or those of a web archive, as a folder for `fetch: snapshot`."""
+"""`adjudge snapshot`: the pages that a run read, or those of a web archive, as a folder for `fetch: snapshot`.
 
+`adjudge snapshot`: the pages of a run or a web archive as a folder.
+"""
+
+import argparse
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from adjudge.engine.cli.exits import DONE
+from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.errors import UsageError
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store import PageStore, Place
 from adjudge.engine.store.scorecards import run_cards
 from adjudge.fetchers.page import Page, address_of
@@ -15,7 +21,7 @@ from adjudge.fetchers.snapshot import SnapshotError, write_pages
 from adjudge.fetchers.warc import unpack_warc, write_warc
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["SnapshotResult", "pages_read", "snapshot"]
+__all__ = ["pages_read", "snapshot"]
 
 WARC = "pages.warc.gz"
 
@@ -70,3 +76,15 @@ async def pages_read(place: Place, record: RunRecord, cards: Iterable[Scorecard]
     urls = dict.fromkeys(address for address in addresses if not isinstance(address, Page))
     found = {url: await store.get(url) for url in urls}
     return {url: page for url, page in found.items() if page is not None}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the pages of a run or a web archive as a snapshot."""
+    print_result(options, snapshot(options.source, options.out, warc=options.warc), _print_pages)
+    return DONE
+
+
+def _print_pages(found: SnapshotResult) -> None:
+    """Print where pages were written."""
+    beside = f", and as {found.warc}" if found.warc else ""
+    out().print(f"{found.pages} pages in {found.out}{beside}", markup=False, soft_wrap=True)

@@ -4,14 +4,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.mistakes import mistake
-from adjudge.engine.config.plugins import plugin
+from adjudge.engine.config.settings import ConfigError, mistake, plugin
 from adjudge.engine.errors import nearest
-from adjudge.fetchers.allowed import Allowed
 from adjudge.fetchers.downloader import Downloader, installed_downloaders
-from adjudge.fetchers.frames import Extractor
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from adjudge.fetchers.process import Extractor
+from adjudge.fetchers.urls import Allowed
 
 __all__ = ["FetchConfig"]
 

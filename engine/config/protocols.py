@@ -6,9 +6,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
-from adjudge.engine.config.mistakes import mistake
-from adjudge.engine.config.plugins import plugin
+from adjudge.engine.config.settings import ConfigError, mistake, plugin
 from adjudge.engine.errors import nearest
 from adjudge.scoring.contract.protocol import ScoringProtocol, installed_protocols, published_protocols
 

@@ -1,4 +1,15 @@
-"""One configuration: a YAML file, overridden by the command line, checked before anything runs."""
+"""One configuration: a YAML file, overridden by the command line, checked before anything runs.
+
+What a leaderboard says about itself: `board:` in the configuration.
+
+The section `cluster:` of a configuration: where evaluators run.
+
+What a run evaluates, or a leaderboard ranks, of all tasks and systems.
+
+What ends a run early, and what its cost is reckoned by: `until_resolved:` and `prices:` of a configuration.
+
+The paths in a configuration, which start at the folder of its file.
+"""
 
 import datetime
 import hashlib
@@ -7,30 +18,195 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
-from adjudge.engine.config.bench import Bench, check_names
-from adjudge.engine.config.board import BoardConfig
-from adjudge.engine.config.cluster import ClusterConfig
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.fetch import FetchConfig
-from adjudge.engine.config.formula import Formula
-from adjudge.engine.config.judge import JudgeConfig
-from adjudge.engine.config.mistakes import mistake
-from adjudge.engine.config.numbers import Count, Positive
-from adjudge.engine.config.paths import rooted
+from adjudge.engine.config.judge import Bench, JudgeConfig, check_names, rooted_judge
 from adjudge.engine.config.protocols import named_protocols, protocol_loaders, with_options
 from adjudge.engine.config.redaction import credentials
-from adjudge.engine.config.reward import RewardConfig
-from adjudge.engine.config.select import Select
-from adjudge.engine.config.stop import Price, StopConfig
-from adjudge.judges.checkout import CheckoutError
+from adjudge.engine.config.reward import Formula, RewardConfig
+from adjudge.engine.config.settings import ConfigError, Count, NotNegative, Positive, Seconds, mistake
+from adjudge.judges.published import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
-from adjudge.scoring.contract.by_expectation import expected
-from adjudge.scoring.contract.protocol import Comparing, PublishedCalls, ScoringProtocol
+from adjudge.scoring.contract.protocol import Comparing, PublishedCalls, ScoringProtocol, expected
 
-__all__ = ["ReportFiles", "RunConfig"]
+__all__ = ["EVERYTHING", "BoardConfig", "ClusterConfig", "Price", "RunConfig", "Select", "StopConfig"]
+
+_Line = Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class BoardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What stands at the head of a leaderboard; all of it may be left out."""
+
+    title: _Line = ""
+    """Its title; without one, what was evaluated."""
+    description: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    """A few sentences about it, also for previews of a link to it."""
+    author: _Line = ""
+    """Who publishes it."""
+    date: datetime.date | None = None
+    """When it was made, as its publisher dates it."""
+    link: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    """The address of a page about it, beginning with http:// or https://."""
+
+    def __post_init__(self) -> None:
+        if self.link and not _leads_somewhere(self.link):
+            raise ValueError("the link must be a whole address that begins with http:// or https://")
+
+
+def _leads_somewhere(link: str) -> bool:
+    try:
+        parts = urlsplit(link)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
+class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where evaluators run. A string in the file is short for `address`."""
+
+    address: str = "none"
+    """`none`: this process. `local`: a small Ray on this machine. Else the address of a Ray head, or `auto`."""
+    evaluators: Count | None = None
+    """Number of evaluators; by default, one per CPU of the cluster."""
+    fetchers: Count | None = None
+    """Number of readers of live pages; by default, as many as evaluators need."""
+    cpus: NotNegative = 1.0
+    """Ray's logical CPUs that each evaluator and fetcher takes."""
+    judge_resources: dict[str, NotNegative] = {}
+    """What a judge's replica takes, by names in Ray (`GPU: 1`); without them, `cpus`."""
+    flush_seconds: Seconds = 30.0
+    """Answers are written at least this often, in seconds."""
+    hung_seconds: Seconds = 60.0
+    """A worker with work that shows neither life nor progress for so many seconds, on top of the judge's timeout, is
+    replaced."""
+
+
+_NAMED = 5
+
+
+class Select(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A choice of tasks and systems; an empty list leaves the choice open.
+
+    A task must satisfy all that is given.
+    """
+
+    limit: Count | None = None
+    """Keeps the first of the tasks that satisfy the rest, in the order of their file, the same for every system."""
+    tasks: list[str | int] = []
+    """Ids of tasks."""
+    systems: list[str] = []
+    """Names of systems."""
+    languages: list[str] = []
+    """Languages of tasks."""
+    domains: list[str] = []
+    """Domains of tasks."""
+
+    @property
+    def words(self) -> str:
+        """The choice in words, "" for everything."""
+        lists = {
+            "tasks": [str(one) for one in self.tasks],
+            "systems": self.systems,
+            "languages": self.languages,
+            "domains": self.domains,
+        }
+        said = [f"{kind} {_listed(names)}" for kind, names in lists.items() if names]
+        if self.limit is not None:
+            said.append(f"the first {self.limit:,} tasks")
+        return "; ".join(said)
+
+
+EVERYTHING = Select()
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A judge's speed and price, for `plan`: tokens per second, and cost per million tokens."""
+
+    prompt_tokens_per_second: Positive | None = None
+    """Speed of the judge at reading prompts."""
+    completion_tokens_per_second: Positive | None = None
+    """Speed of the judge at writing answers."""
+    cost_per_million_prompt_tokens: NotNegative = 0.0
+    """In any currency; all prices in the same one."""
+    cost_per_million_completion_tokens: NotNegative = 0.0
+    """In the same currency."""
+
+
+class StopConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a run may stop early: once `pairs` of systems (none named: all) are resolved by `metric`.
+
+    A string in the file is short for this mapping: METRIC or METRIC:A,B.
+    """
+
+    metric: str
+    """What systems are compared by, such as `race.overall`."""
+    pairs: list[tuple[str, str]] = []
+    """The pairs of systems that must be resolved; none named: all."""
+    error_rate: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
+    """The chance of any wrong order among all pairs together."""
+
+    @classmethod
+    def from_spec(cls, spec: str) -> "StopConfig":
+        """`METRIC`, for all pairs of systems, or `METRIC:A,B`. Raises ConfigError."""
+        metric, colon, pair = spec.partition(":")
+        names = tuple(pair.split(",")) if colon else ()
+        if not metric or not all(names) or len(names) not in (0, 2):
+            raise ConfigError(
+                f"until_resolved: invalid comparison {spec!r}; write METRIC or METRIC:A,B, or for more pairs a mapping "
+                "of metric:, pairs: and error_rate:"
+            )
+        return cls(metric=metric, pairs=[(names[0], names[1])] if names else [])
+
+
+_PATHS = ("tasks", "store", "out", "prompts")
+_FILES = ("file", "checkout", "scraped")  # options of protocols, and of rewards' canaries
+
+
+def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """`raw` with its relative paths put below `folder`."""
+
+    def from_folder(value: object) -> object:
+        elsewhere = not isinstance(value, str) or "://" in value or value.startswith("hf:")
+        return value if elsewhere else str(folder / str(value))
+
+    def with_files(found: Any) -> Any:
+        match found:
+            case {**options}:
+                return options | {name: from_folder(options[name]) for name in _FILES if name in options}
+            case [*entries]:
+                return [with_files(entry) for entry in entries]
+        return found
+
+    made = {"store": ".adjudge/store", "out": "runs/first", **raw}
+    made |= {name: from_folder(made[name]) for name in _PATHS if name in made}
+    if isinstance(made.get("reports"), list):
+        made["reports"] = [
+            {**one, "path": from_folder(one["path"])}
+            if isinstance(one, dict) and "path" in one
+            else from_folder(one)
+            for one in made["reports"]
+        ]
+    if "protocols" in made:
+        made["protocols"] = with_files(made["protocols"])
+    if "judge" in made:
+        made["judge"] = rooted_judge(made["judge"], folder)
+    if isinstance(judges := made.get("judges"), dict):
+        made["judges"] = {name: rooted_judge(one, folder) for name, one in judges.items()}
+    fetch = made.get("fetch")
+    if isinstance(fetch, dict) and "snapshot" in fetch:
+        made["fetch"] = {**fetch, "snapshot": from_folder(fetch["snapshot"])}
+    if isinstance(reward := made.get("reward"), dict):
+        files = {name: with_files(reward[name]) for name in ("protocols", "canary", "log") if name in reward}
+        made["reward"] = reward | files
+    return made
 
 
 class ReportFiles(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

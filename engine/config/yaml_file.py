@@ -9,7 +9,7 @@ from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 from yaml.error import MarkedYAMLError
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.settings import ConfigError
 
 __all__ = ["load_yaml"]
 

@@ -7,22 +7,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from adjudge.engine.config.bench import Seat
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.fetch import FetchConfig
-from adjudge.engine.config.judge import JudgeConfig
+from adjudge.engine.config.judge import JudgeConfig, Seat
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation.asker import Asker, Remembered
-from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.limit import Limit, Limited
-from adjudge.engine.evaluation.reader import Reader
-from adjudge.engine.evaluation.recall import Recall
+from adjudge.engine.config.settings import ConfigError
+from adjudge.engine.evaluation.asker import Asker, Reader, Remembered
+from adjudge.engine.evaluation.evaluator import Evaluator, Recall
+from adjudge.engine.evaluation.gate import Limit, Limited, RunTrust, Trust
 from adjudge.engine.evaluation.router import Router
-from adjudge.engine.evaluation.trust import RunTrust, Trust
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.store import JudgmentStore, PageStore, Place
-from adjudge.engine.store.kept_cards import KeptCards
-from adjudge.engine.store.parts import FLUSH_SECONDS
+from adjudge.engine.store.scorecards import KeptCards
+from adjudge.engine.store.writer import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.engine.telemetry.tracing import Spans, opened_tracer
 from adjudge.fetchers.downloader import Downloader
@@ -30,9 +26,10 @@ from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.page import Fetcher
 from adjudge.fetchers.snapshot import SnapshotError, SnapshotFetcher, read_index
 from adjudge.judges import Judge, JudgeIdentity, LexicalJudge
-from adjudge.judges.openai import OpenAIConfig, OpenAIJudge
+from adjudge.judges.chat import secret_from_environment
+from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.panel import PanelJudge
-from adjudge.judges.render import secret_from_environment
+from adjudge.judges.server import OpenAIConfig
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook, PromptError
 from adjudge.scoring.text.aside import open_workers

@@ -10,17 +10,16 @@ import msgspec
 
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.evaluation.asker import Asker
+from adjudge.engine.evaluation.asker import Asker, Reader
 from adjudge.engine.evaluation.assembly import make_book, make_fetcher, make_judge
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.reader import Reader
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.fetchers.page import Fetcher, Page
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
+from adjudge.judges.chat import messages
 from adjudge.judges.panel import PanelJudge
 from adjudge.judges.published import PublishedQuestion, Said
-from adjudge.judges.render import messages
 from adjudge.judges.schema import Schema, max_tokens, schema_of
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case

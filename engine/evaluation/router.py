@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.probe import PROBE_SECONDS, Verdict, probe
+from adjudge.judges.judgment import PROBE_SECONDS, Verdict, probe
 
 __all__ = ["EPSILON", "FLOOR", "Router", "Warm", "choose", "name_hash"]
 

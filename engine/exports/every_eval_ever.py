@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.engine.exports.places import place
-from adjudge.engine.leaderboard.board import Leaderboard, MetricBoard, Standing
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.exports.shared import place
+from adjudge.engine.runs.board import Leaderboard, MetricBoard, Standing
+from adjudge.engine.runs.record import RunRecord
 from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["write_every_eval_ever"]

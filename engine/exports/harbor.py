@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from adjudge.engine.config.formula import Formula
+from adjudge.engine.config.reward import Formula
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.exports.places import place
+from adjudge.engine.exports.shared import place
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["write_rewards"]

@@ -1,6 +1,6 @@
 """The forms that a run can be exported in, by the names of `--format`."""
 
-from adjudge.engine.results.names import BENCHMARKS
+from adjudge.engine.formats.names import BENCHMARKS
 
 __all__ = ["FORMS"]
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from adjudge.engine.errors import UsageError, nearest, unloadable
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.fetchers.storable import storable
+from adjudge.fetchers.urls import storable
 from adjudge.scoring.contract.case import Case, Report, Task
 
 __all__ = [

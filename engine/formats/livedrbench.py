@@ -1,4 +1,12 @@
-"""LiveDRBench as published: questions in Parquet with encrypted ground truth, and one file of predictions per system.
+"""LiveDRBench as published: questions in Parquet with encrypted ground truth, reports, and results.
+
+Ground truth that is published encrypted so that models do not memorise it (LiveDRBench).
+
+A row's text is UTF-8, combined by XOR with a key stream, then base64. The key stream is the 32-byte SHA-256 digest of
+the row's canary (UTF-8), repeated end to end to the text's length: nothing is hashed twice, there is no salt. This
+hides the text from crawlers only.
+
+LiveDRBench as published: questions in Parquet with encrypted ground truth, and one file of predictions per system.
 
 Questions: a Parquet or JSON Lines file, or the data set's folder (`v1-full/`, else `preview/`, which is not encrypted,
 else the files in it), with the columns key, category, question, ground_truths, misc and, where encrypted, canary.
@@ -6,21 +14,67 @@ Predictions: a JSON list (or JSON Lines) of `{"key", "preds"}`, named after the 
 may also have `text`, the prose to read the answer from, and `trace`. Rows of `{"question", "prediction"}` hold that
 prose for the question with these words. A question that a file leaves out is an empty report, unless a row of the file
 cannot be read, which may have been for that question.
+
+LiveDRBench's results: the rows that its evaluation returns, and the table that it prints.
+
+A JSON list (or JSON Lines) of `{"key", "category", "precision", "recall", "f1"}`, named after the system; a list of
+these rows and the averages, as the code returns them together, is read too.
 """
 
+import base64
+import binascii
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Located, Prompts, rows
+from adjudge.engine.formats.recorded import (
+    Recorded,
+    Results,
+    RunToWrite,
+    dumped,
+    folder_name,
+    row_number,
+    scorecard,
+)
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import NULL, Report, Task
-from adjudge.scoring.livedrbench.cipher import CanaryError, decrypt
+from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.livedrbench.livedr import CATEGORIES
 
-__all__ = ["read"]
+__all__ = ["CanaryError", "decrypt", "encrypt", "read"]
+
+
+class CanaryError(ValueError):
+    """A ciphertext that its canary does not open."""
+
+
+def decrypt(ciphertext: str, canary: str) -> str:
+    """The text behind a base64 `ciphertext`.
+
+    Raises CanaryError if it is not base64, or not UTF-8 text once decrypted (which reveals most wrong canaries).
+    """
+    try:
+        return _combined(base64.b64decode(ciphertext, validate=True), canary).decode()
+    except (binascii.Error, UnicodeError, ValueError) as error:
+        raise CanaryError(f"cannot be decrypted with its canary: {error}") from None
+
+
+def encrypt(text: str, canary: str) -> str:
+    """`text` as base64, so that `decrypt` with the same canary gives it back."""
+    return base64.b64encode(_combined(text.encode(), canary)).decode()
+
+
+def _combined(data: bytes, canary: str) -> bytes:
+    digest = hashlib.sha256(canary.encode()).digest()
+    stream = (digest * (len(data) // len(digest) + 1))[: len(data)]
+    return (int.from_bytes(data) ^ int.from_bytes(stream)).to_bytes(len(data))
+
 
 _FOLDERS = ("v1-full", "preview", ".")
 
@@ -196,3 +250,81 @@ def _answer(preds: msgspec.Raw) -> msgspec.Raw:
         return preds.copy()
     msgspec.json.decode(value)
     return msgspec.Raw(value.encode())
+
+
+PROTOCOL = "livedr"
+_NAMES = ("precision", "recall", "f1")
+
+Figure = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A question's figures."""
+
+    key: Key
+    category: str
+    precision: Figure
+    recall: Figure
+    f1: Figure
+
+
+def read_results(file: Path, system: str, results: Results) -> None:
+    """Add the rows of `file` to `results`; those that are not results go to its rejected lines."""
+    for line, raw in _raw_rows(file, results.rejected):
+        try:
+            row = msgspec.json.decode(raw, type=Row)
+            values: dict[str, float | None] = {
+                name: getattr(row, name) for name in ("f1", "precision", "recall")
+            }
+            card = scorecard((PROTOCOL, system, str(row.key), 0), values)
+        except UNREADABLE as error:
+            results.rejected.append(Rejected.of(file, line, Row, error))
+            continue
+        results.found.append(Recorded(card, bytes(raw).decode(), f"{file}:{line}"))
+        results.tasks.setdefault(str(row.key), Task(id=str(row.key), prompt="", domain=row.category))
+
+
+def _raw_rows(file: Path, rejected: list[Rejected]) -> Iterator[tuple[int, msgspec.Raw]]:
+    if file.suffix == ".jsonl":
+        yield from ((line, raw) for line, _, raw in rows(file, msgspec.Raw, rejected))
+        return
+    try:
+        content = file.read_bytes()
+        content.decode()
+        listed = msgspec.json.decode(content, type=list[msgspec.Raw])
+        if len(listed) == 2 and bytes(listed[0]).lstrip().startswith(b"["):
+            listed = msgspec.json.decode(listed[0], type=list[msgspec.Raw])
+    except OSError as error:
+        raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
+    except UNREADABLE as error:
+        rejected.append(Rejected(str(file), 0, f"not a JSON list of results: {error}"))
+        return
+    yield from enumerate(listed, 1)
+
+
+def write_results(run: RunToWrite, out: Path, categories: dict[str, str]) -> Iterator[Path]:
+    """Write the rows and the table for every system below `out`; the files written."""
+    for (system, sample), cards in run.of(PROTOCOL).items():
+        made = [_row(run, card, categories) for card in cards if card.scores.get("f1") is not None]
+        if not made:
+            continue
+        out.mkdir(parents=True, exist_ok=True)
+        file = out / f"{folder_name(system, sample)}.json"
+        file.write_text(dumped(made), encoding="utf-8")
+        table = file.with_suffix(".txt")
+        table.write_text("".join(_lines(made)), encoding="utf-8")
+        yield from (file, table)
+
+
+def _row(run: RunToWrite, card: Scorecard, categories: dict[str, str]) -> dict[str, Any]:
+    row = run.row(card) if (PROTOCOL, card.system, card.task_id, card.sample) in run.rows else {}
+    made = {"key": row_number(card.task_id), "category": categories.get(card.task_id, ""), **row}
+    return made | {name: card.scores[name] for name in _NAMES}
+
+
+def _lines(made: list[dict[str, Any]]) -> Iterator[str]:
+    found = {row["category"] for row in made}
+    for name in (*(one for one in CATEGORIES if one in found), *sorted(found - {*CATEGORIES}), "overall"):
+        few = made if name == "overall" else [row for row in made if row["category"] == name]
+        precision, recall, f1 = (sum(row[one] for row in few) / len(few) for one in _NAMES)
+        yield f"{name}: Precision: {precision:.3f}, Recall: {recall:.3f}, F1: {f1:.3f}\n"

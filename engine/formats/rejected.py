@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.fetchers.storable import storable
+from adjudge.fetchers.urls import storable
 
 __all__ = ["Rejected"]
 

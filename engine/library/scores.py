@@ -8,8 +8,8 @@ import msgspec
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
-from adjudge.engine.library.waiting import awaited, finished
-from adjudge.engine.rendering.templates import render
+from adjudge.engine.library.evaluations import awaited, finished
+from adjudge.engine.tables.templates import render
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
 

@@ -12,12 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from adjudge.engine.config.errors import ConfigError
     from adjudge.engine.config.run import RunConfig
+    from adjudge.engine.config.settings import ConfigError
     from adjudge.engine.errors import UsageError
-    from adjudge.engine.library.comparisons import compare, compare_async
     from adjudge.engine.library.evaluations import evaluate, evaluate_async
-    from adjudge.engine.library.runs import Run, open, open_async
+    from adjudge.engine.library.runs import Run, compare, compare_async, open, open_async
     from adjudge.engine.library.scores import Score, score, score_async
     from adjudge.engine.rewards.model import Reward, RewardError, RewardItem, RewardModel
 

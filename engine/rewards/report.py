@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from adjudge.engine.config.reward import ReportRules
-from adjudge.engine.rewards.conversation import ASSISTANT, TOOLS, Conversation, Message, asked_in
+from adjudge.engine.rewards.reward import ASSISTANT, TOOLS, Conversation, Message, asked_in
 
 __all__ = ["Written", "last_turn", "prompt_in", "report_in", "unclosed"]
 

@@ -1,18 +1,207 @@
-"""The values: a rollout to score, and its reward, which is a number, or None with the reason."""
+"""The values: a rollout to score, and its reward, which is a number, or None with the reason.
+
+A rollout as trainers hold it: a text, or the messages of a conversation.
+
+A row of a data set: what it brings for its rollouts to be judged by, under the names that data sets use.
+
+What a rollout brings to be judged by: its own gold, and rubrics in the shapes that data sets publish.
+
+The shapes are those of `engine/formats/rubric_rows.py`. JSON text is read as what it holds.
+"""
 
 import operator
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from adjudge.engine.config.reward import OnFailure, Step
-from adjudge.engine.rewards.conversation import Conversation, Message, Pages, asked_in, task_name
+from adjudge.engine.formats.rubric_rows import as_criteria, read_value
 from adjudge.judges import Status, Usage
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.reasons import Reason
 
-__all__ = ["Item", "Part", "Reward", "RewardError", "RewardItem", "as_items", "as_step", "settled"]
+__all__ = [
+    "ASSISTANT",
+    "NAMES",
+    "TOOLS",
+    "Conversation",
+    "GivenPage",
+    "Item",
+    "Message",
+    "Pages",
+    "Part",
+    "Reward",
+    "RewardError",
+    "RewardItem",
+    "as_items",
+    "as_step",
+    "asked_in",
+    "brought",
+    "labelled",
+    "own_gold",
+    "pages_in",
+    "plain",
+    "response_in",
+    "settled",
+    "task_name",
+]
+
+ASSISTANT = frozenset({"assistant", "model"})
+TOOLS = frozenset({"tool", "function", "functions", "observation", "ipython", "environment"})
+MAX_PAGES = 10_000
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A piece of a message's content."""
+
+    type: str = ""
+    text: str | None = ""
+
+
+class GivenPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page that the rollout has read, as the trainer hands it over."""
+
+    url: str
+    title: str = ""
+    text: str
+
+
+Pages = Annotated[tuple[GivenPage, ...], msgspec.Meta(max_length=MAX_PAGES)]
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message of a conversation, or an output item of a response; other kinds of content are left out.
+
+    `pages` count in a tool's message only: a trainer's environment puts them there, a policy cannot.
+    """
+
+    role: str = ""
+    content: str | tuple[Piece, ...] | None = None
+    type: str = "message"
+    tool_calls: Any = None
+    pages: Pages = ()
+
+    @property
+    def text(self) -> str:
+        """The text of the content, its pieces joined."""
+        if isinstance(self.content, tuple):
+            pieces = (piece for piece in self.content if piece.type in ("text", "output_text", "input_text"))
+            return "".join(piece.text or "" for piece in pieces)
+        return self.content or ""
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether a tool is called here or speaks, not the policy to its user."""
+        return self.role in TOOLS or self.type.endswith(("_call", "_output"))
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether the policy speaks to its user."""
+        return self.role in ASSISTANT and self.type == "message"
+
+
+Conversation = str | tuple[Message, ...]
+
+
+def asked_in(turns: Conversation) -> str:
+    """A text unchanged; of messages, the last of the user's."""
+    if isinstance(turns, str):
+        return turns
+    return next((message.text for message in reversed(turns) if message.role == "user"), "")
+
+
+def pages_in(messages: Sequence[Message]) -> tuple[GivenPage, ...]:
+    """The pages that tools have returned."""
+    return tuple(page for message in messages if message.role in TOOLS for page in message.pages)
+
+
+def task_name(value: object) -> str | None:
+    """A data set's value as the id of a task: a nonempty text or a whole number; None for anything else."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    named = isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""
+    return str(value) if named else None
+
+
+def response_in(query: str, prompt: str) -> str:
+    """What follows `prompt` in `query`."""
+    start = query.find(prompt)
+    return query[start + len(prompt) :] if start >= 0 else query
+
+
+# Not the fields `answer` and `trace` of an item: in a data set, an answer is mostly the right one, not the rollout's.
+CARRIED = ("task_id", "language", "gold", "rubrics", "citations", "pages")
+NAMES = (*CARRIED, "rubric", "ground_truth")
+"""The columns that are read."""
+_HEAVY = ("citations", "pages")  # which a single value beside a prompt does not hold
+
+
+def brought(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an item that `row` has, as objects or as JSON text.
+
+    RaR calls the rubrics `rubric`. DR Tulu keeps them as JSON in `ground_truth`, which elsewhere is the right answer:
+    it counts only if it holds rubrics.
+    """
+    found = {name: row[name] for name in CARRIED if row.get(name) is not None}
+    if "rubrics" not in found and row.get("rubric") is not None:
+        found["rubrics"] = row["rubric"]
+    if not found.keys() & {"gold", "rubrics"}:
+        truth = read_value(row.get("ground_truth"))
+        if isinstance(truth, Mapping) and ("rubrics" in truth or "rubric" in truth):
+            found["gold"] = truth
+    return found
+
+
+def labelled(label: object) -> dict[str, Any]:
+    """What the one value beside a prompt says: fields of a row, what the rollout is judged by, or the id of its task.
+
+    An object with `task_id` or `gold` is a row; another object, a list, and the JSON text of either are gold.
+    """
+    found = read_value(label)
+    if isinstance(found, Mapping) and ("task_id" in found or "gold" in found):
+        return {name: value for name, value in brought(found).items() if name not in _HEAVY}
+    return {"gold": found} if isinstance(found, (Mapping, list)) else {"task_id": task_name(found)}
+
+
+RUBRICS = "rubrics"
+INVALID = msgspec.Raw(b'"not JSON"')  # what no protocol can decode: gold_invalid
+
+
+def own_gold(gold: object, rubrics: object, protocols: Sequence[str]) -> dict[str, msgspec.Raw]:
+    """The gold of an item by protocol, encoded: that of `gold`, and `rubrics` as that of the protocol `rubrics`.
+
+    `gold` that is a list is one of rubrics. What cannot be read is gold that no protocol can decode.
+    """
+    found = read_value(gold)
+    if isinstance(found, Sequence) and not isinstance(found, str):
+        found = {RUBRICS: found}
+    if found is None:
+        found = {}
+    if not isinstance(found, Mapping):
+        return dict.fromkeys((*protocols, RUBRICS), INVALID)
+    given = {str(name): read_value(value) for name, value in found.items() if value is not None}
+    if RUBRICS not in given and "rubric" in given:
+        given[RUBRICS] = given.pop("rubric")
+    if (own := read_value(rubrics)) is not None:
+        given[RUBRICS] = own
+    if RUBRICS in given:
+        given[RUBRICS] = as_criteria(given[RUBRICS], given.get("rubrics_types"))
+    return {name: _encoded(value) for name, value in given.items()}
+
+
+def _encoded(value: object) -> msgspec.Raw:
+    try:
+        return msgspec.Raw(msgspec.json.encode(value, enc_hook=plain, order="deterministic"))
+    except (TypeError, ValueError, RecursionError, OverflowError):  # what no JSON can say
+        return INVALID
+
+
+def plain(value: Any) -> Any:
+    """An array of a data set as a list, for JSON. Raises TypeError."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is unknown to JSON")
 
 
 class RewardError(RuntimeError):
@@ -25,7 +214,7 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     - `text`, or the `messages` of a conversation; what counts of either is decided in `engine/rewards/report.py`.
       `truncated` says that the trainer cut it off.
     - Its task, by `task_id` or by exact `prompt`. What it carries itself goes before the task's: `gold` by protocol,
-      `rubrics`, `language`; each as an object or as JSON text (`engine/rewards/gold.py`).
+      `rubrics`, `language`; each as an object or as JSON text (`engine/rewards/reward.py`).
     - `citations`, `answer` and `trace` as in a file of reports; `pages` are what it has read: nobody else sees them,
       and they are not fetched.
     """

@@ -12,13 +12,12 @@ from typing import BinaryIO, Self
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.reward import LogConfig, Step
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.dataset import UNREADABLE
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.engine.rewards.gold import plain
-from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items
+from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items, plain
 from adjudge.scoring.contract.case import Case
 
 __all__ = ["Logged", "Place", "Refused", "RunLog", "at", "places"]

@@ -1,41 +1,90 @@
-"""`RewardScorer`: scores rollouts in one event loop, in batches or singly, each call within its deadline."""
+"""`RewardScorer`: scores rollouts in one event loop, in batches or singly, each call within its deadline.
+
+How long a rollout may be: what the judge's window has room for beside everything else that a prompt shows.
+"""
 
 import asyncio
 import logging
+import tempfile
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from adjudge.engine.config.formula import Formula
+from adjudge.engine.config.reward import Formula
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError, UsageError
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
+from adjudge.engine.evaluation.dry_run import dry_run
 from adjudge.engine.evaluation.evaluator import Evaluator
+from adjudge.engine.evaluation.gate import Patience, RewardTrust, RunTrust, Trust
 from adjudge.engine.evaluation.memory import rare_collections
-from adjudge.engine.evaluation.trust import Patience, RewardTrust, RunTrust, Trust
 from adjudge.engine.formats.dataset import load_tasks
-from adjudge.engine.records.judging import Judging
-from adjudge.engine.records.record import invalid_gold
-from adjudge.engine.rewards.audit import Audit
-from adjudge.engine.rewards.canaries import CanaryWatch
-from adjudge.engine.rewards.comparisons import shares
-from adjudge.engine.rewards.group import Group, Positions, groups_of
+from adjudge.engine.rewards.audit import Audit, CanaryWatch
+from adjudge.engine.rewards.group import Group, Positions, groups_of, shares
 from adjudge.engine.rewards.reward import Item, Reward, RewardError, as_items
-from adjudge.engine.rewards.rollout import Rollout
-from adjudge.engine.rewards.room import room_for_reports
+from adjudge.engine.rewards.rollout import KnownTasks, Rollout
 from adjudge.engine.rewards.run_log import RunLog
-from adjudge.engine.rewards.tasks import KnownTasks
+from adjudge.engine.runs.record import Judging, invalid_gold
 from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import prune
 from adjudge.judges.errors import JudgeError
-from adjudge.scoring.contract.case import Task
+from adjudge.scoring.answers.preferences import COMPARING, LISTED, preference
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.protocol import ScoringProtocol, Tools
+from adjudge.scoring.contract.scorecard import Metric, Scorecard
 
-__all__ = ["RewardScorer", "open_replay", "open_rewards"]
+__all__ = ["RewardScorer", "open_replay", "open_rewards", "room_for_reports"]
+
+_log = logging.getLogger(__name__)
+
+TASKS = 200  # those with the longest prompts and gold
+LEAST_TOKENS = 1_024  # for the rest of a prompt and its answer, where no task shows how much that is
+CHARS_PER_TOKEN = 3.0  # fewer than English has
+CHARS_PER_TOKEN_ZH = 1.5
+
+
+async def room_for_reports(config: RunConfig, tasks: Iterable[Task], judge: str, window: int) -> int:
+    """The most characters of a report that surely fit into the `window` of a judge, in tokens; 0 for none.
+
+    That follows from its prompts about `tasks`. Raises UsageError, StoreError.
+    """
+    longest = sorted(tasks, key=_size, reverse=True)[:TASKS]
+    shown = longest or [Task(id="room", prompt="")]
+    cases = [Case(task=task, report=Report(task_id=task.id, system="room", text="x")) for task in shown]
+    with tempfile.TemporaryDirectory(prefix="adjudge-room-") as empty:
+        asking: list[ScoringProtocol] = [*config.reward_formula.protocols]
+        if (group := config.reward_config().group).asks:
+            asking.append(_Comparing(reports=LISTED if group.kind == "listwise" else 2))
+        found = await dry_run(config, cases, tuple(asking), Place.of(empty))
+    sizes = [max(each) for each in found.notes[judge].sizes.values()]
+    taken = max([*sizes, *([] if longest and sizes else [LEAST_TOKENS])])
+    per_token = CHARS_PER_TOKEN_ZH if any(task.language == "zh" for task in longest) else CHARS_PER_TOKEN
+    reports = 2 if group.asks else 1  # of full length in one prompt
+    return max(0, int((window - taken) * per_token / reports))
+
+
+class _Comparing(msgspec.Struct, frozen=True):
+    """Asks what compares so many copies of the report, for its size."""
+
+    reports: int
+
+    name: ClassVar[str] = COMPARING
+    metrics: ClassVar[tuple[Metric, ...]] = ()
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        shown = (case.report.text,) * self.reports
+        await tools.ask(preference(case.task.prompt, case.task.language, shown))
+        return Scorecard.of(self.name, case, {})
+
+
+def _size(task: Task) -> int:
+    return len(task.prompt) + sum(len(raw) for raw in task.gold.values())
+
 
 AHEAD = (
     2  # questions outstanding for each that the judge can take, so that it never waits for a rollout to begin
@@ -44,7 +93,6 @@ BEFORE_BULK = (
     1_000_000  # subtracted from a priority, so that rewards go before all other questions to the judge
 )
 KEPT_TASKS = 10_000  # tasks whose answers are remembered; counts of more tasks are kept together
-_log = logging.getLogger(__name__)
 
 Work = tuple[str, Callable[[], Coroutine[Any, Any, None]]]
 """The task that something is done for, and what begins it."""
@@ -144,7 +192,7 @@ def _evaluator(config: RunConfig, place: Place, trust: Trust) -> AbstractAsyncCo
     """An evaluator that does all its work in this process, or has judge and fetchers on a cluster."""
     if not config.is_on_cluster():
         return open_evaluator(config, place, trust=trust)
-    from adjudge.engine.cluster.front import open_front
+    from adjudge.engine.cluster.workers import open_front
 
     return open_front(config, place, trust)
 

@@ -15,12 +15,10 @@ from itertools import groupby
 import aiohttp
 import msgspec
 
-from adjudge.engine.config.access import TOKEN
-from adjudge.engine.rewards.gold import plain
-from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem
+from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, plain
 from adjudge.engine.rewards.source import RewardSource
-from adjudge.engine.serving.dialects import Rewards, Rollouts
-from adjudge.engine.serving.openapi import Failure
+from adjudge.engine.serving.dialects import Failure, Rewards, Rollouts
+from adjudge.engine.telemetry.http import TOKEN
 from adjudge.scoring.contract.reasons import Reason
 
 __all__ = ["RewardClient"]

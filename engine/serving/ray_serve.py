@@ -16,12 +16,11 @@ from ray import serve
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adjudge.engine.config.access import TOKEN, Access
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.server import RewardServer
-from adjudge.engine.telemetry.endpoint import metrics_served
+from adjudge.engine.telemetry.http import TOKEN, Access, metrics_served
 from adjudge.engine.telemetry.logs import begin, form
 
 __all__ = ["RewardService", "app"]

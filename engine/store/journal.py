@@ -4,6 +4,15 @@ A journal has the name of its part, with another ending, and is locked as long a
 length and its CRC-32 before it; the first says which columns the rows have, as MessagePack. A row is in the page cache
 when `append` returns, and on the disk after the next `sync`. Once the writer is dead, the next process that writes to
 the table makes the part and deletes the journal; readers read it as if it were the part.
+
+Which parts of a table count: replaced ones do not, and a journal counts until a part contains its rows.
+
+A part is named `BEGUN-WRITER-NUMBER.parquet`; its journal has the same name with another ending. A rewritten part
+(`...-rewritten.parquet`) names the parts that it replaces, and of each writer the last part whose rows it contains.
+If two rewritten parts replace the same part, which only happens if a lease was lost, the first by name counts and the
+other is void: nothing is there twice, and nothing is lost.
+
+Journals that dead writers left on this machine become parts.
 """
 
 import fcntl
@@ -12,7 +21,8 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -21,13 +31,21 @@ import msgspec
 import pyarrow as pa
 
 from adjudge.engine.errors import StoreError
-from adjudge.engine.store.kinds import R, TableKind
-from adjudge.engine.store.part import Part, encoded
-from adjudge.engine.store.place import StoredFile
-from adjudge.engine.store.records import record_of
+from adjudge.engine.store.part import Part, R, TableKind, encoded, record_of, write_part
+from adjudge.engine.store.place import MissingFile, Place, StoredFile, journal_folder
 from adjudge.engine.store.rows import table_of
 
-__all__ = ["Journal", "journal_part", "journals", "open_left", "read_rows"]
+__all__ = [
+    "Catalog",
+    "Journal",
+    "journals",
+    "live_parts",
+    "open_part",
+    "read_catalog",
+    "read_rows",
+    "take_in_leftovers",
+    "writer_of",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -189,3 +207,132 @@ def _part(path: Path, size: int, kind: TableKind[Any]) -> Part:
     """The journal at `path`, of `size` bytes by now, as a part in memory."""
     data = b"".join(encoded(table_of(kind, read_rows(path, kind)), kind))
     return Part(StoredFile(str(path), cast(pa.NativeFile, pa.BufferReader(data))), is_growing=True)
+
+
+_ATTEMPTS = 10
+
+
+class Catalog(msgspec.Struct, frozen=True):
+    """The parts of a table, all oldest first.
+
+    `versions` has the schema version of every file. `live` are files whose rows count, `journals` names of parts that
+    are so far only journals. `replaced_by` has the part that replaces each of the others; `void` ones do not count.
+    `segments` has, of each writer, the number of the last part that is contained in another.
+    """
+
+    versions: dict[str, int]
+    live: list[str]
+    journals: list[str]
+    replaced_by: dict[str, str]
+    void: list[str]
+    segments: dict[str, int]
+
+    @property
+    def names(self) -> list[str]:
+        """All that a reader reads."""
+        return sorted(self.live + self.journals)
+
+
+def read_catalog(place: Place) -> Catalog:
+    """The catalog of the table at `place`. Raises StoreError, also for a damaged part and for a later version."""
+    for _ in range(_ATTEMPTS):
+        unwritten = journals(
+            journal_folder(place)
+        )  # before the files: a journal is deleted after its part is there
+        try:
+            return _catalog({name: Part(place.open(name)) for name in place.files()}, unwritten)
+        except MissingFile:
+            continue  # it was replaced long ago, and deleted since it was listed
+    raise StoreError(
+        f"{place.uri}: parts disappear while they are read; is another store being copied over it?"
+    )
+
+
+def _catalog(parts: Mapping[str, Part], unwritten: list[str]) -> Catalog:
+    replaced_by: dict[str, str] = {}
+    segments: dict[str, int] = {}
+    void = []
+    for name, part in sorted(parts.items()):
+        replaces = part.replaces
+        if any(replaced_by.get(other, other) not in replaces for other in replaces):
+            void.append(name)
+            continue
+        replaced_by.update(dict.fromkeys(replaces, name))
+        for writer, number in part.segments.items():
+            segments[writer] = max(number, segments.get(writer, -1))
+    return Catalog(
+        versions={name: part.version for name, part in parts.items()},
+        live=[name for name in sorted(parts) if name not in replaced_by and name not in void],
+        journals=[name for name in unwritten if name not in parts and not _contained(name, segments)],
+        replaced_by={old: new for old, new in replaced_by.items() if old in parts},
+        void=void,
+        segments=segments,
+    )
+
+
+def _contained(name: str, segments: Mapping[str, int]) -> bool:
+    writer, number = writer_of(name)
+    return number <= segments.get(writer, -1)
+
+
+def writer_of(name: str) -> tuple[str, int]:
+    """The writer of the part `name` and its number among the parts of that writer; ("", 0) if the name has neither."""
+    _, _, rest = name.removesuffix(".parquet").partition("-")
+    writer, _, number = rest.partition("-")
+    return (writer, int(number)) if number.isdecimal() else ("", 0)
+
+
+def live_parts(place: Place) -> list[str]:
+    """Names of the parts at `place` that count, journals among them, oldest first. Raises StoreError."""
+    return read_catalog(place).names
+
+
+def open_part(place: Place, kind: TableKind[Any], name: str) -> Part:
+    """The part `name`, or its journal if it is not yet written. Raises MissingFile if it was replaced and deleted."""
+    try:
+        return Part(place.open(name))
+    except MissingFile:
+        found = journal_part(journal_folder(place), kind, name)
+        return Part(place.open(name)) if found is None else found
+
+
+_AT_ONCE = 100  # locked journals: each is an open file
+
+
+def take_in_leftovers(place: Place, kind: TableKind[Any]) -> int:
+    """Write the journals of dead writers at `place` as parts, and delete them; how many. Raises StoreError.
+
+    A part gets the journal's name, so that it does not matter how often, and by how many processes at once, this is
+    begun: a kill between writing the part and deleting the journal leaves a journal whose part is there.
+    """
+    folder = journal_folder(place)
+    taken = 0
+    by_writer: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for name in journals(folder):
+        writer, number = writer_of(name)
+        by_writer[writer].append((number, name))
+    for numbered in by_writer.values():
+        left = []
+        for _, name in sorted(numbered)[:_AT_ONCE]:
+            journal = open_left(folder, name)
+            if journal is None:  # a part says that it follows all earlier ones of its writer
+                break
+            left.append((name, journal))
+        taken += _take_in(place, kind, left)
+    return taken
+
+
+def _take_in(place: Place, kind: TableKind[Any], left: list[tuple[str, Journal]]) -> int:
+    unwritten = read_catalog(place).journals if left else []
+    for done, (name, journal) in enumerate(left):
+        try:
+            if name in unwritten:
+                table = table_of(kind, read_rows(journal.path, kind))
+                if len(table):
+                    write_part(place, name, table, kind)
+        except OSError:
+            for _, later in left[done:]:
+                later.close()
+            raise
+        journal.discard()
+    return len(left)

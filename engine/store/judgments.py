@@ -7,11 +7,11 @@ from typing import Annotated, TypeVar
 import msgspec
 import pyarrow as pa
 
-from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time
-from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore
+from adjudge.engine.store.part import NAMES, Integer, Key, Name, TableKind, Text, Time
+from adjudge.engine.store.parts import PartStore, Table, answering
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.rows import json_text
-from adjudge.engine.store.table import Table, answering
+from adjudge.engine.store.writer import FLUSH_SECONDS
 from adjudge.judges import Answer, Judgment, Question, Usage
 from adjudge.judges.judgment import JudgeReason, Status
 

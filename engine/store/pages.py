@@ -7,13 +7,12 @@ from typing import Annotated, Literal
 import msgspec
 import pyarrow as pa
 
-from adjudge.engine.store.kinds import NAMES, Key, Name, TableKind, Text, Time
-from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore
+from adjudge.engine.store.part import NAMES, Key, Name, TableKind, Text, Time
+from adjudge.engine.store.parts import PartStore, Table, answering
 from adjudge.engine.store.place import Place
-from adjudge.engine.store.table import Table, answering
-from adjudge.fetchers.allowed import Allowed
+from adjudge.engine.store.writer import FLUSH_SECONDS
 from adjudge.fetchers.page import Page, PageReason
-from adjudge.fetchers.urls import split_url
+from adjudge.fetchers.urls import Allowed, split_url
 
 __all__ = ["PAGES", "PageRow", "PageStore"]
 

@@ -3,10 +3,15 @@
 Each process is one writer: it buffers rows and writes them as a whole part every `flush_seconds` or 32 MB; until then a
 journal has them too. Nothing is edited in place. Of several answering rows with the same key, the earliest (written_at,
 part, row) wins, in every process that opens the same parts.
+
+The blocks of rows that were looked up last, as many as memory is meant to hold.
+
+One table of a store as its callers see it: opened, refreshed, flushed, closed and counted.
 """
 
 import asyncio
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic
@@ -16,20 +21,52 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.store.arrow import integers
-from adjudge.engine.store.blocks import At, Blocks, Rows
-from adjudge.engine.store.catalog import live_parts, open_part, read_catalog
-from adjudge.engine.store.index import KeyIndex, Locations, Prefixes, prefixes
-from adjudge.engine.store.journal import journals
-from adjudge.engine.store.kinds import R, TableKind
-from adjudge.engine.store.part import Part
-from adjudge.engine.store.place import MissingFile, Place, StoredFile
-from adjudge.engine.store.records import Records
-from adjudge.engine.store.scratch import journal_folder
-from adjudge.engine.store.writer import FLUSH_SECONDS, Writer
+from adjudge.engine.store.journal import journals, live_parts, open_part, read_catalog
+from adjudge.engine.store.part import Block, Part, R, Records, TableKind
+from adjudge.engine.store.place import MissingFile, Place, StoredFile, journal_folder
+from adjudge.engine.store.rows import integers
+from adjudge.engine.store.writer import FLUSH_SECONDS, KeyIndex, Locations, Prefixes, Writer, prefixes
 from adjudge.fetchers.flight import shared
+from adjudge.scoring.contract.reasons import TRANSIENT
 
-__all__ = ["FLUSH_SECONDS", "PartStore", "scan"]
+__all__ = ["PartStore", "Table", "answering", "scan"]
+
+At = tuple[int, int]  # a part's number, and the number of a block of rows in it
+Rows = Block[R] | list[R]
+
+
+class Blocks(Generic[R]):
+    """The rows of blocks, at most `most` of them in all, and always the last block."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._rows: OrderedDict[At, Rows[R]] = OrderedDict()
+        self._held = 0
+
+    def get(self, block: At) -> Rows[R] | None:
+        """The rows of `block`, which now is the last that was looked up; None if they are not here."""
+        rows = self._rows.get(block)
+        if rows is not None:
+            self._rows.move_to_end(block)
+        return rows
+
+    def keep(self, block: At, rows: Rows[R]) -> Rows[R]:
+        """Keep `rows` as those of `block`, and return them."""
+        self._discard(block)
+        self._rows[block] = rows
+        self._held += len(rows)
+        while self._held > self._most and len(self._rows) > 1:
+            self._discard(next(iter(self._rows)))
+        return rows
+
+    def forget(self, which: Callable[[At], bool]) -> None:
+        """Discard the blocks for which `which` is true."""
+        for block in list(filter(which, self._rows)):
+            self._discard(block)
+
+    def _discard(self, block: At) -> None:
+        self._held -= len(self._rows.pop(block, ()))
+
 
 OPEN_PARTS = 8
 OPEN_FILES = 64
@@ -316,3 +353,69 @@ def scan(store: Place, kind: TableKind[Any], columns: Sequence[str] | None = Non
     place = store / kind.name
     for name in live_parts(place):
         yield open_part(place, kind, name).read(columns)
+
+
+def answering(retry_unscored: bool) -> Callable[[str | None], bool]:
+    """Whether a row with a reason answers: with `retry_unscored` only scored ones, else all but transient failures."""
+    return (lambda reason: reason is None) if retry_unscored else (lambda reason: reason not in TRANSIENT)
+
+
+class Table(Generic[R]):
+    """The base of the stores of judgments, pages and scorecards.
+
+    Use from one event loop; call `open` before the first look-up, and `close` at the end.
+    """
+
+    def __init__(self, parts: PartStore[R]) -> None:
+        self._parts = parts
+
+    @property
+    def name(self) -> str:
+        """The name of the table, which is also the name of its folder."""
+        return self._parts.table
+
+    @property
+    def rows(self) -> int:
+        """Rows that answer: indexed ones and those not yet written."""
+        return self._parts.rows
+
+    @property
+    def unwritten(self) -> int:
+        """Rows that are buffered for the next part."""
+        return self._parts.writer.unwritten
+
+    @property
+    def written(self) -> int:
+        """Rows written since this object was made."""
+        return self._parts.writer.written
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of Parquet written since this object was made."""
+        return self._parts.writer.written_bytes
+
+    @property
+    def set_aside(self) -> int:
+        """Rows left out since this object was made because no file can hold them."""
+        return self._parts.writer.set_aside
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last attempt to write a part succeeded. Attempts go on by themselves as long as it did not."""
+        return self._parts.writer.failure is None
+
+    async def open(self, every: bool = False) -> None:
+        """Build the key index, of `every` row or only of rows that answer. Raises StoreError."""
+        await self._parts.open(every)
+
+    async def refresh(self) -> None:
+        """Index the parts that other processes have written since, of rows that answer. Raises StoreError."""
+        await self._parts.refresh()
+
+    async def flush(self) -> None:
+        """Write everything put so far. Raises StoreError; what could not be written is tried again."""
+        await self._parts.writer.flush()
+
+    async def close(self) -> None:
+        """Write everything put so far. Raises StoreError if any part could not be written."""
+        await self._parts.close()

@@ -1,7 +1,22 @@
-"""Where a store is: a local folder or an object-store URI, through pyarrow.fs. All reading and writing of parts."""
+"""Where a store is: a local folder or an object-store URI, through pyarrow.fs. All reading and writing of parts.
 
+Where the journals of a table are: beside its parts, or in the user's cache folder for a store that is not local.
+
+One housekeeping of a store at a time, in whatever process: a lease that a dead owner loses.
+
+Locally it is a lock on a file. On object storage it is an object that is written anew as long as the work goes on, and
+expires without that; of those that ask at once nobody gets it, and each asks again after a random time.
+"""
+
+import fcntl
+import hashlib
+import logging
 import os
-from collections.abc import Sequence
+import random
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +27,18 @@ from pyarrow import fs
 from adjudge.engine.config.redaction import credentials
 from adjudge.engine.errors import StoreError, UsageError
 
-__all__ = ["DamagedPart", "MissingFile", "Place", "StoredFile", "damaged"]
+__all__ = [
+    "DamagedPart",
+    "MissingFile",
+    "Place",
+    "Renew",
+    "StoredFile",
+    "damaged",
+    "housekeeping",
+    "journal_folder",
+]
+
+_log = logging.getLogger(__name__)
 
 Bytes = bytes | memoryview
 _BUFFER = 1 << 20  # a file takes the frames of a part in a few writes
@@ -177,3 +203,91 @@ def _why(error: Exception) -> str:
     """What went wrong, in one line."""
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(said.split())
+
+
+def journal_folder(place: Place) -> Path:
+    """The folder of the journals of the table at `place`, on this machine. It need not exist."""
+    if place.is_local:
+        return Path(place.path)
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home has no journals: nothing can be written here
+        cache = Path(os.devnull)
+    digest = hashlib.blake2b(place.uri.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    return cache / "adjudge" / "journals" / digest
+
+
+EXPIRY_SECONDS = 600.0
+RETRY_SECONDS = 1.0
+_ENDING = ".lease"
+
+Renew = Callable[[], None]
+
+
+@contextmanager
+def housekeeping(store: Place) -> Iterator[Renew]:
+    """Wait for the lease of `store`, and hold it for the block.
+
+    Call what it gives at least every EXPIRY_SECONDS, and before each change: it renews the lease, and raises StoreError
+    if the lease was lost.
+    """
+    with _locked(store) if store.is_local else _leased(store) as renew:
+        yield renew
+
+
+@contextmanager
+def _locked(store: Place) -> Iterator[Renew]:
+    path = Path(store.path) / ".housekeeping"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise StoreError(f"{store.uri}: cannot be written: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _log.warning("%s: another process compacts or prunes this store; waiting for it", store.uri)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield lambda: None
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _leased(store: Place) -> Iterator[Renew]:
+    own = f"{secrets.token_hex(8)}{_ENDING}"
+    waited = False
+    while not _taken(store, own):
+        if not waited:
+            _log.warning("%s: another process compacts or prunes this store; waiting for it", store.uri)
+        waited = True
+        time.sleep(RETRY_SECONDS * random.uniform(0.5, 1.5))
+    renewed = time.monotonic()
+
+    def renew() -> None:
+        nonlocal renewed
+        if time.monotonic() - renewed > EXPIRY_SECONDS / 2:
+            raise StoreError(
+                f"{store.uri}: the lease expired while the store was rewritten; run the command again"
+            )
+        store.write(own, [b"lease"])
+        renewed = time.monotonic()
+
+    try:
+        yield renew
+    finally:
+        store.delete(own)
+
+
+def _taken(store: Place, own: str) -> bool:
+    """Whether `own` is now the only lease that has not expired; otherwise it is gone again."""
+    store.write(own, [b"lease"])
+    others = {name: each for name, each in store.listed(_ENDING).items() if name != own}
+    expired = {name for name, each in others.items() if time.time() - each.written > EXPIRY_SECONDS}
+    for name in expired:
+        store.delete(name)
+    if len(others) == len(expired):
+        return True
+    store.delete(own)
+    return False

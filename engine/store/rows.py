@@ -1,4 +1,10 @@
-"""Rows as Arrow tables: strings that no file can hold are cleaned, and a row that cannot be stored is set aside."""
+"""Rows as Arrow tables: strings that no file can hold are cleaned, and a row that cannot be stored is set aside.
+
+Between Arrow's columns and our values, without pandas.
+
+Where pandas is installed, `pyarrow.scalar`, `pyarrow.array` and `to_numpy` import it, for a third of a second that a
+command which only looks something up should not take.
+"""
 
 import logging
 import re
@@ -9,15 +15,43 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from adjudge.engine.store.kinds import R, TableKind
-from adjudge.engine.store.part import stamped
-from adjudge.engine.store.records import listed
+from adjudge.engine.store.part import R, TableKind, listed, stamped
 
-__all__ = ["UNSTORABLE", "Columns", "cleaned", "json_text", "set_aside", "table_of"]
+__all__ = [
+    "UNSTORABLE",
+    "Columns",
+    "cleaned",
+    "integers",
+    "json_text",
+    "set_aside",
+    "table_of",
+    "text",
+    "whole",
+]
 
 _log = logging.getLogger(__name__)
+
+
+def text(value: str) -> pa.Scalar:
+    """A string to compare columns with."""
+    content = value.encode("utf-8", "surrogatepass")
+    ends = np.array([0, len(content)], np.int32)
+    return pa.StringArray.from_buffers(1, pa.py_buffer(ends), pa.py_buffer(content))[0]
+
+
+def whole(value: int) -> pa.Scalar:
+    """A 64-bit integer to compare columns with."""
+    return pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(np.array([value], np.int64))])[0]
+
+
+def integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """A column of integers or times without nulls, as int64[n]; its buffer may be read-only."""
+    return np.from_dlpack(column.cast(pa.int64()).combine_chunks()).astype(np.int64, copy=False)
+
 
 T = TypeVar("T")
 

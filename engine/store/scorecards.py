@@ -1,4 +1,9 @@
-"""The store of scorecards: what each run gave, with its evidence."""
+"""The store of scorecards: what each run gave, with its evidence.
+
+Scorecards by what decided them: a run that would make one again takes it from the store.
+
+The scorecards of a run while they arrive: each part is read once, when it is new.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
@@ -7,27 +12,24 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.store.arrow import text
-from adjudge.engine.store.catalog import live_parts, open_part
-from adjudge.engine.store.kinds import NAMES, Integer, Key, Name, TableKind, Text, Time, schema_of
-from adjudge.engine.store.part import current
-from adjudge.engine.store.parts import FLUSH_SECONDS, PartStore, scan
-from adjudge.engine.store.place import Place
-from adjudge.engine.store.rows import json_text
-from adjudge.engine.store.table import Table
-from adjudge.scoring.contract.outcomes import count_kinds
-from adjudge.scoring.contract.scorecard import Bounds, Scorecard
+from adjudge.engine.store.journal import live_parts, open_part
+from adjudge.engine.store.part import NAMES, Integer, Key, Name, TableKind, Text, Time, current, schema_of
+from adjudge.engine.store.parts import PartStore, Table, scan
+from adjudge.engine.store.place import MissingFile, Place
+from adjudge.engine.store.rows import json_text, text
+from adjudge.engine.store.writer import FLUSH_SECONDS
+from adjudge.scoring.contract.scorecard import Bounds, Scorecard, count_kinds
 
 __all__ = [
     "RIVAL",
     "SCORECARDS",
     "SCORE_COLUMNS",
     "SCORE_TYPES",
+    "Arrivals",
+    "KeptCards",
     "ScoreRow",
-    "ScorecardRow",
     "ScorecardStore",
     "find_cards",
-    "flat_scores",
     "run_cards",
     "score_table",
     "with_bounds",
@@ -262,3 +264,88 @@ def find_cards(place: Place, run: str, system: str, task_id: str) -> list[Scorec
         cards = rows.filter(pc.and_kleene(wanted, either))["card"].to_pylist()
         found += [msgspec.json.decode(card, type=Scorecard) for card in cards]
     return sorted(found, key=lambda card: (card.protocol, card.sample, card.repeat, card.system, card.rival))
+
+
+class _CardRow(msgspec.Struct, frozen=True, gc=False):
+    """Of a stored scorecard, what a look-up reads."""
+
+    key: Key
+    reason: Annotated[str | None, NAMES]
+    card: Text
+    written_at: Time
+
+
+# Rows are asked for in about the order in which they were written: a few row groups in memory are enough.
+_CARDS = TableKind(
+    SCORECARDS.name,
+    _CardRow,
+    row_group=SCORECARDS.row_group,
+    cached=4 * SCORECARDS.row_group,
+    named_by=("key",),
+    journaled=False,
+)
+
+
+class KeptCards(Table[_CardRow]):
+    """Scorecards that any run left in the store, by `Scorecard.key`. Nothing is written here."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(PartStore(place, _CARDS, lambda reason: reason is None))
+
+    async def get(self, keys: Sequence[bytes]) -> list[Scorecard | None]:
+        """Of each of `keys`, its first scorecard, or None. Raises StoreError."""
+        at_hand = self._parts.at_hand(keys)
+        rows = [row or await self._parts.get(key) for key, row in zip(keys, at_hand, strict=True)]
+        return [None if row is None else _decoder.decode(row.card) for row in rows]
+
+
+_decoder = msgspec.json.Decoder(Scorecard)
+
+
+_COLUMNS = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds", "rival"]
+
+
+class Arrivals:
+    """The score rows of `run`, which began at `began`, in seconds since the epoch.
+
+    Journals are not read: what is in them is in a part seconds later, unless the process of the run has died (`whole`).
+    """
+
+    def __init__(self, store: Place, run: str, began: float) -> None:
+        self._store = store
+        self._place = store / SCORECARDS.name
+        self._run = run
+        self._first = f"{int(began * 1e9):020d}"
+        self._seen: set[str] = set()
+        self.rows: pa.Table = flat_scores([])
+
+    def whole(self) -> pa.Table:
+        """All rows, those of journals included. Raises StoreError."""
+        self.rows = score_table(self._store, self._run)
+        return self.rows
+
+    def take_in(self) -> pa.Table | None:
+        """The rows of new parts, which `rows` then has too; None if parts were rewritten, and `rows` was read anew.
+
+        Raises StoreError.
+        """
+        names = [name for name in self._place.files() if name not in self._seen]
+        fresh = []
+        for name in names:
+            self._seen.add(name)
+            if name < self._first:  # written before the run began
+                continue
+            try:
+                part = open_part(self._place, SCORECARDS, name)
+            except MissingFile:
+                continue
+            if part.replaces:
+                self._seen.update(self._place.files())
+                self.whole()
+                return None
+            table = current(part.read(_COLUMNS), SCORECARDS)
+            fresh.append(table.filter(pc.equal(pc.cast(table["run"], pa.string()), self._run)))
+        rows = flat_scores(fresh)
+        if len(rows):
+            self.rows = pa.concat_tables([self.rows, rows], promote_options="default")
+        return rows

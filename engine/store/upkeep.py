@@ -3,6 +3,8 @@
 A rewritten part names the parts that it replaces. Those are ignored from then on and deleted a day later, so that
 processes that still read them can finish. Nothing else is ever deleted, and nothing is edited in place. A lease keeps
 two processes from rewriting one store at once.
+
+Repair: parts that are damaged are moved aside, so that the rest of a store can be used.
 """
 
 import secrets
@@ -17,19 +19,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.store.arrow import whole
-from adjudge.engine.store.catalog import Catalog, open_part, read_catalog, writer_of
+from adjudge.engine.store.journal import Catalog, open_part, read_catalog, take_in_leftovers, writer_of
 from adjudge.engine.store.judgments import JUDGMENTS
-from adjudge.engine.store.kinds import TableKind
-from adjudge.engine.store.lease import Renew, housekeeping
-from adjudge.engine.store.leftovers import take_in_leftovers
 from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.part import SCHEMA_VERSION, Part, current, stamped, write_part
-from adjudge.engine.store.place import Place
+from adjudge.engine.store.part import SCHEMA_VERSION, Part, TableKind, current, stamped, write_part
+from adjudge.engine.store.place import DamagedPart, MissingFile, Place, Renew, StoredFile, housekeeping
+from adjudge.engine.store.rows import whole
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.scoring.contract.reasons import TRANSIENT
 
-__all__ = ["TABLES", "Rewritten", "TableContent", "compact", "contents", "existing", "prune"]
+__all__ = [
+    "ASIDE",
+    "TABLES",
+    "Repaired",
+    "Rewritten",
+    "TableContent",
+    "compact",
+    "contents",
+    "existing",
+    "prune",
+    "repair",
+]
 
 TABLES: tuple[TableKind[Any], ...] = (JUDGMENTS, PAGES, SCORECARDS)
 KEPT_SECONDS = 86_400
@@ -255,3 +265,50 @@ def _winners(table: pa.Table) -> pa.Table:
     different = pc.not_equal(sorted_keys[1:], sorted_keys[:-1]).to_numpy(zero_copy_only=False)
     first = np.concatenate([[True], different])
     return table.take(pa.array(np.sort(ordered["row"].to_numpy()[first])))
+
+
+ASIDE = "damaged"  # the folder inside a table's
+
+
+class Repaired(msgspec.Struct, frozen=True, kw_only=True):
+    """What a repair found in one table: how many parts it has, and which of them were moved aside."""
+
+    table: str
+    parts: int
+    moved: list[str]
+
+
+def repair(place: Place) -> list[Repaired]:
+    """Read every part of the store at `place`, and move damaged ones into the folder `damaged` of their table.
+
+    What a moved part replaced counts again, if it is still there. Raises StoreError if a part cannot be read at all, or
+    is of a later version: it may be whole.
+    """
+    with housekeeping(place) as renew:
+        found = []
+        for kind in TABLES:
+            folder = place / kind.name
+            names, moved = folder.files(), []
+            for name in names:
+                try:
+                    _read_whole(folder, kind, name)
+                except DamagedPart:
+                    renew()
+                    folder.move(name, ASIDE)
+                    moved.append(name)
+                except MissingFile:
+                    continue
+            found.append(Repaired(table=kind.name, parts=len(names), moved=moved))
+        return found
+
+
+def _read_whole(folder: Place, kind: TableKind[Any], name: str) -> None:
+    """Read the part `name` from memory, where only damage can make it fail. Raises StoreError."""
+    file = folder.open(name)
+    data = file.read(0, file.size)
+    part = Part(StoredFile(file.where, pa.BufferReader(data)))
+    for group in range(len(part.groups)):
+        current(part.group(group), kind)
+    for frame in range(len(part.records or ())):
+        for _ in part.block(frame, 1, kind):
+            pass

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 
-from adjudge.engine.config.errors import ConfigError
 from adjudge.engine.config.redaction import hidden, printable, printable_json
+from adjudge.engine.config.settings import ConfigError
 
 __all__ = ["FORM", "about", "begin", "case_name", "current", "event", "form", "is_json"]
 

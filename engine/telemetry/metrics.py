@@ -2,8 +2,13 @@
 
 Labels come from closed lists or from the configuration (types of questions, judges, protocols, reasons, tables, live
 replicas), never from a report, a page or a request, so the number of series is bounded.
+
+Metrics as values that are sent between processes, added up, and printed in Prometheus' text format.
+
+A finished scorecard in the metrics and in the log, alike for a run and for rewards.
 """
 
+import logging
 from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,16 +16,71 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, Protocol, runtime_checkable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
-from adjudge.engine.store.table import Table
-from adjudge.engine.telemetry.families import Family
+from adjudge.engine.config.redaction import hidden
+from adjudge.engine.store.parts import Table
+from adjudge.engine.telemetry.logs import about, case_name, event
 from adjudge.fetchers.page import Page
 from adjudge.judges import Judgment
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["SECONDS", "Metrics"]
+__all__ = ["CONTENT_TYPE", "SECONDS", "Family", "Metrics", "added", "note", "page"]
+
+_log = logging.getLogger(__name__)
+
+CONTENT_TYPE = "text/plain; version=0.0.4"
+
+
+class Family(msgspec.Struct, frozen=True, array_like=True):
+    """The current state of one metric; samples are (name, labels, value). Families of one name can be added."""
+
+    name: str
+    kind: str
+    help: str
+    samples: tuple[tuple[str, dict[str, str], float], ...]
+
+
+def added(families: Iterable[Family]) -> list[Family]:
+    """`families` of any processes, with those of the same name added up."""
+    heads: dict[str, Family] = {}
+    values: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = defaultdict(dict)
+    for family in families:
+        heads.setdefault(family.name, family)
+        sums = values[family.name]
+        for name, labels, value in family.samples:
+            key = name, tuple(labels.items())
+            sums[key] = value if family.kind == "info" else sums.get(key, 0.0) + value
+    return [
+        Family(
+            name,
+            head.kind,
+            head.help,
+            tuple((sample, dict(pairs), value) for (sample, pairs), value in values[name].items()),
+        )
+        for name, head in heads.items()
+    ]
+
+
+def page(families: Iterable[Family]) -> bytes:
+    """The sum of `families` in Prometheus' text format."""
+    return hidden(generate_latest(_Page(families)).decode()).encode()
+
+
+class _Page:
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics, as prometheus_client expects of a collector."""
+        for family in added(self._families):
+            metric = Metric(family.name, family.help, family.kind)
+            for sample, labels, value in family.samples:
+                metric.add_sample(sample, labels, value)
+            yield metric
+
 
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 
@@ -211,3 +271,12 @@ def _sums(loads: Iterable[Mapping[str, int]]) -> Tally[str]:
     for one in loads:
         total.update(one)
     return total
+
+
+def note(card: Scorecard, metrics: Metrics) -> None:
+    """Count `card` in `metrics` and log it under the name of its case."""
+    metrics.scored(card)
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    with about(shard=card.task_id, case=case_name(card.system, card.task_id, card.sample, card.repeat)):
+        event(_log, "scorecard", protocol=card.protocol, status=card.status, reason=card.reason)

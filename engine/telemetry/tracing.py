@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.errors import UsageError
 from adjudge.judges import Answer, Judgment, Question
+from adjudge.judges.chat import messages
 from adjudge.judges.published import PublishedQuestion
-from adjudge.judges.render import messages
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 

@@ -2,6 +2,8 @@
 
 Reports, pages and judges' replies are hostile: everything is escaped, and every request passes `local_only`. Nothing is
 ever written.
+
+The run in a folder as it is now: opened anew when another takes its place, it ends, or its process dies.
 """
 
 import asyncio
@@ -17,11 +19,11 @@ import pyarrow as pa
 from aiohttp import web
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.rendering.leaderboard_page import asset, page_policy
-from adjudge.engine.telemetry.listener import listen, serve_until_signal
-from adjudge.engine.telemetry.local_pages import HEADERS, HOST, local_only
-from adjudge.engine.viewer.data.followed import FollowedRun
-from adjudge.engine.viewer.data.memory import release, use_little
+from adjudge.engine.runs.pulse import alive
+from adjudge.engine.tables.page import asset, page_policy
+from adjudge.engine.telemetry.http import HEADERS, HOST, listen, local_only, serve_until_signal
+from adjudge.engine.viewer.data.following import Snapshot
+from adjudge.engine.viewer.data.index import release, use_little
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
     BadQuery,
@@ -40,8 +42,7 @@ from adjudge.engine.viewer.data.query import (
 )
 from adjudge.engine.viewer.pages.differences import difference_page, differences_page
 from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.home import home, tasks_page
-from adjudge.engine.viewer.pages.leaderboard import board_page
+from adjudge.engine.viewer.pages.home import board_page, home, tasks_page
 from adjudge.engine.viewer.pages.live import live_page, live_view
 from adjudge.engine.viewer.pages.questions import page_page, question_page, questions_page
 from adjudge.engine.viewer.pages.report import evidence_page, report_page
@@ -50,7 +51,61 @@ from adjudge.engine.viewer.pages.system import system_page
 from adjudge.engine.viewer.pages.task import task_page
 from adjudge.scoring.text.aside import open_workers
 
-__all__ = ["Viewer", "view"]
+__all__ = ["FollowedRun", "Viewer", "view"]
+
+_log = logging.getLogger(__name__)
+
+NOTICED_S = 1.0  # until a stream sees that a run has ended, or that another has begun
+
+
+class FollowedRun:
+    """The run in `folder`, and people's `labels` of it, if given. Raises UsageError if `folder` has no run."""
+
+    def __init__(self, folder: str, labels: Path | None = None) -> None:
+        self._folder = folder
+        self._labels = labels
+        self._written = _written(folder)
+        self._run = OpenRun(folder, labels)
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def last(self) -> OpenRun:
+        """The run as it was when it was last asked for."""
+        return self._run
+
+    def now(self) -> OpenRun:
+        """The run as it is now. Call from the event loop. Raises UsageError."""
+        written = _written(self._folder)
+        died = self._run.record.state == "running" and not alive(Path(self._folder))
+        if written != self._written or died:
+            run = OpenRun(self._folder, self._labels)
+            closing = asyncio.ensure_future(self._run.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            self._written, self._run = written, run
+            run.begin()
+        return self._run
+
+    async def snapshots(self) -> AsyncIterator[Snapshot]:
+        """The run at each look that is due, until it has finished. Raises UsageError, StoreError."""
+        while (following := self.now().following) is not None:
+            snapshot = await following.next(NOTICED_S)
+            if snapshot is not None:
+                yield snapshot
+
+    async def close(self) -> None:
+        """Cancel what is being opened and followed."""
+        await asyncio.gather(self._run.close(), *self._closing)
+
+
+def _written(folder: str) -> tuple[int, int]:
+    """When the record was written, and as which file: equal as long as it is the same."""
+    try:
+        found = (Path(folder) / "run.json").stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_ino)
+
 
 AT_ONCE = 8
 THREADS = 2
@@ -67,7 +122,6 @@ _TYPES = {
     "report.css": "text/css",
     "report.js": "text/javascript",
 }
-_log = logging.getLogger(__name__)
 
 Q = TypeVar("Q")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -2,20 +2,28 @@
 
 The pages are made by the viewer's own functions; `Names` says where each of them is. What belongs to one report, task
 or system is in one file, a `Book`.
+
+Where each page is in an exported folder: the names of its files, and the addresses that lead to them.
+
+A run as it is published: without the gold that its benchmark keeps to itself.
 """
 
 import asyncio
+import hashlib
 import html
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from adjudge.engine.records.record import RunRecord
-from adjudge.engine.rendering.leaderboard_page import asset
-from adjudge.engine.viewer.book import Book
+from adjudge.engine.config.protocols import protocol_loaders
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.tables.page import asset
+from adjudge.engine.viewer.book import MADE_BY, Book, WordIndex, whole_folder
+from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
     BadQuery,
     EvidenceQuery,
@@ -28,22 +36,143 @@ from adjudge.engine.viewer.data.query import (
     address,
     addressed,
     read,
+    with_fields,
 )
-from adjudge.engine.viewer.names import LEFT_OUT, Names
 from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.home import home, tasks_page
-from adjudge.engine.viewer.pages.leaderboard import board_page
+from adjudge.engine.viewer.pages.home import board_page, home, tasks_page
 from adjudge.engine.viewer.pages.questions import page_page
 from adjudge.engine.viewer.pages.report import evidence_page, report_page
 from adjudge.engine.viewer.pages.system import system_page
 from adjudge.engine.viewer.pages.task import task_page
-from adjudge.engine.viewer.published_run import PublishedRun, withheld
-from adjudge.engine.viewer.whole_folder import MADE_BY, whole_folder
-from adjudge.engine.viewer.word_index import WordIndex
-from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.contract.protocol import ExplainedCriterion
+from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 from adjudge.scoring.text.aside import open_workers
 
-__all__ = ["Exported", "export"]
+__all__ = ["Exported", "Names", "export"]
+
+LEFT_OUT = "left-out.html"
+_ALONE = {"": "index.html", "./": "index.html", "tasks": "tasks.html", "leaderboard": "leaderboard.html"}
+_ALONE |= {"search": "search.html"}
+# What has a file of its own, and the fields that say which; the pages about it are told apart by the other fields.
+_FILES = {
+    "system": ("system", ("system",)),
+    "task": ("task", ("task",)),
+    "report": ("report", ("system", "task")),
+    "evidence": ("report", ("system", "task")),
+}
+_PAGES = {"page": ("page", ("url",))}
+_OTHER = re.compile(r"[^a-z0-9]+")
+_READABLE = 40
+
+
+class Names:
+    """The address of every page of the run in `record`; with `sources`, pages that were read are among them."""
+
+    def __init__(self, record: RunRecord, sources: bool) -> None:
+        self._files = _FILES | (_PAGES if sources else {})
+        self._heads = {
+            protocol: next((metric.name for metric in metrics if metric.headline), "")
+            for protocol, metrics in record.metrics.items()
+        }
+
+    def __call__(self, path: str, fields: Mapping[str, str]) -> str:
+        """The address of the page that `address` would have at `path` with `fields`."""
+        rest = {name: value for name, value in fields.items() if name not in ("page", "after")}
+        if path in _ALONE:
+            return with_fields(_ALONE[path], rest)
+        if path not in self._files:
+            return LEFT_OUT
+        kind, own = self._files[path]
+        name = file_name(kind, [fields.get(field, "") for field in own])
+        left = {key: value for key, value in rest.items() if key not in own}
+        return with_fields(name, self._metric(left) if kind == "system" else left)
+
+    def _metric(self, fields: dict[str, str]) -> dict[str, str]:
+        """A metric as a form names it, PROTOCOL.METRIC."""
+        protocol = fields.pop("protocol", "")
+        if protocol:
+            fields["metric"] = f"{protocol}.{fields.get('metric') or self._heads.get(protocol, '')}"
+        return fields
+
+
+def file_name(kind: str, parts: list[str]) -> str:
+    """A name that no other `parts` have, in letters, figures and hyphens, of one case and at most 100 characters."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        whole = part.encode("utf-8", "surrogatepass")
+        digest.update(b"%d " % len(whole) + whole)
+    shown = [_OTHER.sub("-", part[:_READABLE].lower()).strip("-") for part in parts]
+    return "-".join([kind, *filter(None, shown), digest.hexdigest()]) + ".html"
+
+
+_KEPT = 16  # reports whose scorecards are kept: each has dozens of pages
+
+
+def withheld(record: RunRecord) -> dict[str, str]:
+    """The protocols of a run whose gold is not to be published, and why."""
+    loaders = protocol_loaders()
+    found = {name: getattr(loaders[name](), "withheld", "") for name in record.metrics if name in loaders}
+    return {name: why for name, why in found.items() if why}
+
+
+class PublishedRun(OpenRun):
+    """The run in `folder`, its evidence without what the protocols `withheld` keep. Raises UsageError."""
+
+    def __init__(self, folder: str, withheld: Mapping[str, str]) -> None:
+        super().__init__(folder)
+        self._withheld = withheld
+        self._criteria: dict[tuple[str, str, int, int, str], list[ExplainedCriterion]] = {}
+        self._found: dict[tuple[str, str, int, int], list[Scorecard]] = {}
+
+    async def find_cards(self, wanted: ReportQuery) -> list[Scorecard]:
+        """The scorecards of a report; what names withheld gold is replaced by a sentence."""
+        identity = (wanted.system, wanted.task, wanted.sample, wanted.repeat)
+        if identity not in self._found:
+            while len(self._found) >= _KEPT:
+                del self._found[next(iter(self._found))]
+            self._found[identity] = [self._published(card) for card in await super().find_cards(wanted)]
+        return self._found[identity]
+
+    async def explained(self, wanted: ReportQuery, protocol: str) -> list[ExplainedCriterion]:
+        """What stands behind the criteria of a report's task; nothing where its gold is withheld."""
+        if protocol in self._withheld:
+            return []
+        identity = (wanted.system, wanted.task, wanted.sample, wanted.repeat, protocol)
+        if identity not in self._criteria:
+            while len(self._criteria) >= _KEPT:
+                del self._criteria[next(iter(self._criteria))]
+            self._criteria[identity] = await super().explained(wanted, protocol)
+        return self._criteria[identity]
+
+    async def every_card(self, system: str, task: str) -> list[Scorecard]:
+        """All scorecards of a system for a task, by sample and repeat. Raises StoreError."""
+        wanted = [
+            ReportQuery(system=system, task=task, sample=sample, repeat=repeat)
+            for sample, repeat in self._numbers.get((system, task), ())
+        ]
+        return [card for one in wanted for card in await self.find_cards(one)]
+
+    def tasks_of(self, system: str) -> list[str]:
+        """The tasks that a system has scores for, in the order of the run's."""
+        return [task for task in self.record.tasks if (system, task) in self._numbers]
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[str, str], list[tuple[int, int]]]:
+        """The samples and repeats of each system and task that has scores."""
+        identities = self.scores.select(["system", "task_id", "sample", "repeat"])
+        columns = [identities[name].to_pylist() for name in identities.column_names]
+        found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for system, task, sample, repeat in sorted(set(zip(*columns, strict=True))):
+            found.setdefault((system, task), []).append((sample, repeat))
+        return found
+
+    def _published(self, card: Scorecard) -> Scorecard:
+        why = self._withheld.get(card.protocol)
+        if why is None:
+            return card
+        said = f"The evidence is not published: it tells the gold of {card.protocol}, which is {why}."
+        return msgspec.structs.replace(card, evidence=(Evidence(what=said, outcome=""),))
+
 
 AT_ONCE = 4
 ROWS = 10**6

@@ -5,6 +5,12 @@ of its parts: our own metrics need the run's `min_answered`, a published one wha
 they say nothing of missing parts), and a strict form `EVERY` one. Whatever was known without asking makes no value
 alone: what is a failure of ours must not leave it as the score. The bounds have every missing part at its worst and at
 its best; a value over fewer parts never leaves them.
+
+An item that a judge was asked about, alone or numbered among others: its value, or the reason for having none.
+
+Asking a published question as often as its benchmark does, until a reply can be read.
+
+Precision, recall and F1 of what was found against gold, with every empty denominator giving 0.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,12 +18,136 @@ from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
-from adjudge.scoring.answers.answered import Answered
-from adjudge.scoring.contract.scorecard import Bounds, Missing, Partial
+from adjudge.judges import Answer, Judgment, Question, numbered
+from adjudge.judges.published import PublishedQuestion, UnreadableReply
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Bounds, Evidence, Missing, Partial
 
-__all__ = ["ANY", "EVERY", "Measure", "MinAnswered", "Parts", "bounded", "combined", "measured"]
+__all__ = [
+    "ANY",
+    "EVERY",
+    "Answered",
+    "Measure",
+    "MinAnswered",
+    "Overlap",
+    "Parts",
+    "ReadReply",
+    "ask_numbered",
+    "ask_until_read",
+    "bounded",
+    "combined",
+    "measured",
+]
 
 T = TypeVar("T")
+U = TypeVar("U")
+A = TypeVar("A", bound=Answer)
+
+MAX_ITEMS = 20
+
+
+class Answered(msgspec.Struct, Generic[T], frozen=True):
+    """An item that was asked about: its value, or why there is none, and the worst and best it could have had.
+
+    `judgment` is the hex key of what was asked, "" if the value was known without asking.
+    """
+
+    item: T
+    value: float | Missing
+    worst: float
+    best: float
+    judgment: str = ""
+
+    @classmethod
+    def of(
+        cls, item: T, judgment: Judgment[A], read: Callable[[A], float], worst: float, best: float
+    ) -> "Answered[T]":
+        """What `read` takes from the answer of `judgment`."""
+        answer = judgment.answer
+        value = Missing(judgment.reason or "judge_unparseable") if answer is None else read(answer)
+        return cls(item, value, worst, best, judgment.key.hex())
+
+    def about(self, item: U) -> "Answered[U]":
+        """The same answer about `item`."""
+        return Answered(item, self.value, self.worst, self.best, self.judgment)
+
+    def evidence(self, what: str, outcome: Callable[[float], str], id: str = "") -> Evidence:
+        """A line of evidence: what was asked about, by its `id` if it has one, and the outcome."""
+        if isinstance(self.value, Missing):
+            return Evidence(what=what, outcome="", judgment=self.judgment, reason=self.value.reason, id=id)
+        return Evidence(
+            what=what, outcome=outcome(self.value), judgment=self.judgment, id=id, value=self.value
+        )
+
+
+async def ask_numbered(
+    items: Sequence[T],
+    tools: Tools,
+    question: Callable[[tuple[T, ...]], Question[A]],
+    read: Callable[[A, str], float],
+    worst: float,
+    best: float,
+    size: int = MAX_ITEMS,
+) -> list[Answered[T]]:
+    """Ask about `items`, up to `size` in one `question`; `read` takes the value of a key (c01, ...) from its answer."""
+    batches = [tuple(items[start : start + size]) for start in range(0, len(items), size)]
+    judgments = await tools.ask_all(question(batch) for batch in batches)
+    return [
+        Answered.of(item, judgment, lambda answer, key=key: read(answer, key), worst, best)  # type: ignore[misc]
+        for batch, judgment in zip(batches, judgments, strict=True)
+        for item, key in zip(batch, numbered(len(batch)), strict=True)
+    ]
+
+
+class ReadReply(msgspec.Struct, Generic[T], frozen=True):
+    """What a reply says, and the hex key of its judgment."""
+
+    value: T
+    judgment: str
+
+
+async def ask_until_read(tools: Tools, question: PublishedQuestion[T]) -> ReadReply[T] | Missing:
+    """The first reply to `question` that can be read, after at most `question.attempts`.
+
+    One that reads as None is followed by the next attempt too, but stands if it is the last. A judge that gave no reply
+    is missing at once: that is not a reply that cannot be read.
+    """
+    for attempt in range(question.attempts):
+        asked = msgspec.structs.replace(question, attempt=attempt)
+        judgment = await tools.ask(asked)
+        if judgment.answer is None:
+            return Missing(judgment.reason or "judge_unparseable")
+        try:
+            value = asked.read(judgment.answer.text)
+        except UnreadableReply:
+            continue
+        if value is not None or asked.is_last:
+            return ReadReply(value, judgment.key.hex())
+    return Missing("judge_unparseable")
+
+
+class Overlap(msgspec.Struct, frozen=True):
+    """Precision, recall and their harmonic mean; each in 0..1 unless weights say otherwise."""
+
+    precision: float
+    recall: float
+    f1: float
+
+    @classmethod
+    def of(cls, precision: float, recall: float) -> "Overlap":
+        """With the harmonic mean of the two."""
+        return cls(precision, recall, f1(precision, recall))
+
+    @classmethod
+    def counted(cls, right: float, predicted: float, gold: float) -> "Overlap":
+        """From `right` among so many predicted and so many gold."""
+        return cls.of(right / predicted if predicted else 0.0, right / gold if gold else 0.0)
+
+
+def f1(precision: float, recall: float) -> float:
+    """The harmonic mean; 0 if both are 0."""
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
 
 MinAnswered = Annotated[float, msgspec.Meta(gt=0, le=1)]
 """The share of its parts that a metric of our own needs to have a value."""

@@ -1,7 +1,15 @@
-"""The result for one report under one protocol: a value or a reason for every metric, and the evidence."""
+"""The result for one report under one protocol: a value or a reason for every metric, and the evidence.
 
+The outcomes of lines of evidence: of which kind each is, and the points that it states.
+
+What the metrics of a protocol are, in words: for tooltips, tables and documentation.
+"""
+
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from functools import lru_cache
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -9,7 +17,23 @@ from adjudge.judges import Answer, Judgment, Status, Usage
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.reasons import Reason
 
-__all__ = ["Bounds", "Evidence", "Metric", "Missing", "Partial", "Scorecard", "Value", "first_missing"]
+__all__ = [
+    "Bounds",
+    "Evidence",
+    "Metric",
+    "MetricWords",
+    "Missing",
+    "Outcome",
+    "Partial",
+    "Points",
+    "Scorecard",
+    "Value",
+    "count_kinds",
+    "explained",
+    "first_missing",
+    "kind_of",
+    "points_of",
+]
 
 A = TypeVar("A", bound=Answer)
 
@@ -175,3 +199,114 @@ def first_missing(judgments: Iterable[Judgment[A]]) -> Missing | None:
         if judgment.reason is not None:
             return Missing(judgment.reason)
     return None
+
+
+_STATED = frozenset({"supported", "unsupported", "unknown", "unreachable"})
+_WORDS = {"met": "met", "not met": "unmet", "cited": "met", "not cited": "unmet"}
+_POINTS = re.compile(
+    r"(-?\d{1,9}(?:\.\d{1,9})?) of (\d{1,9}(?:\.\d{1,9})?)(?:, reference (\d{1,9}(?:\.\d{1,9})?))?"
+)
+
+
+class Points(msgspec.Struct, frozen=True):
+    """Points of so many, and those of the report that it is compared with, if there is one."""
+
+    given: float
+    most: float
+    reference: float | None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """As much of a line of evidence as says what came of it."""
+
+    outcome: str
+    reason: str = ""
+    value: float | None = None
+
+
+def kind_of(line: Evidence | Outcome) -> str:
+    """Of which kind the outcome of a line is; "" for one of no kind.
+
+    Of a statement "supported", "unsupported", "unknown" or "unreachable" (its page); of a criterion "met" (full
+    points), "partly" or "unmet"; of either "none" where it is missing.
+    """
+    return _kind(*_told(line))
+
+
+def _told(line: Evidence | Outcome) -> tuple[str, bool, bool]:
+    return line.outcome, line.value is not None, bool(line.reason)
+
+
+@lru_cache(256)  # a large run has millions of lines, and few different outcomes
+def _kind(outcome: str, has_value: bool, has_reason: bool) -> str:
+    word = outcome.partition(" ")[0].rstrip(":")
+    if word in _STATED:
+        return word
+    if outcome in _WORDS:
+        return _WORDS[outcome]
+    points = points_of(outcome)
+    if points is not None and points.reference is None and has_value:
+        if points.given >= points.most:
+            return "met"
+        return "partly" if points.given > 0 else "unmet"
+    return "none" if has_reason else ""
+
+
+def count_kinds(lines: Iterable[Evidence | Outcome]) -> dict[str, int]:
+    """How many lines are of which kind; those of no kind are not counted."""
+    found: Counter[str] = Counter()
+    for told, count in Counter(map(_told, lines)).items():
+        found[_kind(*told)] += count
+    return {kind: count for kind, count in found.items() if kind}
+
+
+def points_of(outcome: str) -> Points | None:
+    """The points that an outcome states."""
+    found = _POINTS.fullmatch(outcome)
+    if found is None:
+        return None
+    given, most, reference = (None if one is None else float(one) for one in found.groups())
+    return Points(given or 0.0, most or 0.0, reference)
+
+
+class MetricWords(msgspec.Struct, frozen=True, kw_only=True):
+    """The words of a protocol's metrics, and their `source`.
+
+    `of` has a sentence by name. A name with a prefix ("reference_first.overall") has those of the rest, one with a tag
+    ("tag:accuracy") those of "tag:", and one with an ending of `forms` ("_strict") those of the name without it and of
+    the ending. `units` are by name too, for what is not a share.
+    """
+
+    source: str
+    of: dict[str, str]
+    units: dict[str, str] = {}
+    forms: dict[str, str] = {}
+
+    def explain(self, metric: Metric) -> Metric:
+        """`metric` with its words, "" where there are none."""
+        name, said = self._found(metric.name)
+        unit = self.units.get(name, self.units.get(metric.name, ""))
+        return msgspec.structs.replace(metric, definition=said, unit=unit, source=self.source)
+
+    def _found(self, name: str) -> tuple[str, str]:
+        start, colon, _ = name.partition(":")
+        for key in (name, f"{start}:" if colon else name, name.rpartition(".")[2]):
+            if key in self.of:
+                return key, self.of[key]
+        for ending, said in self.forms.items():
+            if name.endswith(ending):
+                key, base = self._found(name.removesuffix(ending))
+                return key, f"{base} {said}" if base else ""
+        return name, ""
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A protocol that says what its metrics are."""
+
+    words: ClassVar[MetricWords]
+
+
+def explained(protocol: object, metric: Metric) -> Metric:
+    """`metric` of `protocol` with the protocol's words, if it has some."""
+    return protocol.words.explain(metric) if isinstance(protocol, Explains) else metric

@@ -32,16 +32,13 @@ from adjudge.fetchers.flight import together
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import numbered
-from adjudge.scoring.answers.answered import Answered
-from adjudge.scoring.answers.label_kinds import first_words
-from adjudge.scoring.answers.parts import ANY, EVERY, measured
+from adjudge.scoring.answers.parts import ANY, EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.labels import LabelKind, Labelled
+from adjudge.scoring.contract.labels import LabelKind, Labelled, first_words
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
-from adjudge.scoring.deepresearch_bench.fact_extraction import extract
-from adjudge.scoring.deepresearch_bench.fact_support import Repeats, Verdict, back, distinct
+from adjudge.scoring.deepresearch_bench.fact_questions import Repeats, Verdict, back, distinct, extract
 from adjudge.scoring.deepresearch_bench.words import FACT
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import clean_url

@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from adjudge.judges import Context
-from adjudge.judges.checkout import Checkout
-from adjudge.judges.published import PublishedQuestion, UnreadableReply, Wording
-from adjudge.scoring.answers.attempts import ask_until_read
+from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording
+from adjudge.scoring.answers.parts import ask_until_read
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing

@@ -8,21 +8,29 @@ A page is what our fetcher reads, or what the code recorded (`scraped: FILE or F
 judges the error text of a failed scrape as if it were the page; here such a page is not asked about, and its statements
 are missing for the page's reason, as those whose verdicts cannot be read. `c_acc_code` and `e_cit_code` leave them out,
 like the code's statistics; the other metrics are those of `fact` in our own words.
+
+FACT's replies as its own code reads them: citations, statements without repeats, and verdicts, out of JSON.
+
+Fences are cut wherever they stand, and the rest must be JSON. The rules are the reference code's, for
+`call: published` alone; where a reply would end the code with an error, it is not readable here.
+
+Pages that DeepResearch Bench's own code read: `scraped.jsonl`, by task and URL.
 """
 
 import asyncio
 import json
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import ClassVar, Literal, cast
 
 import msgspec
 
 from adjudge.fetchers.page import Page, address_of
 from adjudge.judges import Context
-from adjudge.judges.checkout import Checkout
-from adjudge.judges.published import PublishedQuestion, Wording
-from adjudge.scoring.answers.attempts import ask_until_read
+from adjudge.judges.published import Checkout, CheckoutError, PublishedQuestion, UnreadableReply, Wording
+from adjudge.scoring.answers.parts import ask_until_read
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Metric, Missing, Scorecard
@@ -35,19 +43,200 @@ from adjudge.scoring.deepresearch_bench.fact import (
     unread,
     values_of,
 )
-from adjudge.scoring.deepresearch_bench.fact_support import Verdict
-from adjudge.scoring.deepresearch_bench.published_citations import (
-    Cited,
-    cited_in,
-    kept_in,
-    numbered_lines,
-    verdicts_in,
-    without_fragments,
-)
-from adjudge.scoring.deepresearch_bench.scraped import Scraped
+from adjudge.scoring.deepresearch_bench.fact_questions import Verdict
 from adjudge.scoring.deepresearch_bench.words import FACT
 
-__all__ = ["PublishedExtract", "PublishedFact", "PublishedRepeats", "PublishedSupport"]
+__all__ = ["Cited", "cited_in", "kept_in", "verdicts_in", "without_fragments", "without_links"]
+
+_READINGS = 3  # of one reply: each undoes one more layer of escapes
+_FRAGMENT = "#:~:text="
+_ESCAPED = (">", "<", "+", "~")
+
+
+class Cited(msgspec.Struct, frozen=True):
+    """A statement and the URL that it cites, as the judge wrote it."""
+
+    fact: str
+    url: str
+
+
+def cited_in(text: str) -> list[Cited]:
+    """The citations in a reply; none if it is an empty value. Raises UnreadableReply. Linear."""
+    for _ in range(_READINGS):
+        if not text:
+            break
+        text = _unfenced(text)
+        for char in _ESCAPED:
+            text = text.replace(f"\\{char}", char)
+        try:
+            return [_cited(one) for one in json.loads(text)]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            continue
+    raise UnreadableReply("no list of citations")
+
+
+def _cited(one: dict[str, object]) -> Cited:
+    """Raises TypeError or KeyError for what is not a citation."""
+    fact, url = one["fact"], one["url"]
+    if not isinstance(fact, str) or isinstance(url, dict | list):
+        raise TypeError("not a citation")
+    return Cited(without_links(fact), url if isinstance(url, str) else json.dumps(url))
+
+
+def kept_in(text: str, size: int) -> tuple[int, ...] | None:
+    """Which of `size` statements a reply keeps, from 0; all if it lists none, too many or others; None if not JSON."""
+    try:
+        found = json.loads(_unfenced(text))
+    except (ValueError, RecursionError):
+        return None
+    usable = isinstance(found, list) and 0 < len(found) <= size
+    if usable and all(isinstance(place, int) and 1 <= place <= size for place in found):
+        return tuple(place - 1 for place in found)
+    return tuple(range(size))
+
+
+def verdicts_in(text: str, size: int) -> tuple[str | None, ...]:
+    """One verdict for each of `size` statements: `supported`, `unknown`, else `unsupported`; None if one is not said.
+
+    In the order of the statements, if the reply numbers each once; else in the reply's. Raises UnreadableReply.
+    """
+    try:
+        found = json.loads(_unfenced(text))
+        places = [one["idx"] - 1 for one in found]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise UnreadableReply("no list of numbered verdicts") from error
+    if len(places) != size:
+        raise UnreadableReply(f"{len(places)} verdicts for {size} statements")
+    said = [_verdict(one) for one in found]
+    if sorted(places) == list(range(size)):
+        return tuple(verdict for _, verdict in sorted(zip(places, said, strict=True), key=lambda one: one[0]))
+    return tuple(said)
+
+
+def _verdict(one: dict[str, object]) -> str | None:
+    if "result" not in one:
+        return None
+    result = one["result"]
+    return str(result) if result in ("supported", "unknown") else "unsupported"
+
+
+def numbered_lines(statements: Iterable[str]) -> str:
+    """The statements as the code lists them: numbered from 1, one below the other."""
+    return "\n".join(f"{number}. {statement}" for number, statement in enumerate(statements, 1))
+
+
+def without_links(text: str) -> str:
+    """`text` with `[title]` for each `[title](url)`. Linear."""
+    return "".join(before if url is None else f"{before}[{title}]" for before, title, url in _links(text))
+
+
+def without_fragments(text: str) -> str:
+    """`text` with what a browser is to mark (`#:~:text=`) cut off the URL of each `[title](url)`. Linear."""
+    return "".join(
+        before if url is None else f"{before}[{title}]({url.partition(_FRAGMENT)[0]})"
+        for before, title, url in _links(text)
+    )
+
+
+def _links(text: str) -> Iterator[tuple[str, str, str | None]]:
+    """The text before each `[title](url)`, its title and its URL; at the end, the rest and None."""
+    taken = place = 0
+    while (opened := text.find("[", place)) >= 0 and (closed := text.find("]", opened + 1)) >= 0:
+        place = max(closed, opened + 1)
+        if closed == opened + 1 or text[closed + 1 : closed + 2] != "(":
+            continue
+        end = text.find(")", closed + 2)
+        if end < 0:
+            break
+        if end > closed + 2:
+            yield text[taken:opened], text[opened + 1 : closed], text[closed + 2 : end]
+            taken = place = end + 1
+    yield text[taken:], "", None
+
+
+def _unfenced(text: str) -> str:
+    return text.replace("```json", "").replace("```", "")
+
+
+_FAILED = "scrape failed: "
+
+
+class _Page(msgspec.Struct, frozen=True):
+    url_content: str | None = None
+
+
+class _Row(msgspec.Struct, frozen=True):
+    id: int | str
+    citations_deduped: dict[str, _Page] = {}
+
+
+_ROW = msgspec.json.Decoder(_Row)
+
+
+class Scraped:
+    """The pages in a file, or in a folder with one for each system: `SYSTEM/scraped.jsonl` or `SYSTEM.jsonl`.
+
+    Raises CheckoutError unless every row of every file can be read.
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        self._place = Path(place)
+        if not self._place.exists():
+            raise CheckoutError(
+                f"scraped: {place} does not exist; set it to a scraped.jsonl, or a folder of them"
+            )
+        found = [self._place]
+        if self._place.is_dir():
+            found = sorted([*self._place.glob("*/scraped.jsonl"), *self._place.glob("*.jsonl")])
+        for file in found:
+            _offsets(file)
+
+    def content(self, system: str, task: str, url: str) -> str | None:
+        """What stands in for the page; None if it was not read."""
+        file = self._file(system)
+        page = None if file is None else _pages(file, task).get(url)
+        text = None if page is None else page.url_content
+        return None if text is None or text.startswith(_FAILED) else text
+
+    def _file(self, system: str) -> Path | None:
+        if self._place.is_file():
+            return self._place
+        if Path(system).name != system:
+            return None
+        files = (self._place / system / "scraped.jsonl", self._place / f"{system}.jsonl")
+        return next((file for file in files if file.is_file()), None)
+
+
+@lru_cache(maxsize=256)
+def _offsets(file: Path) -> dict[str, int]:
+    """Where each task's row begins."""
+    found = {}
+    try:
+        with file.open("rb") as lines:
+            offset = 0
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    try:
+                        found[str(_ROW.decode(line).id)] = offset
+                    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+                        raise CheckoutError(
+                            f"scraped: {file}:{number}: {error}; correct or remove it"
+                        ) from error
+                offset += len(line)
+    except OSError as error:
+        raise CheckoutError(f"scraped: {file}: cannot be read: {error.strerror}; correct the path") from error
+    return found
+
+
+@lru_cache(maxsize=16)
+def _pages(file: Path, task: str) -> dict[str, _Page]:
+    offset = _offsets(file).get(task)
+    if offset is None:
+        return {}
+    with file.open("rb") as lines:
+        lines.seek(offset)
+        return _ROW.decode(lines.readline()).citations_deduped
+
 
 Language = Literal["en", "zh"]
 

@@ -1,6 +1,6 @@
 """What the metrics of RACE and FACT are."""
 
-from adjudge.scoring.contract.metric_words import MetricWords
+from adjudge.scoring.contract.scorecard import MetricWords
 
 __all__ = ["FACT", "RACE"]
 

@@ -20,8 +20,7 @@ import msgspec
 
 from adjudge.judges.lexical import terms
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.citations import Passage, parse
-from adjudge.scoring.text.references import url_key
+from adjudge.scoring.text.citations import Passage, parse, url_key
 
 __all__ = ["MAX_NAMES", "Cited", "Cites", "Label", "Labels", "leniently_equal", "read_cited"]
 

@@ -6,37 +6,122 @@ Gold: `user_files` and `corpus` (`sandbox.Source`s; the format reader loads them
 A pair without an answer (a cited picture that no judge looks at) is missing by itself; neither paper nor code says what
 becomes of it, so `fa` and `fa_claims` are over the others where these are the share `min_answered`. Recall, `if` and
 `dq` need all their answers, and an average needs a value of each of its parts.
+
+What the metrics of DR3-Eval are.
+
+DR3-Eval's arithmetic, as the paper and its code have it.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from adjudge.judges import Answer, Context, Question
-from adjudge.scoring.answers.answered import Answered
-from adjudge.scoring.answers.label_kinds import BACKED, MET_OR_NOT, first_words
-from adjudge.scoring.answers.parts import EVERY, MinAnswered, combined, measured
+from adjudge.scoring.answers.parts import EVERY, Answered, MinAnswered, combined, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource
-from adjudge.scoring.contract.labels import LabelKind, Labelled
+from adjudge.scoring.contract.labels import BACKED, MET_OR_NOT, LabelKind, Labelled, first_words
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Partial, Scorecard, Value
-from adjudge.scoring.dr3_eval.checklist import check_report, find_checklist
+from adjudge.scoring.contract.scorecard import (
+    Evidence,
+    Metric,
+    MetricWords,
+    Missing,
+    Partial,
+    Scorecard,
+    Value,
+)
 from adjudge.scoring.dr3_eval.citing import Cited
-from adjudge.scoring.dr3_eval.grounding import COUNTS, POOLED, Pair, ground_claims, role_counts, strictly
-from adjudge.scoring.dr3_eval.insights import find_insights, recall_insights
-from adjudge.scoring.dr3_eval.measures import (
-    claim_accuracy,
-    information_recall,
-    instruction_following,
-    pair_accuracy,
+from adjudge.scoring.dr3_eval.questions import (
+    COUNTS,
+    POOLED,
+    Pair,
+    check_report,
+    find_checklist,
+    find_insights,
+    ground_claims,
+    recall_insights,
+    role_counts,
+    strictly,
 )
 from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
-from adjudge.scoring.dr3_eval.words import WORDS
 
-__all__ = ["DR3", "DepthQuality", "Gold"]
+__all__ = ["DR3", "WORDS", "DepthQuality", "Gold"]
+
+_COUNT = "count"
+
+WORDS = MetricWords(
+    source="DR3-Eval",
+    of={
+        "average": "The mean of the paper's six metrics that a task has.",
+        "average:": "The mean of the paper's metrics, over the tasks with this size of the corpus.",
+        "average_code": "The mean of the code's five metrics.",
+        "ir_uf": "Information recall: the gold insights of the user's files that the report has.",
+        "ir_sc": "Information recall: the gold insights of the sandbox corpus that the report has.",
+        "ir": "Information recall: the mean over user files and corpus.",
+        "cc": "Citation coverage: the required sources that the report cites.",
+        "cc_lenient": "Citation coverage by the code's rule, which matches titles loosely.",
+        "fa": "Factual accuracy: the pairs of claim and source that are supported.",
+        "fa:": "Factual accuracy over the sources with this role, pooled over tasks.",
+        "fa_claims": "Factual accuracy: the claims that all of their sources support.",
+        "fa_lenient": "Factual accuracy of claims, with sources matched as the code does.",
+        "if": "Instruction following: the items of the checklist that are satisfied.",
+        "dq": "Depth: the judge's mark from 1 to 10, over 10.",
+        "cited": "Sources that the report cites.",
+        "cited:": "Cited sources with this role.",
+        "pairs:": "Pairs of claim and source with this role.",
+        "supported:": "Supported pairs of claim and source with this role.",
+        "share:": "The cited sources that have this role, pooled over tasks.",
+    },
+    units=dict.fromkeys(("cited", "cited:", "pairs:", "supported:"), _COUNT),
+    forms={"_strict": "Without a value where the code gives 0 for a reply that it lacks."},
+)
+
+
+def information_recall(scores: Sequence[float]) -> float | None:
+    """The share of insights that are wholly recalled: of 1, 0.5 and 0 only 1 counts. None without insights."""
+    return sum(score == 1 for score in scores) / len(scores) if scores else None
+
+
+def combined_recall(user_files: float | None, corpus: float | None) -> float | None:
+    """The mean of the recalls there are."""
+    return average({"user_files": user_files, "corpus": corpus})[0]
+
+
+def pair_accuracy(verdicts: Sequence[bool]) -> float:
+    """Factual accuracy of the paper: supported (claim, source) pairs over all; 0 without a pair."""
+    return sum(verdicts) / len(verdicts) if verdicts else 0.0
+
+
+def claim_accuracy(claims: Sequence[Sequence[bool]]) -> float | None:
+    """The code's factual accuracy: claims whose every citation supports them, over all claims.
+
+    A claim without a citation is unsupported. None without a claim.
+    """
+    return sum(bool(verdicts) and all(verdicts) for verdicts in claims) / len(claims) if claims else None
+
+
+def instruction_following(verdicts: Sequence[bool | None]) -> float | None:
+    """Satisfied over all checklist items (paper); an item without a verdict is not satisfied. None without items."""
+    return sum(verdict is True for verdict in verdicts) / len(verdicts) if verdicts else None
+
+
+def instruction_following_code(verdicts: Sequence[bool | None]) -> float | None:
+    """Satisfied over the checklist items that have a verdict (code)."""
+    return instruction_following([verdict for verdict in verdicts if verdict is not None])
+
+
+def average(components: Mapping[str, float | None]) -> tuple[float | None, tuple[str, ...]]:
+    """The mean of the components that have a value, and the names of those that have none.
+
+    The paper's six are IR of user files, IR of the corpus, CC, FA, IF and DQ; its code combines the first two into one.
+    """
+    known = [value for value in components.values() if value is not None]
+    left_out = tuple(name for name, value in components.items() if value is None)
+    return (sum(known) / len(known) if known else None), left_out
+
 
 SIZES = ("32k", "64k", "128k", "256k", "512k")
 

@@ -25,16 +25,14 @@ from typing import Any, ClassVar
 import msgspec
 
 from adjudge.judges import Context
-from adjudge.judges.checkout import Checkout
-from adjudge.judges.published import PublishedQuestion, UnreadableReply, Wording
-from adjudge.scoring.answers.attempts import ReadReply, ask_until_read
+from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording
+from adjudge.scoring.answers.parts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Partial, Scorecard, Value
-from adjudge.scoring.dr3_eval.dr3 import Gold
+from adjudge.scoring.dr3_eval.dr3 import WORDS, Gold
 from adjudge.scoring.dr3_eval.published_facts import fact_wordings, factual_accuracy
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
-from adjudge.scoring.dr3_eval.words import WORDS
 
 __all__ = [
     "PublishedCompactRecall",

@@ -5,35 +5,229 @@ Claims that cite a source by the same name are verified in batches of 20, in one
 citations support it. The code counts as unsupported, and so does `fa_lenient`, what cites a source that does not exist,
 and what a reply says nothing readable of; `fa_lenient_strict` has no value in the second case. A report without claims
 has 0 where the code gives no score. What ends the code with an error, and a picture, sound or film, leave no value.
+
+The passages of a long source that DR3-Eval's code shows its judge: BM25 over pieces, words by a Chinese segmenter.
+
+The segmenter (jieba) and the ranking (rank_bm25) are the code's own: the optional extra `dr3`.
+
+Which source a citation in DR3-Eval's standard form names, and where in it, by the rules of the published code.
+
+A citation is a judge's, so all readings are linear in it. The code takes the first file of a folder whose name is the
+same, in whatever order the folder lists them; here it is the first by name. Its own files (the corpus, the list of
+supportive pages) do not count as sources here.
 """
 
 import asyncio
 import csv
 import io
 import json
+import re
+import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import PurePath
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from adjudge.judges import Context
-from adjudge.judges.checkout import Checkout, CheckoutError, Template
-from adjudge.judges.published import PublishedQuestion, UnreadableReply, Wording
-from adjudge.scoring.answers.answered import Answered
-from adjudge.scoring.answers.parts import EVERY, measured
+from adjudge.judges.published import (
+    Checkout,
+    CheckoutError,
+    PublishedQuestion,
+    Template,
+    UnreadableReply,
+    Wording,
+)
+from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Value
 from adjudge.scoring.dr3_eval.dr3 import Gold
-from adjudge.scoring.dr3_eval.published_passages import LONG_SOURCE, best_passages, missing_library
 from adjudge.scoring.dr3_eval.published_replies import Claim, claims_in, supported_in
-from adjudge.scoring.dr3_eval.published_sources import found_sources, place_of, source_key
-from adjudge.scoring.dr3_eval.sandbox import Source
+from adjudge.scoring.dr3_eval.sandbox import MAX_NAMES, Source, Title, same_title
 from adjudge.scoring.text.aside import aside, storable
 
-__all__ = ["FactWordings", "PublishedClaims", "PublishedSupport", "fact_wordings", "factual_accuracy"]
+__all__ = [
+    "FactWordings",
+    "Place",
+    "fact_wordings",
+    "factual_accuracy",
+    "found_sources",
+    "place_of",
+    "source_key",
+]
+
+LONG_SOURCE = 20_000  # characters
+PASSAGE_CHARS = 500
+COUNT = 5
+
+
+def missing_library() -> str | None:
+    """The library that `best_passages` lacks, if any."""
+    return next((name for name in ("jieba", "rank_bm25") if find_spec(name) is None), None)
+
+
+def best_passages(text: str, query: str) -> list[tuple[int, str]]:
+    """The five best pieces of `text` for `query` in its order, numbered from 1 among those that are not blank.
+
+    Linear in the text, for a given query.
+    """
+    passages = [text[start : start + PASSAGE_CHARS] for start in range(0, len(text), PASSAGE_CHARS)]
+    passages = [passage for passage in passages if passage.strip()]
+    if not passages:
+        return []
+    cut = _segmenter().cut
+    scores = _ranking()([list(cut(passage)) for passage in passages]).get_scores(list(cut(query)))
+    best = sorted(range(len(passages)), key=lambda place: scores[place], reverse=True)[:COUNT]
+    return [(place + 1, passages[place]) for place in sorted(best)]
+
+
+def _ranking() -> Any:
+    from rank_bm25 import BM25Okapi  # optional
+
+    return BM25Okapi
+
+
+@lru_cache(maxsize=1)
+def _segmenter() -> Any:
+    """A segmenter that leaves nothing behind: it would keep its dictionary in a shared folder for the next process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own sources and imports
+        import jieba  # optional
+
+    jieba.setLogLevel("ERROR")
+    made = jieba.Tokenizer()
+    with tempfile.TemporaryDirectory() as folder:
+        made.tmp_dir = folder
+        made.initialize()
+    return made
+
+
+_LONG_CONTEXT = re.compile(r'long_context:\s*"([^"]+)"')
+_DOCUMENT = re.compile(r"(?:[Dd]oc|文档):\s*([^,\]]+)")
+_PAGE_NUMBER = re.compile(r"RAG-(\d+)")
+_SOURCE_KINDS = (
+    (("图片:", "Image:"), re.compile(r"(?:图片|[Ii]mage):\s*([^,\]]+)"), "image"),
+    (("视频:", "video:"), re.compile(r"(?:视频|[Vv]ideo):\s*([^,\]]+)"), "video"),
+    (("音频:", "audio:"), re.compile(r"(?:音频|[Aa]udio):\s*([^,\]]+)"), "audio"),
+)
+_RUN = re.compile(r"[^\[\],\s]+")
+_SUFFIXES = (
+    (re.compile(r"\.(?:pdf|md|docx?|txt)", re.IGNORECASE), "doc"),
+    (re.compile(r"\.(?:jpg|jpeg|png|gif|webp)", re.IGNORECASE), "image"),
+    (re.compile(r"\.(?:mp4|webm|mov|avi)", re.IGNORECASE), "video"),
+    (re.compile(r"\.(?:mp3|wav|m4a|aac|ogg|flac|wma)", re.IGNORECASE), "audio"),
+)
+_PAGES = re.compile(r"Page\s*(\d+)(?:\s*-\s*(\d+))?", re.IGNORECASE)
+_CHUNKS = re.compile(r"chunk\s*(\d+)(?:\s*-\s*(\d+))?", re.IGNORECASE)
+
+_MEDIA = {
+    "image": (".jpg", ".jpeg", ".png", ".gif", ".webp"),
+    "video": (".mp4", ".webm", ".mov", ".avi"),
+    "audio": (".mp3", ".wav", ".m4a", ".aac", ".ogg", ".flac", ".wma"),
+}
+
+
+class Place(msgspec.Struct, frozen=True):
+    """The pages of a file, or the chunks of a page of the corpus, that a citation points to."""
+
+    unit: Literal["page", "chunk"]
+    first: int
+    last: int
+
+
+def source_key(text: str) -> tuple[str, str]:
+    """The kind and name of the source that the citation `text` names; claims with equal ones are verified together."""
+    if "long_context:" in text:
+        found = _LONG_CONTEXT.search(text)
+        if found:
+            return "long_context", found[1]
+    elif "Doc:" in text or "文档:" in text or "doc:" in text.lower():
+        found = _DOCUMENT.search(text)
+        if found:
+            return "doc", found[1].strip()
+    elif "RAG-" in text:
+        found = _PAGE_NUMBER.search(text)
+        if found:
+            return "rag", found[1]
+    else:
+        for (chinese, english), pattern, kind in _SOURCE_KINDS:
+            if chinese in text or english in text.lower():  # never so for pictures, by a slip of the code
+                found = pattern.search(text)
+                if found:
+                    return kind, found[1].strip()
+                break
+    return _by_suffix(text) or ("unknown", text[:30])
+
+
+def _by_suffix(text: str) -> tuple[str, str] | None:
+    """The first word of the citation that has the suffix of a file, of documents first."""
+    for pattern, kind in _SUFFIXES:
+        for run in _RUN.finditer(text):
+            ends = [found.end() for found in pattern.finditer(run[0]) if found.start()]
+            if ends:
+                return kind, run[0][: ends[-1]]
+    return None
+
+
+def place_of(text: str) -> Place | None:
+    """The pages or chunks that the citation `text` gives. Raises ValueError for a number of too many digits."""
+    unit: Literal["page", "chunk"] = "chunk" if "long_context:" in text else "page"
+    if unit == "page" and not ("Doc:" in text or "文档:" in text or "doc:" in text.lower()):
+        return None
+    found = (_CHUNKS if unit == "chunk" else _PAGES).search(text)
+    if found is None:
+        return None
+    first = int(found[1])
+    return Place(unit, first, int(found[2]) if found[2] else first) if first else None
+
+
+def found_sources(
+    keys: list[tuple[str, str]], files: list[str], pages: list[str], blank: list[int]
+) -> list[int | None]:
+    """For each key the place of its source among `files` and then `pages`; None if there is none.
+
+    `files` are names, `pages` titles in the corpus's order, `blank` the places in `pages` of those without text, which
+    the code takes for missing. Of the keys, the first `MAX_NAMES` are looked up.
+    """
+    names, titles = [Title(name) for name in files], [Title(title) for title in pages]
+    found: list[int | None] = []
+    for kind, name in keys[:MAX_NAMES]:
+        page = _page(kind, name, titles)
+        place = None if page is None or page in blank else len(names) + page
+        file = _file(kind, Title(name), names)
+        found.append(place if file is None else file)
+    return found + [None] * (len(keys) - len(found))
+
+
+def _file(kind: str, wanted: Title, names: Sequence[Title]) -> int | None:
+    suffixes = _MEDIA.get(kind, ("",) if kind == "doc" else ())
+    return next(
+        (
+            place
+            for place, name in enumerate(names)
+            if name.text.lower().endswith(suffixes) and same_title(wanted, name)
+        ),
+        None,
+    )
+
+
+def _page(kind: str, name: str, titles: Sequence[Title]) -> int | None:
+    """The page of this number or title, else the first whose title is the same to the code."""
+    if kind == "rag":
+        place = int(name) - 1 if len(name) < 10 else -1
+        return place if 0 <= place < len(titles) else None
+    if kind not in ("doc", "long_context"):
+        return None
+    wanted = Title(name)
+    equal = (place for place, title in enumerate(titles) if title.plain == wanted.plain)
+    alike = (place for place, title in enumerate(titles) if same_title(wanted, title))
+    return next(chain(equal, alike), None)
+
 
 REPORT_CHARS = 50_000
 BATCH = 20

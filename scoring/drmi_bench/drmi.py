@@ -3,49 +3,167 @@
 Planning compares the subtasks that an agent laid out with an expert's, retrieval the works that it found with those
 that a paper rests on, and reasoning asks what its report says of 15 to 20 statements of which some are wrong. The
 same three are scored end to end and in isolation: `Report.mode` says what a report was written from.
+
+What the metrics of Dr.Mi-Bench are.
+
+Statements and a plan drafted from a paper (Dr.Mi-Bench).
 """
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from itertools import cycle, islice
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from adjudge.judges import Answer, Context, Question, numbered
-from adjudge.judges.lexical import passages
-from adjudge.scoring.answers.label_kinds import MATCH
+from adjudge.judges.lexical import passages, sentences
 from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
 from adjudge.scoring.contract.case import Case, Report
-from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource
-from adjudge.scoring.contract.labels import LabelKind, Labelled
+from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource, joined
+from adjudge.scoring.contract.labels import MATCH, LabelKind, Labelled
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
-from adjudge.scoring.drmi_bench.drafting import draft_paper
-from adjudge.scoring.drmi_bench.literature import Reference, Rule, doi_of
+from adjudge.scoring.contract.scorecard import (
+    Evidence,
+    Metric,
+    MetricWords,
+    Missing,
+    Scorecard,
+    Value,
+    first_missing,
+)
 from adjudge.scoring.drmi_bench.measures import (
     Label,
     Planning,
     Reasoning,
+    Reference,
+    Rule,
+    doi_of,
     planning_scores,
     reasoning_scores,
     retrieval_scores,
 )
-from adjudge.scoring.drmi_bench.words import DRMI
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citations import parse
 
-__all__ = [
-    "DrMi",
-    "Gold",
-    "Label",
-    "Planning",
-    "Reasoning",
-    "Statement",
-    "planning_scores",
-    "reasoning_scores",
-    "retrieval_scores",
-]
+__all__ = ["DrMi", "DraftedStatements", "Gold", "Statement", "StatementsOf"]
+
+DRMI = MetricWords(
+    source="Dr.Mi-Bench",
+    of={
+        "plan_f1": "The harmonic mean of precision and recall of the planned subtasks, matched one to one.",
+        "plan_precision": "The planned subtasks that the expert's plan has, matched one to one.",
+        "plan_recall": "The expert's subtasks that the plan has, matched one to one.",
+        "plan_accuracy": "Matched subtasks of all different ones (Jaccard), as the paper's text says.",
+        "plan_accuracy_tables": "The precision of the plan, which the paper's tables print as accuracy.",
+        "plan_f1_many": "The harmonic mean of precision and recall, where a subtask may match several.",
+        "plan_precision_many": "The planned subtasks that match any of the expert's.",
+        "plan_recall_many": "The expert's subtasks that match any of the plan's.",
+        "retrieval_accuracy": "Works found of all different ones (Jaccard) for a review; a hit for a research paper.",
+        "retrieval_f1": "The harmonic mean of precision and recall of the works that were found.",
+        "retrieval_precision": "The works found that are the gold ones.",
+        "retrieval_recall": "The gold works that were found.",
+        "reasoning_accuracy": "The statements about the paper that the report gets right.",
+        "reasoning_f1": "The harmonic mean of precision and recall of the statements, true as the positive class.",
+        "reasoning_precision": "The statements that the report makes true and that are.",
+        "reasoning_recall": "The true statements that the report makes true.",
+        "reasoning_f1_macro": "F1 as the mean over the labels of statements.",
+        "reasoning_precision_macro": "Precision as the mean over the labels of statements.",
+        "reasoning_recall_macro": "Recall as the mean over the labels of statements.",
+    },
+    forms={
+        "_doi": "Works are the same if their DOIs are (section 3.2).",
+        "_title20": "Works are the same if the first 20 letters and digits of their titles are (A.17).",
+    },
+)
+
+
+FEWEST, MOST = 15, 20  # statements of a paper, as published
+MOST_SUBTASKS = 12
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+
+
+class DraftedStatement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A statement, and whether it is true of the paper."""
+
+    text: Text
+    truth: bool
+
+
+class DraftedStatements(Answer, frozen=True, kw_only=True):
+    """Statements about a paper's question, some of them false."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=600)] = ""
+    statements: Annotated[list[DraftedStatement], msgspec.Meta(min_length=FEWEST, max_length=MOST)]
+
+
+class StatementsOf(Question[DraftedStatements], frozen=True, kw_only=True):
+    """Which statements, true and false, show whether a report knows what the paper (context) found?"""
+
+    prompt = "drmi_draft_statements"
+    words = "a draft of statements from a paper"
+    answer = DraftedStatements
+
+    def lexical(self) -> DraftedStatements:
+        """The paper's own sentences, all of them true: words alone do not make a plausible falsehood."""
+        found = [one[:300] for one in islice(sentences(self.context["document"]), MOST)] or ["-"]
+        count = max(FEWEST, len(found))
+        return DraftedStatements(
+            statements=[DraftedStatement(text=one, truth=True) for one in islice(cycle(found), count)]
+        )
+
+
+class DraftedPlan(Answer, frozen=True, kw_only=True):
+    """The subtasks of the research that a paper reports."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=400)] = ""
+    subtasks: Annotated[tuple[Text, ...], msgspec.Meta(min_length=3, max_length=MOST_SUBTASKS)]
+
+
+class PlanOf(Question[DraftedPlan], frozen=True, kw_only=True):
+    """Into which subtasks would an expert divide the research that the paper (context) reports?"""
+
+    prompt = "drmi_draft_plan"
+    words = "a draft of a plan from a paper"
+    answer = DraftedPlan
+
+    def lexical(self) -> DraftedPlan:
+        """The first lines of the paper's sections, as far as sentences show them."""
+        found = [one[:300] for one in islice(sentences(self.context["document"]), 6)] or ["-"]
+        return DraftedPlan(subtasks=tuple(islice(cycle(found), max(3, len(found)))))
+
+
+async def draft_paper(case: Case, tools: Tools, sources: Sequence[GoldSource]) -> msgspec.Raw | Missing:
+    """Gold of Dr.Mi-Bench with statements and a plan, drafted from `sources` where the task has none. GoldError."""
+    gold: dict[str, Any] = {}
+    if "drmi" in case.task.gold:
+        gold |= case.gold("drmi", dict[str, Any])
+    context, language = Context.of(task=case.task.prompt, document=joined(sources)), case.task.language
+
+    async def statements() -> dict[str, Any] | Missing:
+        if gold.get("statements"):
+            return {}
+        judgment = await tools.ask(StatementsOf(context=context, language=language))
+        if judgment.answer is None:
+            return Missing(judgment.reason or "judge_unparseable")
+        return {"statements": judgment.answer.statements}
+
+    async def plan() -> dict[str, Any] | Missing:
+        if gold.get("plan"):
+            return {}
+        judgment = await tools.ask(PlanOf(context=context, language=language))
+        if judgment.answer is None:
+            return Missing(judgment.reason or "judge_unparseable")
+        return {"plan": judgment.answer.subtasks}
+
+    for made in await asyncio.gather(statements(), plan()):
+        if isinstance(made, Missing):
+            return made
+        gold |= made
+    return msgspec.Raw(msgspec.json.encode(gold))
+
 
 Module = Literal["planning", "retrieval", "reasoning"]
 

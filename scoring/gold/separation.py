@@ -7,8 +7,8 @@ import numpy as np
 
 from adjudge.scoring.contract.gold import MET, GoldItem
 from adjudge.scoring.contract.scorecard import Evidence
-from adjudge.scoring.gold.problem import Problem
-from adjudge.scoring.kernels.agreement.items import item_figures
+from adjudge.scoring.gold.rules import Problem
+from adjudge.scoring.kernels.agreement.variance import item_figures
 
 __all__ = ["ItemSeparation", "separation", "separation_problems"]
 

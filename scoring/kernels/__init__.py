@@ -7,7 +7,7 @@ from adjudge.scoring.kernels.comparison.frontier import pareto_frontier, pass_at
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
 from adjudge.scoring.kernels.matching.match_claims import match_cardinality, match_greedy
 from adjudge.scoring.kernels.resampling.bootstrap import bootstrap
-from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
+from adjudge.scoring.kernels.resampling.rankings import leave_one_out
 
 __all__ = [
     "bootstrap",

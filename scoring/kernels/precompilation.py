@@ -12,11 +12,9 @@ import gc
 import numpy as np
 
 from adjudge.scoring.kernels.comparison.paired_tests import paired_t
-from adjudge.scoring.kernels.resampling.bootstrap import bootstrap
+from adjudge.scoring.kernels.resampling.bootstrap import Sampler, bootstrap
 from adjudge.scoring.kernels.resampling.intervals import difference_intervals
-from adjudge.scoring.kernels.resampling.rank_stability import leave_one_out
-from adjudge.scoring.kernels.resampling.rankings import rankings
-from adjudge.scoring.kernels.resampling.sampler import Sampler
+from adjudge.scoring.kernels.resampling.rankings import leave_one_out, rankings
 
 __all__ = ["precompile"]
 

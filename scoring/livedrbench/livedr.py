@@ -7,43 +7,161 @@ For a question of plain nested claims (category `claims`, ours) Eq. 1 is the rul
 
 The paper judges every row: where a row's or slot's comparison is missing, a question has no value, and bounds with what
 is missing wrong or right.
+
+What the metrics of LiveDRBench are.
+
+Claims drafted from a document: what it holds that a system should find (LiveDRBench, category `claims`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from itertools import islice
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from adjudge.scoring.answers.label_kinds import MATCH
-from adjudge.scoring.answers.overlap import Overlap
+from adjudge.judges import Answer, Context, Question
+from adjudge.judges.lexical import figures, names, sentences
+from adjudge.scoring.answers.parts import Overlap
 from adjudge.scoring.contract.case import NULL, Case, GoldError
-from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
-from adjudge.scoring.contract.labels import Labelled
+from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource, joined
+from adjudge.scoring.contract.labels import MATCH, Labelled
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing, Partial, Scorecard, Value
-from adjudge.scoring.livedrbench.claims import Claim, Comparison, Forest, Nested, match_in_order, match_nested
-from adjudge.scoring.livedrbench.drafting import claim_items, draft_claims
+from adjudge.scoring.contract.scorecard import (
+    Bounds,
+    Evidence,
+    Metric,
+    MetricWords,
+    Missing,
+    Partial,
+    Scorecard,
+    Value,
+)
+from adjudge.scoring.livedrbench.claims import (
+    Claim,
+    Comparison,
+    Forest,
+    Nested,
+    fields,
+    match_in_order,
+    match_nested,
+    rows,
+    shown,
+    slots,
+    structured_answer,
+)
 from adjudge.scoring.livedrbench.graded_slots import (
+    Row,
     Rules,
     Slot,
+    compare_rows,
     count_fields,
+    field_overlap,
+    filled,
     grade_slots,
+    material_overlap,
+    row_claims,
     slot_claims,
     slot_points,
 )
-from adjudge.scoring.livedrbench.prediction import fields, rows, shown, slots, structured_answer
-from adjudge.scoring.livedrbench.scifacts import (
-    Row,
-    compare_rows,
-    field_overlap,
-    filled,
-    material_overlap,
-    row_claims,
-)
 from adjudge.scoring.livedrbench.traces import count_trace
-from adjudge.scoring.livedrbench.words import LIVEDR
 
-__all__ = ["CATEGORIES", "Averages", "Gold", "LiveDR", "averages"]
+__all__ = ["CATEGORIES", "LIVEDR", "ClaimsOf", "DraftedClaims", "Gold", "LiveDR", "averages"]
+
+LIVEDR = MetricWords(
+    source="LiveDRBench",
+    of={
+        "f1": "The harmonic mean of precision and recall, for each question.",
+        "precision": "The claims of the answer that the gold answer has.",
+        "recall": "The claims of the gold answer that the answer has.",
+        "f1_traced": "F1 of the answers that have a trace.",
+        "sources": "Sources that the trace refers to.",
+        "branches": "Branches of the search in the trace.",
+        "backtracks": "Steps back in the trace.",
+        "f1_per_source": "F1 over the number of sources, pooled over questions with a trace.",
+        "f1_per_branch": "F1 over the number of branches, pooled over questions with a trace.",
+        "f1_per_backtrack": "F1 over the number of steps back, pooled over questions with a trace.",
+    },
+    units={
+        **dict.fromkeys(("sources", "branches", "backtracks"), "count"),
+        "f1_per_source": "share a source",
+        "f1_per_branch": "share a branch",
+        "f1_per_backtrack": "share a step back",
+        **{
+            f"{name}{form}": "share" for name in ("f1", "precision", "recall") for form in ("_eq1", "_strict")
+        },
+    },
+    forms={
+        "_eq1": "By the paper's equation 1: the mean over claims of weight, score and the subclaims' precision.",
+        "_strict": "By equation 1, with the least instead of the mean.",
+    },
+)
+
+
+MOST = 12
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+Detail = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class DraftedClaim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A claim, and what supports or details it."""
+
+    claim: Text
+    subclaims: Annotated[tuple[Detail, ...], msgspec.Meta(max_length=3)]
+
+
+class DraftedClaims(Answer, frozen=True, kw_only=True):
+    """The claims of a document that answer a task."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=600)] = ""
+    claims: Annotated[list[DraftedClaim], msgspec.Meta(min_length=1, max_length=MOST)]
+
+
+class ClaimsOf(Question[DraftedClaims], frozen=True, kw_only=True):
+    """Which claims does the document (context) hold that a system must find for the task?"""
+
+    prompt = "livedr_draft"
+    words = "a draft of claims from a document"
+    answer = DraftedClaims
+
+    def lexical(self) -> DraftedClaims:
+        """The sentences that state figures or names."""
+        every = [one[:300] for one in sentences(self.context["document"]) if len(one) > 20]
+        telling = (
+            [one for one in every if figures(one) or names(one)]
+            or every
+            or [self.context["task"][:300] or "-"]
+        )
+        return DraftedClaims(
+            claims=[DraftedClaim(claim=one, subclaims=()) for one in islice(dict.fromkeys(telling), MOST)]
+        )
+
+
+async def draft_claims(case: Case, tools: Tools, sources: Sequence[GoldSource]) -> msgspec.Raw | Missing:
+    """Gold of the category `claims`, drafted from `sources`."""
+    context = Context.of(task=case.task.prompt, document=joined(sources))
+    judgment = await tools.ask(ClaimsOf(context=context, language=case.task.language))
+    if judgment.answer is None:
+        return Missing(judgment.reason or "judge_unparseable")
+    claims = [_claim(one) for one in judgment.answer.claims]
+    return msgspec.Raw(msgspec.json.encode({"category": "claims", "ground_truths": claims}))
+
+
+def _claim(one: DraftedClaim) -> dict[str, Any]:
+    below = {"claims": [{"claim": text} for text in one.subclaims]} if one.subclaims else {}
+    return {"claim": one.claim, **below}
+
+
+def claim_items(claims: Sequence[Claim]) -> tuple[GoldItem, ...]:
+    """Claims and their subclaims as items, a claim before what is below it."""
+    found: list[GoldItem] = []
+    waiting = list(reversed(claims))
+    while waiting:
+        claim = waiting.pop()
+        found.append(GoldItem(part="claims", item=claim.claim, kind="fact", matched=True))
+        waiting += reversed(claim.claims)
+    return tuple(found)
+
 
 Category = Literal[
     "scifacts-materials",

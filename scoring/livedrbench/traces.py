@@ -12,13 +12,12 @@ import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, normalise_url
 from adjudge.judges import Answer, Context, Question, numbered
-from adjudge.scoring.answers.answered import Answered
-from adjudge.scoring.answers.parts import EVERY, measured
+from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.answers.sameness import batches
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Value
-from adjudge.scoring.livedrbench.prediction import rows, shown
+from adjudge.scoring.livedrbench.claims import rows, shown
 
 __all__ = ["LabelSteps", "StepLabels", "TraceCounts", "count_trace", "sources", "steps"]
 

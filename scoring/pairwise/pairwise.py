@@ -2,6 +2,8 @@
 
 A case has a report and a rival's. What comes of many of them (strengths, win rates) is the leaderboard's, which has
 all systems together; which reports meet is the engine's to choose.
+
+What the metrics of comparisons are.
 """
 
 from collections.abc import Sequence
@@ -12,14 +14,22 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Question
 from adjudge.judges.lexical import coverage, terms
-from adjudge.scoring.answers.answered import Answered
-from adjudge.scoring.answers.parts import EVERY, measured
+from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
-from adjudge.scoring.pairwise.words import PAIRWISE
+from adjudge.scoring.contract.scorecard import Evidence, Metric, MetricWords, Scorecard, Value
 
-__all__ = ["FIRST", "LAST", "WON", "BetterReport", "Pairwise"]
+__all__ = ["FIRST", "LAST", "WON", "Pairwise"]
+
+PAIRWISE = MetricWords(
+    source="adjudge",
+    of={
+        "won": "Comparisons won against other systems' reports, a tie counting half; the mean of both orders.",
+        "won_shown_first": "Comparisons won where the report is shown first.",
+        "won_shown_last": "Comparisons won where the report is shown last.",
+    },
+)
+
 
 WON, FIRST, LAST = "won", "won_shown_first", "won_shown_last"
 

@@ -1,27 +1,211 @@
-"""Asking about criteria: each alone, or several in one question, all over the one context of the report."""
+"""Asking about criteria: each alone, or several in one question, all over the one context of the report.
 
+The questions about criteria: one alone, or several together, all over the one context of the report.
+"""
+
+import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
-from adjudge.judges import Context, Judgment, Question, numbered
-from adjudge.scoring.answers.answered import Answered
+from adjudge.judges import Answer, Choice, Context, Judgment, Question, numbered
+from adjudge.judges.lexical import coverage, rank, remembered, sentences, terms
+from adjudge.scoring.answers.parts import Answered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence
 from adjudge.scoring.rubrics.criteria import Criterion
-from adjudge.scoring.rubrics.questions import (
-    MAX_ITEMS,
-    Explained,
-    ExplainedItems,
-    Level,
-    PointsGiven,
-    RubricItems,
-    RubricPoints,
+
+__all__ = [
+    "MAX_ITEMS",
+    "Explained",
+    "ExplainedItems",
+    "ExplainedLevels",
+    "ItemAnswer",
+    "ItemLevels",
+    "Items",
+    "ItemsAQuestion",
+    "Level",
+    "PointsGiven",
+    "RubricItems",
+    "RubricPoints",
+    "by_place",
+    "give_points",
+    "in_batches",
+]
+
+A = TypeVar("A", bound=Answer)
+
+MAX_ITEMS = 50
+
+_SEEN = 0.4  # share of a criterion's words that a report must use for the embedded judge to call it met
+_QUOTED = 2_000  # sentences of a report among which the embedded judge looks for the one to quote
+_KEPT_CHARS = 2_000_000  # of the reports whose words are kept
+# Words of criteria, not of reports: "Does the report name ...? Yes=2, No=0".
+_OF_RUBRICS = re.compile(
+    r"\w+\s{0,3}[=＝]\s{0,3}[+-]?\d+|\b(?:reports?|gives?|names?|says?|states?)\b|报告|是否|给出|说明|提到|指出",
+    re.IGNORECASE,
 )
 
-__all__ = ["ItemAnswer", "ItemsAQuestion", "by_place", "give_points", "in_batches"]
+
+# One criterion alone.
+
+
+class PointsGiven(Answer, frozen=True, kw_only=True):
+    """How many points a criterion gets: one of its allowed values."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=600)] = ""
+    points: Choice
+
+
+class RubricPoints(Question[PointsGiven], frozen=True, kw_only=True):
+    """How many points does the report get for one criterion?"""
+
+    words = "points for one rubric"
+    prompt = "rubric_points"
+    answer = PointsGiven
+
+    task: str
+    criterion: str
+    values: tuple[float, ...]
+
+    @property
+    def options(self) -> tuple[float, ...]:
+        """The criterion's allowed values."""
+        return self.values
+
+    def fields(self) -> dict[str, str]:
+        """The task, the criterion, and its values from fewest to most."""
+        return {
+            "task": self.task,
+            "criterion": self.criterion,
+            "values": ", ".join(f"{v:g}" for v in self.values),
+        }
+
+    def lexical(self) -> PointsGiven:
+        """More points (or more penalty) the more of the criterion's words the report uses."""
+        ordered = sorted(self.values, key=abs)
+        return PointsGiven(
+            points=ordered[lexical_level(self.criterion, self.context["report"], len(ordered))]
+        )
+
+
+# Several criteria in one question.
+
+
+class Level(Answer, frozen=True, kw_only=True):
+    """How far one criterion applies: 0 not at all, the highest in full."""
+
+    level: Choice
+
+
+class ItemLevels(Answer, frozen=True, kw_only=True):
+    """The level of each numbered criterion."""
+
+    most_items: ClassVar[int] = MAX_ITEMS
+
+    analysis: Annotated[str, msgspec.Meta(max_length=1_200)] = ""
+    items: dict[str, Level]
+
+
+class Items(Question[A], frozen=True, kw_only=True):
+    """Base of the questions about several criteria."""
+
+    task: str
+    items: tuple[str, ...]
+    levels: tuple[float, ...]
+
+    @property
+    def count(self) -> int:
+        """One level per criterion."""
+        return len(self.items)
+
+    @property
+    def options(self) -> tuple[float, ...]:
+        """The levels."""
+        return self.levels
+
+    def fields(self) -> dict[str, str]:
+        """The task, the numbered criteria, and the levels."""
+        shown = super().fields()
+        return {**shown, "levels": ", ".join(f"{level:g}" for level in self.levels)}
+
+    def lexical_levels(self) -> list[float]:
+        """A higher level the more of a criterion's words the report uses."""
+        report, levels = self.context["report"], [level for level in self.levels if level >= 0]
+        return [levels[lexical_level(item, report, len(levels))] for item in self.items]
+
+
+class RubricItems(Items[ItemLevels], frozen=True, kw_only=True):
+    """How far does each of several criteria apply to the report, on the same levels?"""
+
+    words = "levels of rubrics"
+    prompt = "rubric_items"
+    answer = ItemLevels
+
+    def lexical(self) -> ItemLevels:
+        """The lexical levels."""
+        found = [Level(level=level) for level in self.lexical_levels()]
+        return ItemLevels(items=dict(zip(numbered(self.count), found, strict=True)))
+
+
+class Explained(Answer, frozen=True, kw_only=True):
+    """A level with the reason for it, and the sentence of the report that it rests on."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=2_500, extra_json_schema={"shared": True})] = ""
+    evidence: Annotated[str, msgspec.Meta(max_length=4_000, extra_json_schema={"shared": True})]
+    level: Choice
+
+
+class ExplainedLevels(Answer, frozen=True, kw_only=True):
+    """The level of each numbered criterion, with reason and evidence; those of one question share one budget."""
+
+    most_items: ClassVar[int] = MAX_ITEMS
+
+    items: dict[str, Explained]
+
+
+class ExplainedItems(Items[ExplainedLevels], frozen=True, kw_only=True):
+    """How far does each of several criteria apply to the report, why, and by which sentence of it?"""
+
+    words = "levels of rubrics, with reasons and sentences"
+    prompt = "rubric_explained"
+    answer = ExplainedLevels
+
+    def lexical(self) -> ExplainedLevels:
+        """The lexical levels, each with the sentence that uses most of a criterion's words."""
+        report, levels = self.context["report"], self.lexical_levels()
+        found = [
+            Explained(evidence=quoted(item, report), level=level)
+            for item, level in zip(self.items, levels, strict=True)
+        ]
+        return ExplainedLevels(items=dict(zip(numbered(self.count), found, strict=True)))
+
+
+def lexical_level(criterion: str, report: str, levels: int) -> int:
+    """Which of so many levels, from 0, the embedded judge gives: by the criterion's words that `report` uses."""
+    seen = coverage(terms(_OF_RUBRICS.sub(" ", criterion)), _vocabulary(report))
+    return rank(seen, tuple(_SEEN + (1 - _SEEN) * step / (levels - 1) for step in range(levels - 1)))
+
+
+def quoted(criterion: str, report: str) -> str:
+    """The sentence of `report` that uses most of the criterion's words; empty if none uses any."""
+    wanted = terms(_OF_RUBRICS.sub(" ", criterion))
+    found = max(_sentences(report), key=lambda one: coverage(wanted, one[1]), default=("", frozenset[str]()))
+    return found[0][:150] if coverage(wanted, found[1]) else ""
+
+
+@lru_cache(maxsize=64)
+def _vocabulary(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+@remembered(_KEPT_CHARS)
+def _sentences(text: str) -> list[tuple[str, frozenset[str]]]:
+    return [(one, frozenset(terms(one))) for _, one in zip(range(_QUOTED), sentences(text), strict=False)]
+
 
 ItemsAQuestion = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
 """How many criteria share a question."""

@@ -9,20 +9,151 @@ A file is JSON Lines, or a list in YAML or JSON:
 `points` are given if the criterion is met, else 0; `values` are all the points that may be given, where there are steps
 between. A row with a `task` is for that task only. A row may also be one string that ends in its values, as Rigorous
 Bench publishes them: "Does it give a date? Yes=2, No=0".
+
+What the metrics of the protocols by criteria are.
+
+The arithmetic of rubrics: from the points that criteria were given to scores, shares and pass rates.
 """
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
 import yaml
 
+from adjudge.scoring.answers.parts import Measure
 from adjudge.scoring.contract.protocol import ExplainedCriterion
+from adjudge.scoring.contract.scorecard import MetricWords
 
-__all__ = ["CriteriaError", "Criterion", "explained_criteria", "general_rubrics", "load_criteria", "tags_of"]
+__all__ = [
+    "DRACO",
+    "DRB2",
+    "HEALTHBENCH",
+    "LIVERESEARCHBENCH",
+    "RESEARCHRUBRICS",
+    "RIGOROUS",
+    "RLER",
+    "RUBRICS",
+    "CriteriaError",
+    "Criterion",
+    "Given",
+    "clipped",
+    "explained_criteria",
+    "general_rubrics",
+    "load_criteria",
+    "pass_rate",
+    "rubric_score",
+    "share",
+    "tag_score",
+    "tags_of",
+]
+
+_POINTS = "The points of the criteria that are met, over all positive points"
+
+RUBRICS = MetricWords(
+    source="adjudge",
+    of={
+        "score": f"{_POINTS}; below 0 where penalties prevail.",
+        "score_clipped": f"{_POINTS}, not below 0.",
+        "score_mean_clipped": f"{_POINTS}; only the mean over tasks is held between 0 and 1.",
+        "share": "The criteria that are met, without their points; a criterion with penalty counts when it is not.",
+        "pass_rate": "The criteria that are met in full, without their points.",
+        "tag:": f"{_POINTS}, over the criteria with this tag.",
+        "share:": "The criteria with this tag that are met, without their points.",
+        "pass_rate:": "The criteria with this tag that are met in full.",
+    },
+)
+HEALTHBENCH = MetricWords(
+    source="HealthBench",
+    of={
+        "score": f"{_POINTS}; the mean over examples is held between 0 and 1.",
+        "tag:": f"{_POINTS}, over the criteria with this tag.",
+    },
+)
+DRACO = MetricWords(
+    source="DRACO",
+    of={
+        "score": f"{_POINTS}, held between 0 and 1.",
+        "pass_rate": "The criteria that pass, without their points; a negative one passes when it is not met.",
+        "score:": f"{_POINTS}, over the criteria of this section.",
+        "pass_rate:": "The criteria of this section that pass.",
+    },
+)
+RESEARCHRUBRICS = MetricWords(
+    source="ResearchRubrics",
+    of={
+        "score": f"{_POINTS}; below 0 where penalties prevail.",
+        "axis:": f"{_POINTS}, over the criteria of this axis.",
+    },
+)
+RLER = MetricWords(
+    source="DR Tulu (RLER)",
+    of={
+        "rubric_reward": "The weighted scores of all rubrics, over their weights.",
+        "persistent_rubric_reward": "The weighted scores of the persistent rubrics, as the training code divides them.",
+        "adaptive_rubric_reward": "The weighted scores of the adaptive rubrics, as the training code divides them.",
+    },
+    units=dict.fromkeys(("persistent_rubric_reward", "adaptive_rubric_reward"), "share"),
+)
+DRB2 = MetricWords(
+    source="DeepResearch Bench II",
+    of={
+        "total": "The items of all dimensions that are met.",
+        "info_recall": "The items about information that are met.",
+        "analysis": "The items about analysis that are met.",
+        "presentation": "The items about presentation that are met.",
+        "blocked_rate": "The items that are met only by text that rests on the blocked source.",
+    },
+)
+LIVERESEARCHBENCH = MetricWords(
+    source="LiveResearchBench",
+    of={
+        "average": "The mean of presentation, coverage, consistency and citation; ours, without depth.",
+        "presentation": "The ten fixed items about presentation that are met.",
+        "coverage": "The items of the task's checklist that are met.",
+        "consistency": "A score by the number of contradictions that the judge lists.",
+        "citation": "A score by the number of statements without a citation that the judge lists.",
+        "depth": "Depth against the reference report in both orders: 1 for a win, a half for a tie.",
+        "depth_code": "Wins in depth over wins and losses, pooled over tasks.",
+        "depth_won": "Orders in which the report wins in depth.",
+        "depth_decided": "Orders in which the report wins or loses in depth.",
+    },
+    units={
+        **dict.fromkeys(("depth_won", "depth_decided"), "count"),
+        **dict.fromkeys(("average", "consistency", "citation"), "share"),
+    },
+)
+
+RIGOROUS = MetricWords(
+    source="Rigorous Bench",
+    of={
+        "integrated": "Quality times one minus drift times boost, times 100.",
+        "quality": "The mean of the shares of points under the task's own and the general rubrics.",
+        "qsr": "Points of the task's own rubrics, over all of them.",
+        "grr": "Points of the general rubrics, over all of them.",
+        "dimension:": "Points of the general rubrics of this dimension, over all of them.",
+        "drift": "How far the report is from the task's subject, by keywords.",
+        "fak_drift": "How much the keywords that the report should have are missing.",
+        "fdk_drift": "How much the keywords that the report should not have are there.",
+        "boost": "A factor for citing trusted sources and hosts.",
+        "contribution_per_token": "The integrated score over the tokens that the system spent beyond its input.",
+        "retrieval_index": "Cited links over the pages that were retrieved.",
+    },
+    units={
+        "integrated": "points from 0 to 120",
+        "boost": "factor from 1 to 1.2",
+        "contribution_per_token": "points a token",
+        "retrieval_index": "links a page",
+    },
+    forms={
+        "_alg1": "By algorithm 1: trusted hosts without the links that match in full.",
+        "_code": "By the code: addresses are matched as substrings.",
+    },
+)
+
 
 MAX_FILE_BYTES = 20_000_000
 MAX_VALUES = 101
@@ -162,3 +293,48 @@ def explained_criteria(criteria: Sequence[Criterion], share: float = 1.0) -> lis
         )
         for one in criteria
     ]
+
+
+Given = Iterable[tuple[Criterion, float]]
+"""Criteria, each with the points it was given."""
+
+
+def rubric_score(given: Given) -> float | None:
+    """Points given over all positive points: at most 1, below 0 where penalties prevail; None without any."""
+    pairs = list(given)
+    full = sum([criterion.full for criterion, _ in pairs])
+    return sum([points for _, points in pairs]) / full if full else None
+
+
+def tag_score(given: Given) -> float | None:
+    """`rubric_score` of one tag's criteria; of penalties alone, the points over what there is to lose: -1 to 0."""
+    pairs = list(given)
+    score = rubric_score(pairs)
+    if score is not None or not pairs:
+        return score
+    return sum(points for _, points in pairs) / -sum(criterion.worst for criterion, _ in pairs)
+
+
+def share(given: Given) -> float | None:
+    """How far the criteria with positive points are met, 0 to 1, each counting the same; None without any."""
+    met = [points / criterion.full for criterion, points in given if criterion.full]
+    return sum([one if one > 0.0 else 0.0 for one in met]) / len(met) if met else None
+
+
+def pass_rate(given: Given) -> float | None:
+    """The share of criteria that pass, each counting the same; None without any.
+
+    A criterion passes with its best points: one with negative points passes when it does not apply.
+    """
+    passed = [points == criterion.best for criterion, points in given]
+    return sum(passed) / len(passed) if passed else None
+
+
+def held(score: float | None) -> float | None:
+    """`score` between 0 and 1."""
+    return None if score is None else min(max(score, 0.0), 1.0)
+
+
+def clipped(measure: Callable[[Given], float | None]) -> Measure[Criterion]:
+    """`measure`, held between 0 and 1 for each report."""
+    return lambda given: held(measure(given))

@@ -6,11 +6,9 @@ from typing import ClassVar
 
 import msgspec
 
-from adjudge.scoring.answers.answered import Answered
-from adjudge.scoring.answers.label_kinds import labelled_points
-from adjudge.scoring.answers.parts import EVERY, Measure, Parts
+from adjudge.scoring.answers.parts import EVERY, Answered, Measure, Parts
 from adjudge.scoring.contract.case import Case, GoldError
-from adjudge.scoring.contract.labels import Labelled
+from adjudge.scoring.contract.labels import Labelled, labelled_points
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
 from adjudge.scoring.rubrics.asking import give_points

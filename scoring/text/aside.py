@@ -15,8 +15,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from adjudge.fetchers.budget import Budget
-from adjudge.fetchers.process import ADDRESS_SPACE, WorkerPool
+from adjudge.fetchers.process import ADDRESS_SPACE, Budget, WorkerPool
 from adjudge.scoring.contract.case import Unread
 
 __all__ = ["IN_PLACE_BYTES", "SECONDS", "Answer", "Call", "aside", "open_workers", "storable"]

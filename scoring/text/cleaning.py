@@ -9,15 +9,14 @@ from typing import Annotated
 import msgspec
 
 from adjudge.judges import Answer, Context, Question
-from adjudge.judges.remembering import remembered
+from adjudge.judges.lexical import remembered
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
-from adjudge.scoring.text.citation_marks import Mark, may_hold_mark, pieces
-from adjudge.scoring.text.references import MAX_REFERENCES, references_in
+from adjudge.scoring.text.citation_marks import Mark, cut, may_hold_mark, pieces
+from adjudge.scoring.text.citations import MAX_REFERENCES, references_in
 from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER
-from adjudge.scoring.text.splitting import cut
 
 __all__ = ["Clean", "clean_report", "judge_clean"]
 

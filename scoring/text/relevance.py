@@ -3,8 +3,7 @@
 import math
 from collections import Counter
 
-from adjudge.judges.lexical import terms
-from adjudge.judges.remembering import remembered
+from adjudge.judges.lexical import remembered, terms
 
 __all__ = ["chunks_for", "relevant_chunks"]
 

@@ -12,7 +12,7 @@ from typing import get_type_hints
 
 import msgspec
 
-from adjudge.fetchers.job_loop import answer_jobs, at_most, resident
+from adjudge.fetchers.process import answer_jobs, at_most, resident
 from adjudge.scoring.text.aside import Answer, Call
 from adjudge.scoring.text.citations import parse
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.scoring.dr3_eval import measures
-from adjudge.scoring.dr3_eval.insights import BATCH
+from adjudge.scoring.dr3_eval import dr3
+from adjudge.scoring.dr3_eval.questions import BATCH
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 _CODE = (
@@ -30,10 +30,10 @@ def check_recall(path: Path) -> Iterator[Check]:
             ]
             for name, count in insights.items()
         }
-        corpus, files = (measures.information_recall(scores[name]) for name in insights)
+        corpus, files = (dr3.information_recall(scores[name]) for name in insights)
         expected = case["expected"]
         actual = {
-            "score": _percent(measures.combined_recall(files, corpus)),
+            "score": _percent(dr3.combined_recall(files, corpus)),
             "long_context_score": _percent(corpus),
             "source_documents_score": _percent(files),
             "judge_calls": len(case["judge_replies_in_call_order"]) - len(list(replies)),
@@ -47,10 +47,10 @@ def check_following(path: Path) -> Iterator[Check]:
         [reply] = case["judge_replies_in_call_order"]
         verdicts = _by_id(reply, case["n_items"], "satisfied")
         counted = [verdict for verdict in verdicts if verdict is not None]
-        code = measures.instruction_following_code(verdicts)
+        code = dr3.instruction_following_code(verdicts)
         actual = {"score": _percent(code), "satisfied": sum(counted), "total": len(counted)}
         yield compare(case["case"], actual, {name: case["expected"][name] for name in actual})
-        paper = measures.instruction_following(verdicts)
+        paper = dr3.instruction_following(verdicts)
         yield compare(f"{case['case']} (paper)", paper, sum(counted) / case["n_items"])
 
 
@@ -67,13 +67,13 @@ def check_accuracy(path: Path) -> Iterator[Check]:
         expected = case["expected_code"]
         yield compare(
             f"{case['case']} (code)",
-            _percent(measures.claim_accuracy([found for _, found in claims])),
+            _percent(dr3.claim_accuracy([found for _, found in claims])),
             expected["score"],
         )
         # The published breakdown calls everything from the corpus long_context, and an empty part -1.
         for part, inside in (("long_context", True), ("source", False)):
             group = [found for kind, found in claims if (kind in ("long_context", "rag")) == inside]
-            score = measures.claim_accuracy(group)
+            score = dr3.claim_accuracy(group)
             actual = {
                 "score": -1 if score is None else 100 * score,
                 "supported_count": round((score or 0) * len(group)),
@@ -83,14 +83,14 @@ def check_accuracy(path: Path) -> Iterator[Check]:
         pairs = [verdict for _, found in claims for verdict in found]
         yield compare(
             f"{case['case']} (paper)",
-            _percent(measures.pair_accuracy(pairs)),
+            _percent(dr3.pair_accuracy(pairs)),
             case["expected_paper_eq4_pairs"],
         )
 
 
 def check_total(path: Path) -> Iterator[Check]:
     for number, case in enumerate(read_lines(path), 1):
-        mean, left_out = measures.average({name: case["scores"][name] for name in case["enabled"]})
+        mean, left_out = dr3.average({name: case["scores"][name] for name in case["enabled"]})
         yield compare(f"line {number}", mean, case["run_all_total_score"])
         yield compare(f"line {number} (batch report)", mean, case["batch_report_mean_of_valid"])
         yield compare(
@@ -102,13 +102,13 @@ def check_paper_table(path: Path) -> Iterator[Check]:
     for row in json.loads(path.read_text(encoding="utf-8")):
         name = f"{row['model']} {row['size']}"
         six = {column: row[column] for column in ("IR_UF", "IR_SC", "CC", "FA", "IF", "DQ")}
-        mean = measures.average(six)[0] or 0.0
+        mean = dr3.average(six)[0] or 0.0
         yield compare(f"{name} (six)", round(mean, 3), row["mean_of_six"])
         five = {
-            "IR": measures.combined_recall(row["IR_UF"], row["IR_SC"]),
+            "IR": dr3.combined_recall(row["IR_UF"], row["IR_SC"]),
             **{c: row[c] for c in ("CC", "FA", "IF", "DQ")},
         }
-        yield compare(f"{name} (five)", round(measures.average(five)[0] or 0.0, 2), row["mean_of_five_code"])
+        yield compare(f"{name} (five)", round(dr3.average(five)[0] or 0.0, 2), row["mean_of_five_code"])
         # Published averages come from columns with more digits than those printed.
         yield compare(f"{name} (published)", abs(mean - row["avg_published"]) <= 0.067, True)
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adjudge.scoring.answers.overlap import Overlap
-from adjudge.scoring.drmi_bench.drmi import (
+from adjudge.scoring.answers.parts import Overlap
+from adjudge.scoring.drmi_bench.measures import (
     Label,
     Reasoning,
+    Reference,
     planning_scores,
     reasoning_scores,
     retrieval_scores,
 )
-from adjudge.scoring.drmi_bench.literature import Reference
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 LABELS: dict[str, Label] = {"True": "true", "False": "false", "Not mentioned": "not_stated"}

@@ -14,8 +14,7 @@ from adjudge.scoring.deepresearch_bench.fact import (
     known_accuracy,
     paper_scores,
 )
-from adjudge.scoring.text.citations import Triplet
-from adjudge.scoring.text.references import url_key
+from adjudge.scoring.text.citations import Triplet, url_key
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 

@@ -12,10 +12,19 @@ import msgspec
 from adjudge.judges import ScriptedJudge, numbered
 from adjudge.scoring.answers.sameness import SameAs, Sameness, same_text
 from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.livedrbench.graded_slots import Graded, Points, Rules, count_fields, slot_points
+from adjudge.scoring.livedrbench.graded_slots import (
+    Graded,
+    Points,
+    Rules,
+    Same,
+    count_fields,
+    field_overlap,
+    material_overlap,
+    row_claims,
+    slot_points,
+)
 from adjudge.scoring.livedrbench.livedr import Gold as LiveGold
 from adjudge.scoring.livedrbench.livedr import averages, evaluate
-from adjudge.scoring.livedrbench.scifacts import Same, field_overlap, material_overlap, row_claims
 from tests.conformance.case import Check, Checker, compare, read_lines
 from tests.tools import DirectTools
 

@@ -10,22 +10,20 @@ import msgspec
 from adjudge.judges import Question, ScriptedJudge, numbered
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
-from adjudge.scoring.rubrics.live_questions import (
+from adjudge.scoring.rubrics.asking import Explained, ExplainedLevels
+from adjudge.scoring.rubrics.liveresearchbench import (
+    PRESENTATION,
     ConsistencyProblems,
     DeeperReport,
     Depth,
     ListedProblems,
-    Problem,
-    Problems,
-)
-from adjudge.scoring.rubrics.liveresearchbench import (
-    PRESENTATION,
     LiveGold,
     LiveResearchBench,
+    Problem,
+    Problems,
     depth_won,
     problem_score,
 )
-from adjudge.scoring.rubrics.questions import Explained, ExplainedLevels
 from tests.conformance.case import Check, Checker, compare, read_lines
 from tests.tools import DirectTools
 

@@ -9,16 +9,8 @@ from typing import Any
 import msgspec
 
 from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.deepresearch_bench.race import (
-    DIMENSIONS,
-    RaceGold,
-    average_weights,
-    dimension_score,
-    pointwise,
-    relative,
-    system_scores,
-    total,
-)
+from adjudge.scoring.deepresearch_bench.race import dimension_score, pointwise, relative, system_scores, total
+from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, RaceGold, average_weights
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 

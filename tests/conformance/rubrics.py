@@ -15,7 +15,7 @@ from adjudge.judges import ScriptedJudge, numbered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.scorecard import Metric
-from adjudge.scoring.rubrics.questions import Explained, ExplainedLevels, PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.asking import Explained, ExplainedLevels, PointsGiven, RubricPoints
 from tests.conformance.case import Check, Checker, compare
 from tests.tools import DirectTools
 

@@ -26,8 +26,7 @@ from verifiers.v1.types import AssistantMessage, ToolMessage, UserMessage
 from adjudge.engine.adapters import openrlhf, slime, trl, verifiers, verl
 from adjudge.engine.adapters.areal import ReportWorkflow
 from adjudge.engine.adapters.source import REWARDS, TrainingStop
-from adjudge.engine.rewards.reward import RewardError
-from adjudge.engine.rewards.row import brought
+from adjudge.engine.rewards.reward import RewardError, brought
 from tests.gaming import Turn, as_text
 from tests.tiny_model import tiny_model
 from tests.trainers.rollouts import PROMPT

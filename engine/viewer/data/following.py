@@ -15,13 +15,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.records.pulse import Reading, last_pulse
-from adjudge.engine.records.record import Due, RunRecord
-from adjudge.engine.records.so_far import state_of
+from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.pulse import Reading, last_pulse
+from adjudge.engine.runs.record import Due, RunRecord
+from adjudge.engine.runs.scores import state_of
 from adjudge.engine.store import Place
-from adjudge.engine.store.arrivals import Arrivals
-from adjudge.engine.store.scorecards import RIVAL
+from adjudge.engine.store.scorecards import RIVAL, Arrivals
 from adjudge.scoring.contract.protocol import Comparing
 
 __all__ = ["Failed", "Following", "Placed", "Snapshot", "Standing", "Tally"]
@@ -162,8 +161,8 @@ class Following:
 
     def _make_board(self) -> Leaderboard:
         # Only a run at work needs what computes a board, a third of a second and 80 MB.
-        from adjudge.engine.leaderboard.build import leaderboard_so_far
-        from adjudge.engine.leaderboard.statistics import Statistics
+        from adjudge.engine.statistics.build import leaderboard_so_far
+        from adjudge.engine.statistics.placement import Statistics
 
         began = time.process_time()
         self._board = leaderboard_so_far(self._record, self._arrivals.rows, Statistics())

@@ -2,34 +2,232 @@
 
 What takes long to open (the key indexes, the places of reports) is opened in the background; only pages that need it
 wait.
+
+What people said about the judge's verdicts, line by line of a scorecard.
+
+The questions behind a scorecard: the protocol runs again, and the store answers.
+
+The store holds answers, not questions. No judge is asked and nothing is written: an answer that the store does not
+hold is missing with the reason deadline, which is never stored.
+
+The reasons that a judge gave for its verdicts, from the answers in the store.
 """
 
 import asyncio
 import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from adjudge.engine.config.errors import ConfigError
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
+from adjudge.engine.evaluation.asker import Asker, ProtocolAsker, Reader
+from adjudge.engine.evaluation.assembly import make_book
+from adjudge.engine.evaluation.evaluator import CaseTools
 from adjudge.engine.formats.dataset import Dataset, FormatError, load_tasks
-from adjudge.engine.leaderboard.board import Leaderboard
-from adjudge.engine.records.choice import chosen_dataset
-from adjudge.engine.records.record import RunRecord
+from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.items import Label, items_of_card, label_readers, read_labels
+from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store import JudgmentStore, PageStore, Place
-from adjudge.engine.viewer.data.card_index import CardIndex
 from adjudge.engine.viewer.data.following import Following
-from adjudge.engine.viewer.data.people import People
+from adjudge.engine.viewer.data.index import CardIndex, RowsSoFar, ScoreRows
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
-from adjudge.engine.viewer.data.replay import AskedQuestion, Replayer
-from adjudge.engine.viewer.data.score_rows import RowsSoFar, ScoreRows
+from adjudge.engine.work.choice import chosen_dataset
 from adjudge.fetchers.flight import shared
-from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import ExplainedCriterion
-from adjudge.scoring.contract.scorecard import Metric, Scorecard
+from adjudge.judges import Answer, Asked, JudgeIdentity, Judgment, Question, Reply
+from adjudge.judges.chat import Message, messages, secret_from_environment
+from adjudge.judges.schema import schema_of
+from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.protocol import ExplainedCriterion, Explaining, ScoringProtocol, score_case
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
 
-__all__ = ["OpenRun"]
+__all__ = ["AskedQuestion", "OpenRun", "Said", "reasons_given"]
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One person's verdict on a line, and whether it is the judge's."""
+
+    label: str
+    rater: str
+    note: str
+    agrees: bool
+
+
+class People:
+    """The labels in `file`, as `adjudge label` writes them, for the run of `record`. Raises UsageError."""
+
+    def __init__(self, record: RunRecord, file: Path) -> None:
+        self._readers = label_readers(record)
+        self._by_item: defaultdict[str, list[Label]] = defaultdict(list)
+        self._by_words: defaultdict[tuple[str, str, str], list[Label]] = defaultdict(list)
+        for label in read_labels(file):
+            if label.item:
+                self._by_item[label.item].append(label)
+            else:
+                self._by_words[label.system, label.task_id, label.what].append(label)
+
+    def about(self, card: Scorecard) -> dict[int, tuple[Said, ...]]:
+        """What was said about the lines of `card`, by their numbers from 1."""
+        read = self._readers.get(card.protocol)
+        if read is None or card.repeat:
+            return {}
+        found = {}
+        for n, item in items_of_card(card, read).items():
+            named = self._by_item.get(item.id, [])
+            worded = [one for one in self._worded(card, item.line) if _is_about(one, card, item.line)]
+            said = [
+                Said(one.label, one.rater, one.note, one.label in (item.labelled.label, item.line.outcome))
+                for one in (*named, *worded)
+            ]
+            if said:
+                found[n] = tuple(said)
+        return found
+
+    def _worded(self, card: Scorecard, line: Evidence) -> list[Label]:
+        return self._by_words.get((card.system, card.task_id, line.what), [])
+
+
+def _is_about(label: Label, card: Scorecard, line: Evidence) -> bool:
+    """Whether a label that is named by its words is about this line of this scorecard."""
+    return (
+        label.protocol in ("", card.protocol) and label.url in ("", line.url) and label.sample == card.sample
+    )
+
+
+A = TypeVar("A", bound=Answer)
+
+
+class AskedQuestion(msgspec.Struct, frozen=True):
+    """A question, who was asked, and the stored judgment."""
+
+    question: Question[Any]
+    judge: JudgeIdentity
+    judgment: Judgment[Any]
+
+
+class Replayer:
+    """Replays scorecards of the run `record` from its stores."""
+
+    def __init__(self, record: RunRecord, judgments: JudgmentStore, pages: PageStore) -> None:
+        self._config: RunConfig = record.config
+        self._book = make_book(record.config)
+        self._judging = record.judging
+        self._judgments = judgments
+        self._reader = Reader(pages, None)
+        self.same_prompts = self._book.digests() | self._config.published_prompts() == record.prompts
+
+    async def questions(self, case: Case, protocol: str) -> dict[str, AskedQuestion]:
+        """The questions that `protocol` asks about `case`, by the hex of their keys, in order."""
+        tools = _Watched(self._asker(protocol), self._reader, case.repeat)
+        for candidate in self._named(protocol):
+            await score_case(candidate, case, tools)
+        return tools.seen
+
+    async def explained(self, case: Case, protocol: str) -> list[ExplainedCriterion]:
+        """The criteria by which `protocol` judges `case`, as far as it explains them and the store has them."""
+        found: list[ExplainedCriterion] = []
+        for candidate in self._named(protocol):
+            if isinstance(candidate, Explaining):
+                with suppress(GoldError):
+                    tools = CaseTools(self._asker(protocol), self._reader, case.repeat)
+                    found += await candidate.explained(case, tools)
+        return found
+
+    def _named(self, protocol: str) -> list[ScoringProtocol]:
+        return [one for one in self._config.scoring_protocols() if one.name == protocol]
+
+    def _asker(self, protocol: str) -> ProtocolAsker:
+        media = self._judging.protocol_media(protocol)
+        return ProtocolAsker(
+            self._silent(self._judging.protocol(protocol)),
+            {medium: self._silent(judge) for medium, judge in media.items()},
+        )
+
+    def _silent(self, judge: JudgeIdentity) -> Asker:
+        return Asker(_Silent(judge), self._judgments, self._book)
+
+    def rendered(self, asked: AskedQuestion) -> list[Message]:
+        """The messages that a chat model was sent."""
+        schema = schema_of(asked.question, asked.judge.analysis)
+        return messages(asked.question, self._book, schema, secret_from_environment())
+
+
+class _Watched(CaseTools):
+    """Tools that remember the questions themselves."""
+
+    def __init__(self, asker: ProtocolAsker, reader: Reader, repeat: int) -> None:
+        super().__init__(asker, reader, repeat)
+        self.seen: dict[str, AskedQuestion] = {}
+
+    async def ask_all(self, questions: Iterable[Question[A]]) -> list[Judgment[A]]:
+        asked = tuple(questions)
+        judgments = await super().ask_all(asked)
+        for question, judgment in zip(asked, judgments, strict=True):
+            judge = self._asker.of(question).judge.identity
+            self.seen[judgment.key.hex()] = AskedQuestion(question, judge, judgment)
+        return judgments
+
+
+class _Silent:
+    """A judge with another judge's identity that never answers."""
+
+    def __init__(self, judge: JudgeIdentity) -> None:
+        self.identity = judge
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        return Reply(reason="deadline")
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+class _Part(msgspec.Struct):
+    """The answer for one of several items, as far as it is a reason."""
+
+    analysis: str = ""
+
+
+class _Answer(msgspec.Struct):
+    analysis: str = ""
+    items: dict[str, _Part] = {}
+
+
+async def reasons_given(
+    judgments: JudgmentStore, evidence: Sequence[Evidence], wanted: Collection[int]
+) -> dict[int, str]:
+    """The judge's reasons for the lines numbered `wanted` (from 1) of a scorecard's `evidence`, where it gave any.
+
+    An answer to several items gives one for each, in the order of the lines that rest on it. Raises StoreError.
+    """
+    lines: dict[str, list[int]] = {}
+    for n, line in enumerate(evidence, 1):
+        if line.judgment:
+            lines.setdefault(line.judgment, []).append(n)
+    found: dict[int, str] = {}
+    for key, numbers in lines.items():
+        if any(n in wanted for n in numbers):
+            row = await judgments.raw(bytes.fromhex(key))
+            if row is not None and row.answer is not None:
+                found |= dict(zip(numbers, _reasons(row.answer, len(numbers)), strict=True))
+    return {n: reason for n, reason in found.items() if reason and n in wanted}
+
+
+def _reasons(answer: str, count: int) -> list[str]:
+    """One for each of `count` lines; none where the answer is of another shape."""
+    try:
+        said = msgspec.json.decode(answer, type=_Answer)
+    except msgspec.MsgspecError:
+        return [""] * count
+    each = [part.analysis for part in said.items.values()]
+    if len(each) == count:
+        return each
+    return [said.analysis] if count == 1 else [""] * count
+
 
 _CACHED_JUDGMENTS, _CACHED_PAGES = 4096, 128
 CALM_S = 1.0  # for so long, the first page has the processor for itself, unless it needs what is opened then

@@ -6,16 +6,22 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.rendering.numbers import number
+from adjudge.engine.tables.cells import number
+from adjudge.engine.viewer.data.index import joined
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import DifferencesQuery, NotThere, ReportQuery, address
-from adjudge.engine.viewer.data.score_rows import joined
-from adjudge.engine.viewer.pages.figures import Scatter, differences, writer
-from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
+from adjudge.engine.viewer.pages.frame import (
+    Column,
+    Frame,
+    Listing,
+    Row,
+    Scatter,
+    differences,
+    natural,
+    writer,
+)
 from adjudge.engine.viewer.pages.report import report_crumbs
-from adjudge.scoring.contract.outcomes import kind_of
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, kind_of
 
 __all__ = ["difference_page", "differences_page"]
 

@@ -1,23 +1,38 @@
-"""The first pages: the run with its systems by protocol, and its tasks."""
+"""The first pages: the run with its systems by protocol, and its tasks.
+
+The leaderboard's own page, whose figures lead to their evidence.
+"""
 
 import asyncio
 
 import msgspec
 
-from adjudge.engine.leaderboard.board import MetricBoard, Standing
-from adjudge.engine.records.provenance import Provenance
-from adjudge.engine.rendering.cells import Cell
-from adjudge.engine.rendering.headline import about_metric
-from adjudge.engine.rendering.leaderboard_page import title_of
-from adjudge.engine.rendering.standings import Kind, Ranking, rankings, standings
+from adjudge.engine.runs.board import MetricBoard, Provenance, Standing
+from adjudge.engine.tables.cells import Cell
+from adjudge.engine.tables.page import leaderboard_page, title_of
+from adjudge.engine.tables.standings import Kind, Ranking, about_metric, rankings, standings
 from adjudge.engine.viewer.data.open_run import OpenRun
-from adjudge.engine.viewer.data.query import ListQuery, NotThere, SystemQuery, address
-from adjudge.engine.viewer.pages.figures import Bar, Ends
-from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
+from adjudge.engine.viewer.data.query import ListQuery, NotThere, ReportQuery, SystemQuery, address
+from adjudge.engine.viewer.pages.frame import Bar, Column, Ends, Frame, Listing, Row, natural
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["home", "tasks_page"]
+__all__ = ["board_page", "home", "tasks_page"]
+
+
+class _Links:
+    """The addresses of the viewer's pages."""
+
+    def system(self, system: str, protocol: str, metric: str) -> str:
+        return address("system", SystemQuery(system=system, protocol=protocol, metric=metric))
+
+    def report(self, system: str, task: str, protocol: str) -> str:
+        return address("report", ReportQuery(system=system, task=task, protocol=protocol))
+
+
+async def board_page(run: OpenRun) -> str:
+    """The page of the run's leaderboard. Raises NotThere if it cannot be read."""
+    return await asyncio.to_thread(lambda: leaderboard_page(run.leaderboard(), _Links()))
+
 
 _NOT_SHOWN: tuple[Kind, ...] = ("rank interval", "interval", "tier")
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from adjudge.engine.leaderboard.missing import explained
-from adjudge.engine.rendering.leaderboard_page import title_of
-from adjudge.engine.rendering.numbers import number
+from adjudge.engine.statistics.selection import explained
+from adjudge.engine.tables.cells import number
+from adjudge.engine.tables.page import title_of
 from adjudge.engine.viewer.data.following import Snapshot, Standing
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery, SystemQuery, address

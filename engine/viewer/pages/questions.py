@@ -7,8 +7,8 @@ import msgspec
 
 from adjudge.engine.evaluation.dry_run import words_of
 from adjudge.engine.store.judgments import JudgmentRow
-from adjudge.engine.viewer.data.card_index import CardIndex
-from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.viewer.data.index import CardIndex
+from adjudge.engine.viewer.data.open_run import AskedQuestion, OpenRun
 from adjudge.engine.viewer.data.query import (
     NotThere,
     PageQuery,
@@ -17,9 +17,7 @@ from adjudge.engine.viewer.data.query import (
     ReportQuery,
     address,
 )
-from adjudge.engine.viewer.data.replay import AskedQuestion
-from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.listing import Column, Listing, Row
+from adjudge.engine.viewer.pages.frame import Column, Frame, Listing, Row
 from adjudge.engine.viewer.pages.report import page_text, report_crumbs
 
 __all__ = ["page_page", "question_page", "questions_page"]

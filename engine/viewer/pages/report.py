@@ -6,22 +6,20 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from markupsafe import Markup
 
-from adjudge.engine.leaderboard.missing import explained
-from adjudge.engine.rendering.numbers import number
-from adjudge.engine.rendering.templates import render
-from adjudge.engine.viewer.data.open_run import OpenRun
+from adjudge.engine.statistics.selection import explained
+from adjudge.engine.tables.cells import number
+from adjudge.engine.tables.templates import render
+from adjudge.engine.viewer.data.index import KINDS
+from adjudge.engine.viewer.data.open_run import OpenRun, reasons_given
 from adjudge.engine.viewer.data.passages import Span, nearest
 from adjudge.engine.viewer.data.query import EvidenceQuery, NotThere, QuestionQuery, ReportQuery, address
-from adjudge.engine.viewer.data.reasons import reasons_given
-from adjudge.engine.viewer.data.verdicts import KINDS
 from adjudge.engine.viewer.pages.frame import PART_CHARS, Frame, part_of
-from adjudge.engine.viewer.pages.lines import Line, line_of, lines_of
-from adjudge.engine.viewer.pages.marked_report import MarkedReport, marked_report
+from adjudge.engine.viewer.pages.marked_report import Line, MarkedReport, line_of, lines_of, marked_report
 from adjudge.fetchers.page import Page
 from adjudge.scoring.contract.case import Unread
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.text.aside import aside, storable
-from adjudge.scoring.text.references import url_key
+from adjudge.scoring.text.citations import url_key
 
 __all__ = ["evidence_page", "page_text", "report_crumbs", "report_page"]
 

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.formats.dataset import Dataset
-from adjudge.engine.store.catalog import live_parts, open_part
+from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS
-from adjudge.engine.store.kinds import TableKind
 from adjudge.engine.store.pages import PAGES
+from adjudge.engine.store.part import TableKind
 from adjudge.engine.store.place import Place
-from adjudge.engine.viewer.data.card_index import CardIndex
+from adjudge.engine.viewer.data.index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import QuestionQuery, ReportQuery, SearchQuery, address
 from adjudge.engine.viewer.pages.frame import Frame

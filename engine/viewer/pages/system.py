@@ -7,17 +7,14 @@ from collections.abc import Callable
 import msgspec
 import pyarrow.compute as pc
 
-from adjudge.engine.leaderboard.board import FROM_COMPARISONS
-from adjudge.engine.leaderboard.missing import explained
-from adjudge.engine.rendering.cells import bounds
-from adjudge.engine.rendering.headline import about_metric
-from adjudge.engine.rendering.numbers import number
+from adjudge.engine.runs.board import FROM_COMPARISONS
+from adjudge.engine.statistics.selection import explained
+from adjudge.engine.tables.cells import bounds, number
+from adjudge.engine.tables.standings import about_metric
+from adjudge.engine.viewer.data.index import Verdicts
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, SystemQuery, address
-from adjudge.engine.viewer.data.verdicts import Verdicts
-from adjudge.engine.viewer.pages.figures import Ends, differences, writer
-from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
+from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row, differences, natural, writer
 from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["system_page"]

@@ -3,13 +3,11 @@
 import asyncio
 import math
 
-from adjudge.engine.rendering.headline import about_metric
+from adjudge.engine.tables.standings import about_metric
+from adjudge.engine.viewer.data.index import Verdicts
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, TaskQuery, address
-from adjudge.engine.viewer.data.verdicts import Verdicts
-from adjudge.engine.viewer.pages.figures import Ends, writer
-from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.engine.viewer.pages.listing import Column, Listing, Row, natural
+from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row, natural, writer
 from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["task_page"]

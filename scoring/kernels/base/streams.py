@@ -15,7 +15,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.scoring.kernels.base.compiled import compiled
+from adjudge.scoring.kernels.base.arrays import compiled
 
 Counts = npt.NDArray[np.uint8]
 

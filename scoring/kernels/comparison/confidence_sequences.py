@@ -20,8 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, as_scores, as_share
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, KernelError, as_scores, as_share
 
 __all__ = ["LEAST", "ConfidenceSequence", "confidence_sequence"]
 

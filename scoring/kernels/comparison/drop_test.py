@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from adjudge.scoring.kernels.base.arrays import as_scores, as_share
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import KernelError, as_scores, as_share
 
 __all__ = ["DropTest", "drop_test", "fewest_tasks"]
 

@@ -4,8 +4,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, as_scores
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, KernelError, as_scores
 
 __all__ = ["PassAtK", "pareto_frontier", "pass_at_k"]
 

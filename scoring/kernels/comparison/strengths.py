@@ -12,6 +12,20 @@ grow in number. With `prior=0` they are those of maximum likelihood, NaN where t
 
 Systems that no chain of comparisons connects cannot be placed beside each other: strengths have mean 0 in each
 connected component, and differences mean something only inside one.
+
+Which comparisons of a tournament would tell most, given those made so far.
+
+What a reader of a ranking wants to know is who is ahead of whom. Let z be the difference of two strengths in units of
+its standard deviation: the chance that their order is wrong is about Phi(-z). Another comparison of two systems, of
+which one is p likely to win, adds p (1 - p) to what is known of them, and through them something of every other pair.
+It is chosen where it lowers the sum of those chances over all pairs most (to first order in the variances). So what is
+far apart is left alone early, and what is close gets most of what there is. A difference that happens to be near 0 is
+not taken for hopeless: z is raised to sqrt(z^2 + 1), its expected size.
+
+How sure the strengths of a tournament are: tasks resampled with replacement, each with all comparisons made on it.
+
+Every resample fits the strengths of Bradley and Terry (`strengths`) anew. What came of fewer comparisons is less sure
+by itself; nothing else is assumed.
 """
 
 import math
@@ -20,11 +34,19 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, as_scores, spans
-from adjudge.scoring.kernels.base.compiled import compiled, in_threads
-from adjudge.scoring.kernels.base.errors import KernelError
+from adjudge.scoring.kernels.base.arrays import (
+    Flags,
+    Floats,
+    Integers,
+    KernelError,
+    as_scores,
+    compiled,
+    in_threads,
+    spans,
+)
+from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, BootstrapPart, Sampler, merge
 
-__all__ = ["PRIOR", "Strengths", "bradley_terry", "win_shares"]
+__all__ = ["bradley_terry", "most_telling", "shares_against", "tournament", "win_shares"]
 
 PRIOR = 1.0  # tied comparisons: half a win and half a loss
 _MOST_STEPS = 1000  # of Newton's; ten are many, but each nears a very large strength by about 1
@@ -222,3 +244,184 @@ def _newton_step(wins: Floats, prior: float, usable: Flags, theta: Floats) -> Fl
         # Without a prior the last of a component is the ground: only differences are known.
         step[k] = (step[k] + (joins[k, k + 1 :] * step[k + 1 :]).sum()) / out if out > 0.0 else 0.0
     return step
+
+
+_EQUAL = 1e-9  # gains that differ by less are equal, whatever the processor; the first pair goes first
+
+
+def most_telling(wins: ArrayLike, left: ArrayLike, count: int, *, prior: float = PRIOR) -> Integers:
+    """How many more times to compare each pair, [S, S] above the diagonal: `count` in all, or what is left.
+
+    `wins[S, S]` are those of the comparisons made, ties as half wins; `left[S, S]` says above the diagonal how many
+    more there can be of each pair. One is chosen after the other, each as if those before it had been made. Raises
+    KernelError.
+    """
+    made, free = np.nan_to_num(as_scores(wins, 2, "wins")), np.triu(as_scores(left, 2, "left"), 1)
+    if made.shape != free.shape or made.shape[0] != made.shape[1]:
+        raise KernelError(f"wins: shape {made.shape}, left: {free.shape}; expected two square matrices")
+    if not prior > 0.0:
+        raise KernelError(
+            f"prior: {prior}, expected a number above 0: nothing else bounds an unknown strength"
+        )
+    strength = np.nan_to_num(bradley_terry(made, prior=prior).strength)
+    chosen = np.zeros(made.shape, np.int64)
+    _choose(made, strength, prior, free.astype(np.int64), count, chosen)
+    return chosen
+
+
+@compiled
+def _choose(
+    wins: Floats, strength: Floats, prior: float, left: Integers, count: int, chosen: Integers
+) -> None:
+    systems = strength.size
+    covariance = _covariance(wins, strength, prior)
+    for _ in range(count):
+        worth = covariance @ _urgency(covariance, strength) @ covariance
+        best, told, a, b = 0.0, 0.0, -1, -1
+        for i in range(systems):
+            for j in range(i + 1, systems):
+                if left[i, j] > 0:
+                    variance = covariance[i, i] + covariance[j, j] - 2.0 * covariance[i, j]
+                    gap = strength[i] - strength[j]
+                    weight = 1.0 / (2.0 + np.exp(gap) + np.exp(-gap))
+                    gain = worth[i, i] + worth[j, j] - worth[i, j] - worth[j, i]
+                    gain *= weight / (1.0 + weight * variance)
+                    if a < 0 or gain > best * (1.0 + _EQUAL):
+                        best, told, a, b = gain, weight / (1.0 + weight * variance), i, j
+        if a < 0:
+            return
+        left[a, b] -= 1
+        chosen[a, b] += 1
+        _learn(covariance, told, a, b)
+
+
+@compiled
+def _urgency(covariance: Floats, strength: Floats) -> Floats:
+    """How fast each pair's chance of a wrong order falls with its variance, as a Laplacian over systems."""
+    systems = strength.size
+    found = np.zeros((systems, systems))
+    for i in range(systems):
+        for j in range(i + 1, systems):
+            variance = covariance[i, i] + covariance[j, j] - 2.0 * covariance[i, j]
+            gap = strength[i] - strength[j]
+            square = gap * gap / variance + 1.0
+            fall = np.exp(-0.5 * square) * np.sqrt(square) / variance
+            found[i, i] += fall
+            found[j, j] += fall
+            found[i, j] -= fall
+            found[j, i] -= fall
+    return found
+
+
+@compiled
+def _covariance(wins: Floats, strength: Floats, prior: float) -> Floats:
+    """The inverse of the information in the comparisons made and the prior's, added one after the other."""
+    systems = strength.size
+    covariance = np.zeros((systems, systems))
+    for i in range(systems):
+        covariance[i, i] = (2.0 + np.exp(strength[i]) + np.exp(-strength[i])) / prior
+    for a in range(systems):
+        for b in range(a + 1, systems):
+            gap = strength[a] - strength[b]
+            weight = (wins[a, b] + wins[b, a]) / (2.0 + np.exp(gap) + np.exp(-gap))
+            if weight > 0.0:
+                variance = covariance[a, a] + covariance[b, b] - 2.0 * covariance[a, b]
+                _learn(covariance, weight / (1.0 + weight * variance), a, b)
+    return covariance
+
+
+@compiled
+def _learn(covariance: Floats, told: float, a: int, b: int) -> None:
+    """Take in comparisons of `a` and `b`, in place."""
+    shift = covariance[:, a] - covariance[:, b]
+    for i in range(shift.size):
+        for j in range(shift.size):
+            covariance[i, j] -= told * shift[i] * shift[j]
+
+
+_TILE = 512  # resamples fitted at a time
+
+
+class Tournament(msgspec.Struct, frozen=True):
+    """The `strength` and the `share` of wins of S systems, with the resamples of each as `parts`."""
+
+    strength: Bootstrap
+    share: Bootstrap
+    parts: tuple[BootstrapPart, BootstrapPart]
+
+    def only(self, systems: ArrayLike) -> "Tournament":
+        """The same strengths with ranks and tiers among these `systems` [S] alone; all else of the others is NaN."""
+        kept = np.asarray(systems, np.bool_)
+        parts = [
+            msgspec.structs.replace(
+                part,
+                estimate=np.where(kept, part.estimate, np.nan),
+                means=np.where(kept[:, None], part.means, np.nan),
+            )
+            for part in self.parts
+        ]
+        return _merged(parts[0], parts[1], self.strength.level)
+
+
+def tournament(
+    wins: ArrayLike,
+    *,
+    baseline: int | None = None,
+    resamples: int = 10_000,
+    level: float = 0.95,
+    seed: int = 0,
+    prior: float = PRIOR,
+) -> Tournament:
+    """The tournament of `wins[T, S, S]`: how often, on each task, the system of the row beat that of the column.
+
+    Ties are half a win of each; 0 or NaN in both places is a pair that was not compared. `baseline` is a system's
+    index for `shares_against`. Raises KernelError for other shapes, and for counts that `bradley_terry` does not take.
+    """
+    values = np.nan_to_num(as_scores(wins, 3, "wins"))
+    tasks, systems = values.shape[:2]
+    if values.shape[2] != systems or not systems:
+        raise KernelError(f"wins: shape {values.shape}, expected a square matrix for each task")
+    full = bradley_terry(values.sum(axis=0), prior=prior)
+    strength, share = np.full((2, systems, resamples), np.nan)
+    games = (values + values.transpose(0, 2, 1)) > 0.0
+    drawn_from = values[games.any(axis=(1, 2))]
+    for first in range(0, resamples if len(drawn_from) else 0, _TILE):
+        lanes = slice(first, min(first + _TILE, resamples))
+        fitted = bradley_terry(_drawn(drawn_from, lanes, seed), prior=prior)
+        strength[:, lanes] = fitted.strength.T
+        share[:, lanes] = shares_against(fitted, baseline).T
+    n_used = games.any(axis=2).sum(axis=0, dtype=np.int64)
+
+    own, others = (
+        BootstrapPart(seed, 0, tasks, n_used, estimate, np.zeros(systems), resampled)
+        for estimate, resampled in ((full.strength, strength), (shares_against(full, baseline), share))
+    )
+    return _merged(own, others, level)
+
+
+def _merged(strength: BootstrapPart, share: BootstrapPart, level: float) -> Tournament:
+    """Intervals without BCa's acceleration, which strengths are too nearly symmetric to need."""
+    return Tournament(merge([strength], level=level), merge([share], level=level), (strength, share))
+
+
+def shares_against(found: Strengths, baseline: int | None) -> Floats:
+    """The share of wins that each strength expects against the `baseline`, which has half; or without one, against all.
+
+    NaN for a system without a strength, or one that comparisons do not connect with the baseline.
+    """
+    if baseline is None:
+        return win_shares(found)
+    gap = found.strength[..., baseline, None] - found.strength
+    apart = found.component != found.component[..., baseline, None]
+    with np.errstate(over="ignore"):
+        return np.where(apart, np.nan, 1.0 / (1.0 + np.exp(gap)))
+
+
+def _drawn(wins: Floats, lanes: slice, seed: int) -> Floats:
+    """The summed wins of the resamples `lanes`, [resamples, S, S]."""
+    tasks, systems = wins.shape[:2]
+    cells = np.ascontiguousarray(wins.reshape(tasks, -1).T)
+    whole: Integers = np.array([0, tasks], np.int64)
+    sampler = Sampler(cells, np.ones(cells.shape, np.bool_), None, whole)
+    means = sampler.resampled(lanes.start, lanes.stop - lanes.start, seed)
+    return np.ascontiguousarray(means.T * tasks).reshape(-1, systems, systems)

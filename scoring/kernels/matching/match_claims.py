@@ -2,26 +2,35 @@
 
 Many problems at once, in ragged (CSR) arrays. Two ways to pair one to one: greedily in order (LiveDRBench's lists), or
 as many pairs as possible (Dr.Mi-Bench's planning). Nested claims follow LiveDRBench, Eq. 1.
+
+The kernels that pair predicted with gold claims: greedy, and maximum cardinality.
+
+Each works through a span of problems in ragged (CSR) arrays: predicted claims are rows, gold claims columns,
+and an edge is a pair that may be matched. `row_offsets` and `edge_offsets` are those of the span's rows, which
+count from 0; `matched` receives the column of every row and holds -1 before.
+
+Precision, recall and F1 of nested claims: LiveDRBench, Eq. 1.
 """
 
 from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from adjudge.scoring.kernels.base.arrays import Floats, Integers, as_scores, spans
-from adjudge.scoring.kernels.base.compiled import compiled, in_threads
-from adjudge.scoring.kernels.base.errors import KernelError
-from adjudge.scoring.kernels.matching.assignment import Columns, match_in_order, match_most
-from adjudge.scoring.kernels.matching.nested_claims import Claim, NestedScores, f1_of, nested_scores
+from adjudge.scoring.kernels.base.arrays import (
+    Floats,
+    Integers,
+    KernelError,
+    as_scores,
+    compiled,
+    in_threads,
+    spans,
+)
 
 __all__ = [
     "Claim",
     "ClaimPairs",
-    "Matching",
-    "NestedScores",
-    "OverlapScores",
     "count_common",
     "coverage",
     "match_cardinality",
@@ -29,6 +38,268 @@ __all__ = [
     "nested_scores",
     "overlap",
 ]
+
+Words = NDArray[np.uint64]
+Columns = NDArray[np.int32]
+
+NO_BITS = np.uint64(0)
+ONE = np.uint64(1)
+# A de Bruijn sequence: its product with a power of two has a different top byte for each of the 64 powers.
+DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+TOP_SIX = np.uint64(58)
+BIT_INDEX = np.zeros(64, np.int64)
+for _bit in range(64):
+    BIT_INDEX[(int(DE_BRUIJN) << _bit) % 2**64 >> 58] = _bit
+
+
+@compiled
+def match_in_order(
+    row_offsets: Integers,
+    gold_counts: Integers,
+    edge_offsets: Integers,
+    golds: Columns,
+    matched: Integers,
+) -> None:
+    """Every row in order takes its first column that is still free."""
+    for problem in range(gold_counts.size):
+        taken = np.zeros(gold_counts[problem], np.bool_)
+        for row in range(row_offsets[problem], row_offsets[problem + 1]):
+            for edge in range(edge_offsets[row], edge_offsets[row + 1]):
+                if not taken[golds[edge]]:
+                    taken[golds[edge]] = True
+                    matched[row] = golds[edge]
+                    break
+
+
+@compiled
+def match_most(
+    row_offsets: Integers,
+    gold_counts: Integers,
+    edge_offsets: Integers,
+    golds: Columns,
+    matched: Integers,
+) -> None:
+    """Maximum cardinality: free columns in order, then an augmenting path from each row that found none.
+
+    Paths are searched breadth first, over sets of 64 columns a word.
+    """
+    most_rows, most_words = 0, 0
+    for problem in range(gold_counts.size):
+        most_rows = max(most_rows, row_offsets[problem + 1] - row_offsets[problem])
+        most_words = max(most_words, (gold_counts[problem] + 63) // 64)
+    adjacent = np.empty(most_rows * most_words, np.uint64)
+    free, alive, unseen = np.empty((3, most_words), np.uint64)
+    row_of, came_from = np.empty(64 * most_words, np.int64), np.empty(64 * most_words, np.int64)
+    queue = np.empty(most_rows, np.int64)
+    for problem in range(gold_counts.size):
+        first = row_offsets[problem]
+        rows, words = row_offsets[problem + 1] - first, (gold_counts[problem] + 63) // 64
+        adjacent[: rows * words] = NO_BITS
+        for row in range(rows):
+            for edge in range(edge_offsets[first + row], edge_offsets[first + row + 1]):
+                adjacent[row * words + (golds[edge] >> 6)] |= ONE << np.uint64(golds[edge] & 63)
+        free[:words], alive[:words] = ~NO_BITS, ~NO_BITS
+        for row in range(rows):
+            for word in range(words):
+                open_ends = adjacent[row * words + word] & free[word]
+                if open_ends:
+                    free[word] &= ~(open_ends & (~open_ends + ONE))
+                    column = 64 * word + _lowest_bit(open_ends)
+                    matched[first + row], row_of[column] = column, row
+                    break
+        own = matched[first : first + rows]
+        _augment(words, adjacent, free, alive, unseen, row_of, came_from, queue, own)
+
+
+@compiled
+def _lowest_bit(word: np.uint64) -> int:
+    return int(BIT_INDEX[((word & (~word + ONE)) * DE_BRUIJN) >> TOP_SIX])
+
+
+@compiled
+def _augment(
+    words: int,
+    adjacent: Words,
+    free: Words,
+    alive: Words,
+    unseen: Words,
+    row_of: Integers,
+    came_from: Integers,
+    queue: Integers,
+    matched: Integers,
+) -> None:
+    """Finds an augmenting path from every row without a column, or that there is none."""
+    for start in range(matched.size):
+        if matched[start] >= 0:
+            continue
+        unseen[:words] = alive[:words]
+        queue[0] = start
+        head, tail, row, end = 0, 1, start, -1
+        while head < tail and end < 0:
+            row = queue[head]
+            head += 1
+            for word in range(words):
+                open_ends = adjacent[row * words + word] & free[word]
+                if open_ends:
+                    end = 64 * word + _lowest_bit(open_ends)
+                    free[word] &= ~(ONE << np.uint64(end & 63))
+                    break
+                reached = adjacent[row * words + word] & unseen[word]
+                unseen[word] &= ~reached
+                while reached:
+                    column = 64 * word + _lowest_bit(reached)
+                    reached &= reached - ONE
+                    came_from[column] = row
+                    queue[tail] = row_of[column]
+                    tail += 1
+        if end < 0:
+            # What a search in vain has seen will never lead to a free column.
+            alive[:words] = unseen[:words]
+        # Back along the path, every row moves on to the column that was reached from it.
+        while end >= 0:
+            matched[row], row_of[end], end = end, row, matched[row]
+            row = came_from[end] if end >= 0 else -1
+
+
+class NestedScores(msgspec.Struct, frozen=True):
+    """Eq. 1 for Q questions. NaN where a question has no gold claim, or lacks a score it needs."""
+
+    precision: Floats
+    """mean over the predicted claims; weights above 1 can lift it above 1, as denominators are counts"""
+    recall: Floats
+    f1: Floats
+    strict_precision: Floats
+    """minimum instead of mean"""
+    strict_recall: Floats
+    """minimum over the gold claims, unmatched ones counting 0"""
+    strict_f1: Floats
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A predicted claim as it was judged."""
+
+    score: float | None
+    """s of Eq. 1: how far its matched gold claim confirms it; 0: not at all, or unmatched; None: unscored"""
+    weight: float = 1.0
+    subclaims: tuple["Claim", ...] = ()
+    gold_subclaims: int = 0
+    """subclaims of the gold claim it is matched with"""
+
+
+def nested_scores(questions: Sequence[tuple[Sequence[Claim], int]]) -> NestedScores:
+    """LiveDRBench's Eq. 1, standard and strict.
+
+    A claim is worth weight x score x (the same measure over its subclaims). Without subclaims of its own a
+    predicted claim's precision factor is 1, and without subclaims of its gold claim its recall factor is 1.
+
+    Args:
+        questions: the predicted main claims and the number of gold main claims of each question.
+
+    Raises:
+        KernelError: a weight or score that is negative, infinite or NaN, a negative count, or more claims scored
+            above 0 than there are gold claims to match.
+    """
+    parent, score, weight, golds = _flatten(questions)
+    gold_counts = np.array([gold for _, gold in questions], dtype=np.int64)
+    _check_claims(parent, score, weight, golds, gold_counts)
+    precision, recall, strict_precision, strict_recall = _fold(parent, score, weight, golds, gold_counts)
+    return NestedScores(
+        precision=precision,
+        recall=recall,
+        f1=f1_of(precision, recall),
+        strict_precision=strict_precision,
+        strict_recall=strict_recall,
+        strict_f1=f1_of(strict_precision, strict_recall),
+    )
+
+
+def f1_of(precision: Floats, recall: Floats) -> Floats:
+    """Harmonic mean of precision and recall; 0 where both are 0, NaN where one is."""
+    total = precision + recall
+    return np.where(total == 0, 0.0, 2 * precision * recall / np.where(total == 0, 1.0, total))
+
+
+def _flatten(questions: Sequence[tuple[Sequence[Claim], int]]) -> tuple[Integers, Floats, Floats, Integers]:
+    """Parent, score, weight and gold subclaims of every claim, parents first; the parent of main claims is -1 - q."""
+    parents: list[int] = []
+    claims: list[Claim] = []
+    for question, (main, _) in enumerate(questions):
+        todo = [(-1 - question, claim) for claim in main]
+        while todo:
+            parent, claim = todo.pop()
+            todo.extend((len(claims), subclaim) for subclaim in claim.subclaims)
+            parents.append(parent)
+            claims.append(claim)
+    score = np.array([np.nan if claim.score is None else claim.score for claim in claims], dtype=np.float64)
+    if any(claim.score is not None and claim.score != claim.score for claim in claims):
+        raise KernelError("claims: a score is NaN; write None for an unscored claim")
+    weight = np.array([claim.weight for claim in claims], dtype=np.float64)
+    golds = np.array([claim.gold_subclaims for claim in claims], dtype=np.int64)
+    return np.array(parents, dtype=np.int64), score, weight, golds
+
+
+def _check_claims(
+    parent: Integers, score: Floats, weight: Floats, golds: Integers, gold_counts: Integers
+) -> None:
+    if not ((weight >= 0) & (weight < np.inf)).all() or ((score < 0) | (score == np.inf)).any():
+        raise KernelError("claims: weights and scores must be finite and not negative")
+    if (golds < 0).any() or (gold_counts < 0).any():
+        raise KernelError("claims: a negative number of gold claims")
+    hits = score > 0
+    nested = hits & (parent >= 0)
+    below = np.bincount(parent[nested], minlength=golds.size)
+    main = np.bincount(-1 - parent[hits & (parent < 0)], minlength=gold_counts.size)
+    # A wrong claim has no gold claim, so nothing is known of what its subclaims could match.
+    if (main > gold_counts).any() or (below > golds)[hits].any():
+        raise KernelError("claims: more are scored above 0 than there are gold claims to match")
+
+
+@compiled
+def _fold(
+    parent: Integers, score: Floats, weight: Floats, golds: Integers, gold_counts: Integers
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Precision, recall and their strict forms of each question; children come after their parents."""
+    claims, questions = parent.size, gold_counts.size
+    nodes = claims + questions
+    children, hits = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    totals, lowest = np.zeros((nodes, 2)), np.full((nodes, 2), np.inf)
+    measures = np.empty((4, questions))
+    for claim in range(claims - 1, -1, -1):
+        above = parent[claim] if parent[claim] >= 0 else claims - 1 - parent[claim]
+        children[above] += 1
+        if score[claim] == 0:
+            lowest[above, 0] = 0.0
+            continue
+        factors = _factors(children[claim], hits[claim], golds[claim], totals[claim], lowest[claim], 1.0)
+        hits[above] += 1
+        for side in range(2):
+            totals[above, side] += weight[claim] * score[claim] * factors[side]
+            lowest[above, side] = min(lowest[above, side], weight[claim] * score[claim] * factors[2 + side])
+    for question in range(questions):
+        node, gold = claims + question, gold_counts[question]
+        factors = _factors(children[node], hits[node], gold, totals[node], lowest[node], 0.0)
+        for measure in range(4):
+            measures[measure, question] = factors[measure] if gold else np.nan
+    return measures[0], measures[1], measures[2], measures[3]
+
+
+@compiled
+def _factors(
+    children: int, hits: int, gold: int, totals: Floats, lowest: Floats, empty: float
+) -> tuple[float, float, float, float]:
+    """Precision, recall, strict precision and strict recall over the children of one node.
+
+    A claim without its score makes a total NaN, and then the minimum is not known either.
+    """
+    precision, strict_precision = empty, empty
+    if children:
+        precision = totals[0] / children
+        strict_precision = lowest[0] if precision == precision else np.nan
+    recall, strict_recall = empty, empty
+    if gold:
+        recall = totals[1] / gold
+        strict_recall = (lowest[1] if hits == gold else 0.0) if recall == recall else np.nan
+    return precision, recall, strict_precision, strict_recall
 
 
 class ClaimPairs(msgspec.Struct, frozen=True):

@@ -6,8 +6,7 @@ Quantiles interpolate linearly between order statistics (numpy's default, Hyndma
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers
-from adjudge.scoring.kernels.base.compiled import compiled, in_threads
+from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, compiled, in_threads
 
 _PREFIX = 512  # values from which the spread of a difference is guessed
 _STEPS = 64

@@ -1,0 +1,96 @@
+"""What commands take and give: a configuration changed by options, and results as text, JSON or Markdown.
+
+The configuration that a command runs with: the file, changed by the options given.
+
+How results are printed: for people, as one JSON document, or as Markdown.
+"""
+
+import argparse
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from adjudge.engine.config.redaction import printable, printable_json
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.tables.terminal import Sheet, Terminal, rich_markdown
+
+__all__ = ["cluster_section", "out", "print_result", "print_sheet", "run_config", "select_section"]
+
+
+def run_config(options: Namespace) -> RunConfig:
+    """The configuration for `evaluate` and `plan`. Raises UsageError."""
+    config = RunConfig.load(
+        options.config,
+        out=options.out,
+        store=options.store,
+        judge=options.judge,
+        prompts=options.prompts,
+        format=options.format,
+        select=select_section(options),
+        protocols=options.protocol,
+        fetch=None if options.fetch is None else {"mode": options.fetch},
+        cluster=cluster_section(options),
+        repeats=options.repeats,
+        retry_unscored=options.retry_unscored or None,
+        serial=options.serial or None,
+        until_resolved=getattr(options, "until_resolved", None),
+    )
+    return config if options.budget is None else config.with_budget(options.budget)
+
+
+def select_section(options: Namespace) -> dict[str, Any]:
+    """What the options of `add_select` change of the section `select:`."""
+    given = {
+        "limit": options.limit,
+        "tasks": options.task,
+        "systems": options.system,
+        "languages": options.language,
+        "domains": options.domain,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def cluster_section(options: Namespace) -> dict[str, str] | None:
+    """What `--cluster` changes of the section `cluster:`."""
+    return None if options.cluster is None else {"address": options.cluster}
+
+
+_PIPE_WIDTH = 400
+
+T = TypeVar("T")
+
+
+def out() -> Terminal:
+    """Stdout; what is not a terminal is given long lines."""
+    console = Terminal(highlight=False)
+    return console if console.is_terminal else Terminal(highlight=False, width=_PIPE_WIDTH)
+
+
+def print_result(options: argparse.Namespace, result: object, people: Callable[..., None]) -> None:
+    """Print a result by `people`, or as JSON where that was asked for."""
+    if options.json:
+        sys.stdout.write(printable_json(result) + "\n")
+    else:
+        people(result)
+
+
+def print_sheet(
+    options: argparse.Namespace,
+    result: T,
+    people: Callable[[T], Sheet],
+    sentence: Callable[[T], str] = lambda _: "",
+) -> None:
+    """Print a result as a table with a sentence, as Markdown or as JSON."""
+    if options.markdown:
+        sys.stdout.write(printable(rich_markdown(people(result).table(), sentence(result))))
+    else:
+        print_result(options, result, lambda found: print_table(people(found), sentence(found)))
+
+
+def print_table(found: Sheet, said: str = "") -> None:
+    """Print a table, and a sentence underneath."""
+    console = out()
+    console.print(found.table(console.width))
+    if said:
+        console.print(said, markup=False, soft_wrap=True)

@@ -1,0 +1,35 @@
+"""`adjudge label`: verdicts labelled by people."""
+
+import argparse
+
+from adjudge.engine.cli.exits import DONE
+from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.viewer.labelling import label, write_sheet
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve the page to label verdicts on until interrupted, or write a table of them."""
+    if options.out.endswith(".csv"):
+        number = write_sheet(options.run_folder, options.out, options.sample, options.rater)
+        print_result(options, {"out": options.out, "items": number}, _print_sheet)
+    else:
+        label(
+            options.run_folder,
+            options.out,
+            options.sample,
+            options.rater,
+            options.overlap,
+            options.port,
+            options.json,
+        )
+    return DONE
+
+
+def _print_sheet(found: dict[str, str | int]) -> None:
+    """Print where a table of verdicts to label was written, and what to do with it."""
+    out().print(
+        f"{found['items']} verdicts to label in {found['out']}: fill in the column label, then pass the file to "
+        "adjudge agreement --labels",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,83 @@
+"""`adjudge store`: what a store holds, and housekeeping."""
+
+import argparse
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from rich.markup import escape
+from rich.table import Table
+
+from adjudge.engine.cli.exits import DONE
+from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.errors import UsageError
+from adjudge.engine.store.upkeep import (
+    ASIDE,
+    Repaired,
+    Rewritten,
+    TableContent,
+    compact,
+    contents,
+    existing,
+    prune,
+    repair,
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    """List, compact, prune or repair a store."""
+    place = existing(options.uri)
+    if options.action == "ls":
+        print_result(options, contents(place), _print_contents)
+    elif options.action == "compact":
+        print_result(options, compact(place), _print_rewritten)
+    elif options.action == "repair":
+        print_result(options, repair(place), _print_repaired)
+    elif options.days is None and options.of is None:
+        raise UsageError("store prune: nothing chosen; pass --days N, --of JUDGE, or both")
+    else:
+        print_result(options, prune(place, days=options.days, judge=options.of), _print_rewritten)
+    return DONE
+
+
+def _print_contents(found: Iterable[TableContent]) -> None:
+    """Print what a store holds, one line per table and one per kind of row."""
+    table = Table()
+    for name in ("table", "rows", "parts", "MB", "oldest", "newest"):
+        table.add_column(name, justify="left" if name == "table" else "right")
+    for row in found:
+        size = f"{row.bytes / 1e6:,.1f}"
+        table.add_row(
+            row.table, f"{row.rows:,}", f"{row.parts:,}", size, _when(row.oldest), _when(row.newest)
+        )
+        for kind, count in row.kinds.items():
+            table.add_row(escape(f"  {kind}"), f"{count:,}", "", "")
+        for reason, count in row.reasons.items():
+            table.add_row(escape(f"  unscored: {reason}"), f"{count:,}", "", "")
+        for kind, count in row.tokens.items():
+            table.add_row(f"  {kind.replace('_', ' ')}", f"{count:,}", "", "")
+        for schema, count in row.versions.items():
+            table.add_row(f"  schema version {schema}", "", f"{count:,}", "")
+    out().print(table)
+
+
+def _when(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+
+
+def _print_rewritten(found: Iterable[Rewritten]) -> None:
+    """Print what compacting or pruning a store did."""
+    for row in found:
+        out().print(
+            f"{row.table}: {row.parts_before} parts -> {row.parts_after}, {row.rows_before:,} rows read, "
+            f"{row.rows_before - row.rows_after:,} left out, {row.deleted} old files deleted",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _print_repaired(found: Iterable[Repaired]) -> None:
+    """Print what repairing a store found."""
+    for row in found:
+        out().print(f"{row.table}: {row.parts} parts, {len(row.moved)} moved aside", markup=False)
+        for name in row.moved:
+            out().print(f"  damaged, now {row.table}/{ASIDE}/{name}", markup=False, soft_wrap=True)

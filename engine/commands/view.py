@@ -1,0 +1,46 @@
+"""`adjudge view`: a run in local web pages."""
+
+import argparse
+from pathlib import Path
+
+from adjudge.engine.cli.exits import DONE
+from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.cli.progress import counted_on
+from adjudge.engine.errors import UsageError
+from adjudge.engine.tables.terminal import Terminal
+from adjudge.engine.viewer.app import view
+from adjudge.engine.viewer.export import Exported, export
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve the viewer until interrupted, or write its pages."""
+    if options.export is not None:
+        if options.other is not None or options.labels is not None:
+            raise UsageError("export: one run at a time, without labels; leave --other and --labels out")
+        with counted_on(Terminal(stderr=True), "reports") as step:
+            written = export(
+                options.run_folder,
+                options.export,
+                sources=options.with_pages,
+                gold=options.with_gold,
+                step=step,
+            )
+        print_result(options, written, _print_exported)
+        return DONE
+    if options.with_pages or options.with_gold:
+        raise UsageError("with-pages and with-gold: only for --export DIR; add it")
+    view(options.run_folder, options.other, options.port, options.json, options.with_stdin, options.labels)
+    return DONE
+
+
+def _print_exported(found: Exported) -> None:
+    """Print where pages were written, and what they leave out."""
+    console = out()
+    console.print(
+        f"{found.files:,} files, {found.bytes / 1e6:,.1f} MB: put {found.out} on any web host, or open "
+        f"{Path(found.out) / 'index.html'}; search engines are asked not to list it",
+        markup=False,
+        soft_wrap=True,
+    )
+    for line in found.left_out:
+        console.print(f"left out: {line}", markup=False, soft_wrap=True)

@@ -1,0 +1,87 @@
+"""What all settings share: their error, the kinds of numbers they take, plug-ins, and mistakes in words.
+
+`ConfigError`, which every unusable setting raises.
+
+The kinds of numbers that settings take.
+
+What packages from outside register under our entry points: their code runs here first, and may be broken.
+
+What is wrong with a value of the configuration, in words: key, problem, and the nearest keys that there are.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import inspect
+
+from adjudge.engine.errors import UsageError, nearest, unloadable
+
+__all__ = ["ConfigError", "Count", "NotNegative", "Positive", "Seconds", "mistake", "plugin"]
+
+
+class ConfigError(UsageError):
+    """A configuration cannot be used: the key or place, the problem, and what to do, in one line."""
+
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]  # finite: no clock waits for ever
+
+
+def plugin(key: str, name: str, load: Callable[[], Any]) -> Any:
+    """What `load` gives for the entry `name` of the key `key`. Raises ConfigError if its package cannot be imported."""
+    try:
+        return load()
+    except Exception as error:  # importing runs code that is not ours
+        raise ConfigError(unloadable(key, name, error)) from error
+
+
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[[^\[\]]*\]")
+
+
+def mistake(error: msgspec.ValidationError, kind: Any) -> str:
+    """What msgspec says of data that are not of type `kind`: `fetch.mode: Invalid enum value 'x'`."""
+    said = str(error).replace(" - at `key` in `$", " as a key - at `$")
+    text, _, at = said.rpartition(" - at `$")
+    text, path = (text, at.rstrip("`")) if text else (at, "")
+    key = path.lstrip(".")
+    if unknown := _UNKNOWN.fullmatch(text):
+        whole = f"{key}.{unknown[1]}" if key else unknown[1]
+        return f"{whole}: unknown key; {nearest(unknown[1], _keys(inspect.type_info(kind), path))}"
+    return f"{key}: {text}" if key else text
+
+
+def _keys(kind: inspect.Type, path: str) -> list[str]:
+    """The keys of what stands at `path` in a value of type `kind`."""
+    kinds = [kind]
+    for step in _STEP.finditer(path):
+        kinds = [found for one in kinds for found in _inside(one, step[1])]
+    fields = (field for one in kinds for struct in _structs(one) for field in struct.fields)
+    return sorted({field.encode_name for field in fields})
+
+
+def _inside(kind: inspect.Type, name: str | None) -> Iterator[inspect.Type]:
+    """The types of the field `name` of `kind`, or without a name those of its items."""
+    match kind:
+        case inspect.UnionType():
+            for one in kind.types:
+                yield from _inside(one, name)
+        case inspect.StructType() if name is not None:
+            yield from (field.type for field in kind.fields if field.encode_name == name)
+        case inspect.DictType():
+            yield kind.value_type
+        case inspect.ListType() | inspect.VarTupleType() if name is None:
+            yield kind.item_type
+
+
+def _structs(kind: inspect.Type) -> Iterator[inspect.StructType]:
+    match kind:
+        case inspect.UnionType():
+            for one in kind.types:
+                yield from _structs(one)
+        case inspect.StructType():
+            yield kind

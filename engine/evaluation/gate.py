@@ -1,0 +1,512 @@
+"""What stands between a question and its judge: limits of what is in flight, and whether it can be relied on.
+
+Limits of a judge's questions in flight, requests and tokens per minute. They may change while questions are out.
+
+A cluster's driver leases shares of one limit to its evaluators; together they never hold more than the
+whole.
+
+Whether a judge can be relied on: tried before its first question, and watched while it is asked.
+
+`Trusted` is for runs, which have time: a judge that cannot be used ends the run before anything is stored, and one that
+falls silent pauses it. `Standby` is for rewards, which have none: while the judge cannot be used they are
+judge_unavailable at once, and it is tried again in the background.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from adjudge.engine.config.judge import PATIENCE_S, JudgeConfig
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.work.budget import Budget, Metered, Spent
+from adjudge.fetchers.flight import shared
+from adjudge.judges import Answer, Asked, Judge, Question, Reply
+from adjudge.judges.errors import JudgeError
+from adjudge.judges.judgment import PROBE_SECONDS, Probed, Verdict, probe
+from adjudge.judges.slots import Slots
+
+__all__ = [
+    "NOT_ASKED",
+    "Check",
+    "Limit",
+    "Limited",
+    "Patience",
+    "Rate",
+    "RewardTrust",
+    "RunTrust",
+    "Standby",
+    "Trust",
+    "Trusted",
+    "refusal",
+]
+
+_log = logging.getLogger(__name__)
+
+A = TypeVar("A", bound=Answer)
+
+_BURST_SECONDS = 5.0
+_BYTES_PER_TOKEN = 4.0  # of a prompt, until the judge has counted tokens
+
+
+class Rate:
+    """What may be spent: at most `per_minute` in any 60 seconds, plus what one question was underestimated by.
+
+    It begins empty, so that closing and reopening it grants nothing extra. A question waits for `whole`, if that is
+    more than it could otherwise save up.
+    """
+
+    def __init__(self, per_minute: float, whole: float = 0.0) -> None:
+        self._rate = per_minute / (60.0 + _BURST_SECONDS)
+        self._whole = whole
+        self._level = 0.0
+        self._at = time.monotonic()
+
+    def resize(self, per_minute: float) -> None:
+        """Continue at another rate."""
+        self._fill()
+        self._rate = per_minute / (60.0 + _BURST_SECONDS)
+        self._level = min(self._level, self._burst)
+
+    @property
+    def _burst(self) -> float:
+        return max(self._whole, self._rate * _BURST_SECONDS)
+
+    async def spend(self, amount: float) -> None:
+        """Wait until `amount` may be spent, and spend it. More than one burst waits for a full burst only."""
+        while (wait := self._wait(amount)) > 0:  # noqa: ASYNC110 - only time adds to it
+            await asyncio.sleep(wait)
+        self._level -= amount
+
+    def _wait(self, amount: float) -> float:
+        """Seconds until the next check; 0 when `amount` may be spent."""
+        missing = min(amount, self._burst) - self._fill()
+        if not self._rate:
+            return 1.0
+        return min(1.0, max(0.001, missing / self._rate)) if missing > 0 else 0.0
+
+    def correct(self, amount: float) -> None:
+        """Spend `amount` more without waiting; a negative number gives it back."""
+        self._level -= amount
+
+    def _fill(self) -> float:
+        now = time.monotonic()
+        self._level = min(self._burst, self._level + (now - self._at) * self._rate)
+        self._at = now
+        return self._level
+
+
+class Limit:
+    """A `share` of what the judge of `config` takes: questions in flight, and requests and tokens per minute.
+
+    Without `share`, all of it.
+    """
+
+    def __init__(self, config: JudgeConfig, share: int | None = None) -> None:
+        self._config = config
+        share = config.max_in_flight if share is None else share
+        self.slots = Slots(share)
+        self.requests = self._rate(config.requests_per_minute, share, whole=1.0)
+        self.tokens = self._rate(config.tokens_per_minute, share)
+
+    def lease(self, share: int) -> None:
+        """Hold `share` of the total from now on; an excess in flight is released as questions are answered."""
+        self.slots.resize(share)
+        for rate, whole in (
+            (self.requests, self._config.requests_per_minute),
+            (self.tokens, self._config.tokens_per_minute),
+        ):
+            if rate is not None and whole is not None:
+                rate.resize(whole * share / self._config.max_in_flight)
+
+    def _rate(self, per_minute: int | None, share: int, whole: float = 0.0) -> Rate | None:
+        return None if per_minute is None else Rate(per_minute * share / self._config.max_in_flight, whole)
+
+    @property
+    def held(self) -> int:
+        """The share held: the leased one, or the number still in flight if that is more."""
+        return max(self.slots.total, self.slots.in_use)
+
+
+class Limited:
+    """A judge under a limit. Its identity is the judge's own."""
+
+    def __init__(self, judge: Judge, limit: Limit) -> None:
+        self.identity = judge.identity
+        self._judge = judge
+        self._limit = limit
+        self._bytes, self._tokens = _BYTES_PER_TOKEN, 1.0
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The judge's reply, once the limit admits the question."""
+        slots, requests, tokens = self._limit.slots, self._limit.requests, self._limit.tokens
+        await slots.acquire(asked.priority)
+        try:
+            if requests is not None:
+                await requests.spend(1)
+            if tokens is None:
+                return await self._judge.answer(question, asked)
+            return await self._within(tokens, question, asked)
+        finally:
+            slots.release()
+
+    async def _within(self, tokens: Rate, question: Question[A], asked: Asked) -> Reply[A]:
+        size = _size(question)
+        expected = size * self._tokens / self._bytes
+        await tokens.spend(expected)
+        reply = await self._judge.answer(question, asked)
+        used = reply.usage.prompt_tokens + reply.usage.completion_tokens
+        tokens.correct(used - expected if used else 0.0)
+        if used:
+            self._bytes, self._tokens = self._bytes + size, self._tokens + used
+        return reply
+
+    async def close(self) -> None:
+        """Close the judge."""
+        await self._judge.close()
+
+
+def _size(question: Question[A]) -> int:
+    """Number of characters that a question shows the judge."""
+    shown = sum(len(section.text) for section in question.context.sections)
+    return shown + sum(map(len, question.fields().values()))
+
+
+ENOUGH = 256  # unavailable answers show that a judge is silent, however many questions are outstanding
+ATTEMPTS = 3  # for a question that is unavailable while the judge answers others
+NOT_ASKED: Reply[Any] = Reply(reason="judge_unavailable")
+"""The reply of a judge that is known to be down. It says nothing about the question, so it is not stored."""
+
+_UNHEARD = frozenset({"judge_unavailable", "judge_timeout", "deadline"})
+
+Say = Callable[[str], None]
+Check = Callable[[str, int], Coroutine[Any, Any, None]]
+"""Called with a judge's name in the configuration and its window, in tokens, before the first question. Raises
+JudgeError if it is too small."""
+Trust = Callable[[Judge, str], Judge]
+"""Wraps a judge that is asked itself: one of the configured ones, by its name there, or each member of a panel."""
+WindowCheck = Callable[[int], Coroutine[Any, Any, None]]
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a judge is waited for, in seconds.
+
+    - A run pauses after `silence_s` without an answer, and ends after `patience_s` more.
+    - A reward's judge is tried again when it has not answered for `doubt_s`.
+    - A probe takes at most `probe_s`; the next one comes after `backoff_s`, doubled each time up to `longest_s`.
+    """
+
+    silence_s: float = 60.0
+    patience_s: float = PATIENCE_S
+    doubt_s: float = 2.0
+    probe_s: float = PROBE_SECONDS
+    backoff_s: float = 1.0
+    longest_s: float = 30.0
+
+
+def refusal(verdicts: Sequence[Verdict]) -> JudgeError | None:
+    """Why none of the servers or engines can be used; None if one can, or if none is needed."""
+    if not verdicts or any(verdict.is_good for verdict in verdicts):
+        return None
+    first, *others = verdicts
+    count = "server" if len(others) == 1 else f"{len(others)} servers"
+    also = f" (the other {count} cannot be used either)" if others else ""
+    return JudgeError(f"{first.line}{also}", first.trouble or "unusable")
+
+
+def warn(line: str) -> None:
+    """Log one line for the user."""
+    _log.warning("%s", line)
+
+
+class _Watched:
+    """What both kinds know of their judge. `say` is given each line for the user.
+
+    `window` is the fewest tokens that a good server takes, where one says so; `check` is awaited when it is known,
+    before the first question.
+    """
+
+    def __init__(self, judge: Judge, patience: Patience, say: Say, check: WindowCheck | None) -> None:
+        self.identity = judge.identity
+        self.window: int | None = None
+        self.check = check
+        self._judge = judge
+        self._patience = patience
+        self._say = say
+        self._outstanding = 0
+        self._left_out: set[str] = set()
+        self._last_window: int | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Close the judge."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._judge.close()
+
+    async def _try(self) -> JudgeError | None:
+        """Probe every server once, and name those that are left out from now on; why none can be used."""
+        verdicts = await probe(self._judge, self._patience.probe_s)
+        if (refused := refusal(verdicts)) is not None:
+            return refused
+        good = [verdict for verdict in verdicts if verdict.is_good]
+        self.window = min((one.window for one in good if one.window is not None), default=None)
+        bad = {verdict.where: verdict.line for verdict in verdicts if not verdict.is_good}
+        for where in bad.keys() - self._left_out:
+            self._say(f"{bad[where]} (left out; {len(good)} of {len(verdicts)} servers answer)")
+        self._left_out = set(bad)
+        return await self._checked()
+
+    async def _checked(self) -> JudgeError | None:
+        """Have the window checked, once; why the judge cannot be used with it."""
+        if self.check is not None and self.window is not None and self.window != self._last_window:
+            try:
+                await self.check(self.window)
+            except JudgeError as error:
+                return error
+        self._last_window = self.window
+        return None
+
+    async def _until_good(self, refused: Callable[[JudgeError], None]) -> None:
+        """Probe until the judge can be used; `refused` is called with the error of each failed one."""
+        wait = self._patience.backoff_s
+        while (why := await self._try()) is not None:
+            refused(why)
+            await asyncio.sleep(wait)
+            wait = min(self._patience.longest_s, wait * 2)
+
+    def _begin(self, task: "asyncio.Task[None]") -> "asyncio.Task[None]":
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+class Trusted(_Watched):
+    """A judge of a run. Raises JudgeError at its first question if it cannot be used, and later if it stays silent.
+
+    Questions that come back judge_unavailable wait until the judge answers somebody, and are asked again then.
+    """
+
+    def __init__(
+        self, judge: Judge, patience: Patience, say: Say = warn, check: WindowCheck | None = None
+    ) -> None:
+        super().__init__(judge, patience, say, check)
+        self._trial: asyncio.Task[None] | None = None
+        self._missed = 0
+        self._news = asyncio.Event()
+        self._outage: asyncio.Task[None] | None = None
+        self._paused = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether questions wait for the judge to answer again."""
+        return self._outage is not None
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The judge's reply, which may take as long as the judge is away."""
+        if self._trial is None:
+            self._trial = self._begin(asyncio.ensure_future(self._first_try()))
+        await shared(self._trial)
+        self._outstanding += 1
+        try:
+            if self._paused:
+                await self._until_heard()
+            reply = await self._judge.answer(question, asked)
+            for _ in range(ATTEMPTS - 1):
+                if reply.reason != "judge_unavailable":
+                    break
+                self._missed += 1
+                await self._until_heard()
+                reply = await self._judge.answer(question, asked)
+        finally:
+            self._outstanding -= 1
+            self._news.set()
+        if reply.reason not in _UNHEARD:
+            self._hear()
+        return reply
+
+    async def _first_try(self) -> None:
+        if (refused := await self._try()) is not None:
+            raise refused
+
+    def _hear(self) -> None:
+        """The judge has answered: all that waits goes on."""
+        self._missed = 0
+        outage, self._outage = self._outage, None
+        if outage is not None:
+            outage.cancel()
+        if self._paused:
+            self._paused = False
+            self._say(f"judge {self.identity.name}: is back; the run goes on")
+
+    async def _until_heard(self) -> None:
+        """Wait until the judge answers a question or a probe. Raises JudgeError when it is given up."""
+        self._news.set()
+        if self._outage is None:
+            self._outage = self._begin(asyncio.ensure_future(self._sit_out()))
+        outage = self._outage
+        await asyncio.wait((outage,))
+        if not outage.cancelled():
+            outage.result()
+
+    async def _sit_out(self) -> None:
+        """Pause the run if the judge stays silent, until it is back. Raises JudgeError if that takes too long."""
+        await asyncio.sleep(self._patience.silence_s)
+        while self._missed < min(ENOUGH, self._outstanding):
+            self._news.clear()
+            await self._news.wait()
+        self._paused = True
+        await self._pause(f"judge {self.identity.name}")
+        self._outage = None
+        self._hear()
+
+    async def _pause(self, name: str) -> None:
+        self._say(f"{name}: no longer answers; the run is paused, and goes on when the judge is back")
+        why: list[JudgeError] = []
+        try:
+            async with asyncio.timeout(self._patience.patience_s):
+                await self._until_good(why.append)
+        except TimeoutError:
+            last = f": {why[-1]}" if why else ""
+            said = f"{name}: not back after {self._patience.patience_s:.0f} s (patience_s){last}"
+            raise JudgeError(said, "unreachable") from None
+
+
+class Standby(_Watched):
+    """A judge of rewards, tried in the background from `start` on. While it cannot be used, replies are NOT_ASKED.
+
+    `trouble` says in one line why it cannot be used, None if it can.
+    """
+
+    def __init__(
+        self, judge: Judge, patience: Patience, say: Say = warn, check: WindowCheck | None = None
+    ) -> None:
+        super().__init__(judge, patience, say, check)
+        self.trouble: str | None = f"judge {judge.identity.name}: not tried yet"
+        self._tried = asyncio.Event()
+        self._trial: asyncio.Task[None] | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._heard = 0
+
+    def start(self) -> None:
+        """Try the judge in the background, until it can be used."""
+        if self._trial is None:
+            self._trial = self._begin(asyncio.ensure_future(self._keep_trying()))
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The judge's reply, or NOT_ASKED. Never raises."""
+        if not self._tried.is_set():
+            self.start()
+            await self._tried.wait()
+        if self.trouble is not None:
+            return NOT_ASKED
+        self._outstanding += 1
+        if self._watch is None:
+            self._watch = self._begin(asyncio.ensure_future(self._doubt()))
+        try:
+            reply = await self._judge.answer(question, asked)
+        except JudgeError as error:
+            self._fall(error)
+            return NOT_ASKED
+        finally:
+            self._outstanding -= 1
+        if reply.reason == "judge_unavailable":
+            self.start()
+        elif reply.reason not in _UNHEARD:
+            self._heard += 1
+        return reply
+
+    def _fall(self, why: JudgeError) -> None:
+        """The judge cannot be used from now on."""
+        if self.trouble is None or not self._tried.is_set():
+            self._say(f"{why}; rewards are judge_unavailable until the judge can be used")
+        self.trouble = str(why)
+        self._tried.set()
+        self.start()
+
+    async def _keep_trying(self) -> None:
+        await self._until_good(self._fall)
+        if self.trouble is not None and self._tried.is_set():
+            self._say(f"judge {self.identity.name}: can be used again")
+        self.trouble = self._trial = None
+        self._tried.set()
+
+    async def _doubt(self) -> None:
+        """Try the judge whenever nothing was heard of it for a while, for as long as questions are out."""
+        while self._outstanding:
+            heard = self._heard
+            await asyncio.sleep(self._patience.doubt_s)
+            if self._outstanding and self._heard == heard:
+                self.start()
+        self._watch = None
+
+
+class RunTrust:
+    """The trust of a run: its judges are waited for, and are not asked more than the run may spend."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        patience: Patience | None = None,
+        say: Say = warn,
+        check: Check | None = None,
+    ) -> None:
+        self._check = check
+        self._patience = patience
+        self._seats = config.bench.seats
+        self._say = say
+        self._budget = Budget(config)
+        self._made: list[Trusted] = []
+
+    def __call__(self, judge: Judge, name: str) -> Judge:
+        """`judge`, tried before it is asked if it is a server or an engine."""
+        metered = Metered(judge, self._budget)
+        if not isinstance(judge, Probed):
+            return metered
+        patience = self._patience or Patience(patience_s=self._seats[name].config.patience_s)
+        check = None if self._check is None else partial(self._check, name)
+        self._made.append(Trusted(metered, patience, self._say, check))
+        return self._made[-1]
+
+    @property
+    def spent(self) -> Spent:
+        """How many questions all judges were asked, and what that cost."""
+        return self._budget.spent
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether questions wait for a judge to answer again."""
+        return any(judge.is_waiting for judge in self._made)
+
+
+class RewardTrust:
+    """The trust of rewards: their judges may come later, and are never waited for."""
+
+    def __init__(self, patience: Patience | None = None) -> None:
+        self._patience = patience or Patience()
+        self._made: list[tuple[str, Standby]] = []
+
+    def __call__(self, judge: Judge, name: str) -> Judge:
+        """`judge`, on standby if it is a server or an engine."""
+        if not isinstance(judge, Probed):
+            return judge
+        standby = Standby(judge, self._patience)
+        self._made.append((name, standby))
+        return standby
+
+    def start(self, check: Check) -> None:
+        """Try every judge, in the background; `check` is called with each window."""
+        for name, judge in self._made:
+            judge.check = partial(check, name)
+            judge.start()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why a judge cannot be used now, in one line; rewards are judge_unavailable then. None if all can."""
+        return next((judge.trouble for _, judge in self._made if judge.trouble is not None), None)

@@ -1,0 +1,130 @@
+"""Finds a benchmark's result files in a folder, and reads them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench, rigorous
+from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, rows
+from adjudge.engine.formats.deepresearch_bench import Query
+from adjudge.engine.formats.names import BENCHMARKS
+from adjudge.engine.formats.recorded import Results
+from adjudge.scoring.contract.case import Task
+from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold
+
+__all__ = ["READERS", "read_results"]
+
+
+class _Criteria(msgspec.Struct):
+    id: Key
+    dimension_weight: dict[str, float]
+    criterions: dict[str, tuple[Criterion, ...]]
+
+
+_RAW = "raw_results"
+_FIRST_LINE = 1 << 26  # bytes
+
+
+def read_results(folder: Path, benchmark: str, system: str | None = None) -> Results:
+    """The results of `benchmark` in `folder` (or in one file), as `system`'s where its name is given.
+
+    Raises FormatError if there are none.
+    """
+    if benchmark not in BENCHMARKS:
+        raise FormatError(f"format: unknown format {benchmark!r}; use one of {', '.join(BENCHMARKS)}")
+    if not folder.exists():
+        raise FormatError(f"import: {folder} does not exist; give a folder of results")
+    results = Results()
+    READERS[benchmark](folder, system, results)
+    if not results.found:
+        first = f"; the first line left out: {results.rejected[0]}" if results.rejected else ""
+        raise FormatError(f"import: {folder} has no results of {benchmark}; give their folder or file{first}")
+    return results.distinct()
+
+
+def _deepresearch_bench(folder: Path, system: str | None, results: Results) -> None:
+    steps: dict[tuple[Path, str], list[Path]] = {}
+    judged: list[Path] = []
+    criteria: dict[str, RaceGold] = {}
+    for file in _files(folder, "*.jsonl"):
+        keys = _first_keys(file)
+        if "overall_score" in keys or {"id", "error"} <= keys:
+            deepresearch_bench.read_race(file, system or _system(file, (_RAW,)), results)
+        elif {"id", "citations"} <= keys:
+            name = system or _system(file, deepresearch_bench.STEPS)
+            steps.setdefault((file.parent, name), []).append(file)
+        elif {"id", "judge_details"} <= keys:
+            judged.append(file)
+        elif {"id", "dimension_weight", "criterions"} <= keys:
+            criteria |= {
+                str(row.id): RaceGold(row.dimension_weight, row.criterions)
+                for _, _, row in rows(file, _Criteria, results.rejected)
+            }
+        elif {"id", "prompt", "language"} <= keys:
+            for _, _, row in rows(file, Query, []):  # queries are not results
+                results.tasks[str(row.id)] = Task(
+                    id=str(row.id), prompt=row.prompt, language=row.language, domain=row.topic
+                )
+    for (_, name), files in steps.items():
+        deepresearch_bench.read_fact(files, name, results)
+    for file in judged:
+        deepresearch_bench.read_judged(file, system or file.stem, criteria, results)
+    reported = {one.card.task_id for one in results.found}
+    results.tasks = {name: task for name, task in results.tasks.items() if name in reported}
+
+
+def _livedrbench(folder: Path, system: str | None, results: Results) -> None:
+    for file in (*_files(folder, "*.json"), *_files(folder, "*.jsonl")):
+        livedrbench.read_results(file, system or file.stem, results)
+
+
+def _dr3(folder: Path, system: str | None, results: Results) -> None:
+    if system is not None:
+        raise FormatError("import: DR3-Eval's folders name their systems; leave --system out")
+    dr3.read_results(folder, results)
+
+
+def _rigorous(folder: Path, system: str | None, results: Results) -> None:
+    for file in _files(folder, "Eval_*.jsonl"):
+        rigorous.read_results(file, system or file.stem.removeprefix("Eval_"), results)
+
+
+READERS: dict[str, Callable[[Path, str | None, Results], None]] = {
+    "deepresearch-bench": _deepresearch_bench,
+    "livedrbench": _livedrbench,
+    "dr3-eval": _dr3,
+    "rigorous": _rigorous,
+}
+
+
+def _files(folder: Path, pattern: str) -> Iterator[Path]:
+    if folder.is_file():
+        yield from [folder] if folder.match(pattern) else []
+        return
+    for file in sorted(folder.rglob(pattern)):
+        if not any(part.startswith(".") for part in file.relative_to(folder).parts):
+            yield file
+
+
+def _first_keys(file: Path) -> set[str]:
+    """The keys of a file's first row, none if it is not an object."""
+    try:
+        with file.open("rb") as lines:
+            row: Any = msgspec.json.decode(lines.readline(_FIRST_LINE).removeprefix(b"\xef\xbb\xbf"))
+    except OSError as error:
+        raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
+    except UNREADABLE:
+        return set()
+    return set(row) if isinstance(row, dict) else set()
+
+
+def _system(file: Path, endings: tuple[str, ...]) -> str:
+    """The system that a file of results is about: its folder's name, or what stands before one of `endings`."""
+    for ending in endings:
+        if file.stem == ending:
+            return file.absolute().parent.name
+        if file.stem.endswith(f"_{ending}"):
+            return file.stem.removesuffix(f"_{ending}")
+    return file.stem

@@ -1,1 +1,0 @@
-"""From score rows to standings."""

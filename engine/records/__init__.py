@@ -1,1 +1,0 @@
-"""What a run leaves behind, and how its score rows are read."""

@@ -1,1 +1,0 @@
-"""Recorded results of published benchmarks: their files read as scorecards, and scorecards written as their files."""

@@ -1,0 +1,1 @@
+"""From scores to standings, comparisons, agreement and corrections."""

@@ -1,0 +1,304 @@
+"""From runs to a leaderboard: every metric and rank with its interval, and what is missing and why.
+
+The number that is shown is the number that ranks: a system's mean over all selected tasks, with what is missing at its
+worst. A system under 95 % coverage is shown underneath, without a rank.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adjudge.engine.config.run import EVERYTHING, BoardConfig, Select
+from adjudge.engine.errors import UsageError
+from adjudge.engine.runs.board import (
+    BestOf,
+    Correction,
+    Grouping,
+    Leaderboard,
+    MetricBoard,
+    Noise,
+    Provenance,
+)
+from adjudge.engine.runs.record import RunRecord, Spent, TaskRecord
+from adjudge.engine.runs.scores import alone, compared, metric_rows, settled, told_apart
+from adjudge.engine.statistics.analysis import best_of_samples, detail_of, noise_of
+from adjudge.engine.statistics.comparisons import comparison_boards
+from adjudge.engine.statistics.corrections import corrections, item_corrections
+from adjudge.engine.statistics.notes import notes_on
+from adjudge.engine.statistics.placement import (
+    CONFIDENCE,
+    Drawing,
+    Known,
+    Measured,
+    Statistics,
+    attributes_of,
+    grouped,
+    known_attribute,
+    measured,
+    placed,
+    ranked_among,
+    sign_of,
+)
+from adjudge.engine.statistics.published import Published, agreement_with, figures_for, is_for
+from adjudge.engine.statistics.selection import Filled, Integers, selections
+from adjudge.engine.work.choice import chosen_runs
+
+__all__ = ["build_leaderboard", "leaderboard_of", "leaderboard_so_far"]
+
+
+class _Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What the `records` of the runs say about metrics, tasks and systems."""
+
+    metrics: Known
+    tasks: dict[str, TaskRecord]
+    spent: dict[str, Spent]
+    records: list[RunRecord]
+    seed: int
+    noise: dict[tuple[str, str], Noise | None]
+    best_of: dict[tuple[str, str], tuple[BestOf, ...]]
+
+    @classmethod
+    def of(cls, records: list[RunRecord], scores: pa.Table) -> "_Known":
+        metrics = {
+            (protocol, metric.name): metric
+            for record in records
+            for protocol, found in record.metrics.items()
+            for metric in found
+        }
+        headlines = {name: metric for name, metric in metrics.items() if metric.headline}
+        repeated = any(record.config.repeats > 1 for record in records)
+        sampled = len(pc.unique(scores["sample"])) > 1
+        return cls(
+            metrics=metrics,
+            tasks={name: task for record in records for name, task in record.tasks.items()},
+            spent={name: spent for record in records for name, spent in record.spent.items()},
+            records=records,
+            seed=records[0].config.seed,
+            noise={
+                (protocol, name): noise_of(scores, protocol, name) for protocol, name in headlines if repeated
+            },
+            best_of={
+                (protocol, name): best_of_samples(scores, protocol, name, metric.lower_is_better)
+                for (protocol, name), metric in headlines.items()
+                if sampled
+            },
+        )
+
+    def judges_of(self, protocol: str) -> str:
+        """Who judged a protocol in these runs, in words."""
+        own = [record for record in self.records if protocol in record.metrics]
+        return " + ".join(dict.fromkeys(record.judging.said_of(protocol) for record in own or self.records))
+
+
+def build_leaderboard(
+    runs: Sequence[str | Path],
+    statistics: Statistics | None = None,
+    published: Sequence[Published] = (),
+    human: str | Path | None = None,
+    select: Select = EVERYTHING,
+    by: str = "",
+    metrics: Sequence[str] = (),
+    labels: str | Path | None = None,
+) -> Leaderboard:
+    """The leaderboard of what `select` chooses of the run folders `runs`; `statistics` computes it, by default in this
+    process.
+
+    `published`, `human`, `by` and `metrics` are those of `leaderboard_of`; people's labels of single verdicts in the
+    file `labels` correct the metrics that the verdicts make up.
+    Of a run that has not finished, the tasks count that are complete. Raises UsageError for a folder without a run, and
+    what `leaderboard_of` raises.
+    """
+    folders = [Path(run) for run in runs]
+    if len(set(folders)) < len(folders):
+        raise UsageError("leaderboard: a run is named twice; name each run once")
+    records = [RunRecord.read(folder) for folder in folders]
+    statistics = statistics or Statistics()
+    unfinished = []
+    if len({bool(record.recorded) for record in records}) > 1 or any(record.due for record in records):
+        tables = []
+        for record, folder in zip(records, folders, strict=True):
+            table, said = settled(record, statistics.read([folder]))
+            tables.append(table)
+            unfinished += [f"run {record.run}: {said}" if len(records) > 1 else said] if said else []
+        records, scores = told_apart(records, tables)
+    else:
+        scores = statistics.read(folders)
+    records, scores = chosen_runs(select, records, scores)
+    here = [record.found_from_here(folder) for record, folder in zip(records, folders, strict=True)]
+    corrected = [] if labels is None else item_corrections(here, labels)
+    board = leaderboard_of(records, scores, statistics, published, human, by, metrics, corrected)
+    chosen = (f"chosen for this leaderboard: {select.words}",) if select.words else ()
+    return _provisional(msgspec.structs.replace(board, notes=(*chosen, *board.notes)), unfinished)
+
+
+def leaderboard_so_far(record: RunRecord, scores: pa.Table, statistics: Statistics) -> Leaderboard:
+    """The leaderboard of a run that has not finished, over the tasks that are complete in its score rows."""
+    kept, said = settled(record, scores)
+    return _provisional(leaderboard_of([record], kept, statistics), [said])
+
+
+def _provisional(board: Leaderboard, said: Sequence[str]) -> Leaderboard:
+    return msgspec.structs.replace(board, provisional=tuple(said), notes=(*said, *board.notes))
+
+
+def leaderboard_of(
+    records: list[RunRecord],
+    scores: pa.Table,
+    statistics: Statistics,
+    published: Sequence[Published] = (),
+    human: str | Path | None = None,
+    by: str = "",
+    metrics: Sequence[str] = (),
+    corrected: Sequence[Correction] = (),
+) -> Leaderboard:
+    """The leaderboard of the runs in `records`, whose score rows, one after the other, are `scores`.
+
+    `published` figures are set beside the metrics they name. The ratings in the file `human` give corrected means and
+    differences beside the judge's, in the place of `corrected` ones. All metrics are grouped `by` this attribute
+    of tasks, the headline ones by every attribute. `metrics` are shown instead of the protocols' own choice. Raises
+    UsageError if no published figure is for a metric of these runs, and for an unknown attribute or metric.
+    """
+    comparisons, scores = compared(scores), alone(scores)
+    known, rows = _Known.of(records, scores), metric_rows(scores)
+    among = selections(records, rows)
+    corrected = corrected if human is None else corrections([one.matrix() for one in rows], human)
+    if by:
+        known_attribute(by, known.tasks)
+    boards, due = [], []
+    for one in measured(rows, known.metrics, among, known.judges_of):
+        filled = one.filled()
+        board = _board(one, filled, known, statistics)
+        boards.append(_with_people(_with_published(board, published), corrected))
+        due.append((one, filled.expected))
+    if published and not any(board.published for board in boards):
+        there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
+        raise UsageError(f"published: no figure is for a metric of these runs; name one of {there}")
+    unknown = _unknown(published, boards)
+    if comparisons is not None:
+        found, said = comparison_boards(
+            comparisons, records, known.judges_of, statistics.resamples, CONFIDENCE
+        )
+        boards, unknown = [*boards, *found], [*said, *unknown]
+    abouts = [record.config.board for record in records]
+    groupings = tuple(_groupings(due, known, statistics, by))
+    return Leaderboard(
+        runs=tuple(record.run for record in records),
+        notes=(*notes_on(records, boards, corrected), *unknown),
+        confidence=CONFIDENCE,
+        resamples=statistics.resamples,
+        seed=known.seed,
+        metrics=tuple(_in_order(_shown(boards, metrics), known.metrics)),
+        sources=tuple(Provenance.of(record) for record in records),
+        spent=known.spent,
+        stopped=tuple(record.stopped for record in records if record.stopped is not None),
+        by=by,
+        groupings=groupings,
+        about=next((one for one in abouts if one != BoardConfig()), BoardConfig()),
+        tasks={
+            name: {one.attribute: task.attribute(one.attribute) for one in groupings}
+            for name, task in known.tasks.items()
+            if groupings
+        },
+    )
+
+
+def _groupings(
+    due: Sequence[tuple[Measured, Integers]], known: _Known, statistics: Statistics, by: str
+) -> Iterator[Grouping]:
+    """All metrics `by` the attribute asked for, and the headline metrics by the others; nothing without groups."""
+    drawing = Drawing(resamples=statistics.resamples, seed=known.seed)
+    headlines = [(one, expected) for one, expected in due if one.metric.headline]
+    for attribute in dict.fromkeys([*([by] if by else []), *attributes_of(known.tasks)]):
+        yield grouped(attribute, due if attribute == by else headlines, known.tasks, drawing)
+
+
+def _shown(boards: Sequence[MetricBoard], metrics: Sequence[str]) -> list[MetricBoard]:
+    """`boards`, of which those that `metrics` name are shown; as they are if it names none."""
+    if not metrics:
+        return list(boards)
+    names = {name for board in boards for name in (board.metric, f"{board.protocol}.{board.metric}")}
+    for name in metrics:
+        if name not in names:
+            there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
+            raise UsageError(f"metric: unknown metric {name!r}; use one of {there}")
+    return [
+        msgspec.structs.replace(
+            board, shown=board.metric in metrics or f"{board.protocol}.{board.metric}" in metrics
+        )
+        for board in boards
+    ]
+
+
+def _in_order(boards: Sequence[MetricBoard], declared: Known) -> list[MetricBoard]:
+    """`boards` by protocol in the order of the configuration, metrics as declared; those of single tasks last."""
+    places = {name: place for place, name in enumerate(declared)}
+    protocols = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in declared))}
+    last = len(places)
+    return sorted(
+        boards,
+        key=lambda board: (
+            protocols.get(board.protocol, last),
+            board.protocol,
+            places.get((board.protocol, board.metric), last),
+        ),
+    )
+
+
+def _board(one: Measured, filled: Filled, known: _Known, statistics: Statistics) -> MetricBoard:
+    """The board of a metric over all its tasks, with its detail if it is a headline."""
+    metric, sign = one.metric, sign_of(one)
+    clip = filled.signed_clip(sign)
+    own = statistics.resample(sign * filled.values, filled.denominators, known.seed, clip)
+    ranked = ranked_among(filled, own.estimate)
+    among_ranked = np.where(ranked[:, None], sign * filled.values, np.nan)
+    drawn = own if ranked.all() else statistics.resample(among_ranked, filled.denominators, known.seed, clip)
+    detail = (
+        detail_of(
+            filled,
+            None if one.parts else one.rows[0].matrix(),
+            ranked,
+            drawn,
+            sign,
+            known.spent,
+            known.noise.get(one.name),
+            known.best_of.get(one.name, ()),
+        )
+        if metric.headline
+        else None
+    )
+    left_out = len(one.among.without_gold)
+    return placed(one, filled, own, drawn, left_out, detail)
+
+
+def _with_published(board: MetricBoard, published: Sequence[Published]) -> MetricBoard:
+    """`board` with the figures of its metric."""
+    systems = [row.system for row in board.standings]
+    figures = figures_for(published, board.protocol, board.metric, systems)
+    if not figures:
+        return board
+    own = {row.system: row.value * board.scale for row in board.standings if row.value is not None}
+    return msgspec.structs.replace(board, published=figures, published_agreement=agreement_with(own, figures))
+
+
+def _unknown(published: Sequence[Published], boards: Sequence[MetricBoard]) -> list[str]:
+    """A note on the published metrics that these runs do not have."""
+    names = dict.fromkeys(one.metric for one in published)
+    unknown = [
+        name for name in names if not any(is_for(name, board.protocol, board.metric) for board in boards)
+    ]
+    return [f"published: left out, no metric of these runs: {', '.join(unknown)}"] if unknown else []
+
+
+def _with_people(board: MetricBoard, corrected: Sequence[Correction]) -> MetricBoard:
+    """`board` with its means and differences corrected by people's scores."""
+    for one in corrected:
+        if one.means and (one.protocol, one.metric) == (board.protocol, board.metric):
+            standings = tuple(
+                msgspec.structs.replace(row, corrected=one.means.get(row.system)) for row in board.standings
+            )
+            return msgspec.structs.replace(board, standings=standings, corrected_differences=one.differences)
+    return board

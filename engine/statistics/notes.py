@@ -1,0 +1,225 @@
+"""What a reader of a leaderboard must know before comparing: notes beside its figures.
+
+The prompts that a run's protocols ask with, among all that its record lists.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from types import ModuleType
+
+from adjudge.engine.config.protocols import protocol_loaders
+from adjudge.engine.runs.board import FLAGGED_BELOW, Correction, MetricBoard
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.selection import cause_of, said_of
+from adjudge.engine.work.budget import cost_of
+from adjudge.judges import Question, Usage
+from adjudge.judges.panel import same_family
+
+__all__ = ["differing", "notes_on"]
+
+_OF_ALL = "preamble"  # the first words of every prompt
+
+
+def own_prompts(record: RunRecord) -> dict[str, str]:
+    """File name to digest of the prompts that the run's protocols may send, and of those of published calls.
+
+    Where a protocol is not installed here, all that are recorded.
+    """
+    loaders, published = protocol_loaders(), record.config.published_protocols()
+    if not record.metrics.keys() <= loaders.keys():
+        return record.prompts
+    names = {_OF_ALL}
+    for protocol in record.metrics:
+        if protocol not in published:
+            names |= _prompts_of(loaders[protocol]())
+    return {
+        file: digest
+        for file, digest in record.prompts.items()
+        if not file.endswith(".md") or file.partition(".")[0] in names
+    }
+
+
+def _prompts_of(protocol: type) -> set[str]:
+    """The prompts of the questions that a protocol's module, or a module that it takes something from, knows."""
+    inside = (protocol.__module__.rpartition(".")[0] or protocol.__module__, "adjudge.scoring.")
+    names: set[str] = set()
+    seen: set[str] = set()
+    waiting = [protocol.__module__]
+    while waiting:
+        name = waiting.pop()
+        if name in seen or not name.startswith(inside):
+            continue
+        seen.add(name)
+        for value in vars(import_module(name)).values():
+            if isinstance(value, type) and issubclass(value, Question):
+                names.add(getattr(value, "prompt", ""))
+            found = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            waiting += [found] if isinstance(found, str) else []
+    return names
+
+
+def notes_on(
+    records: Sequence[RunRecord],
+    boards: Sequence[MetricBoard],
+    corrected: Sequence[Correction],
+) -> tuple[str, ...]:
+    """The notes on a leaderboard of the runs `records`: on its `boards`, people's corrections."""
+    return (
+        *_choosing(records),
+        *differing(records),
+        *_changing(records),
+        *_calling(records),
+        *_judging(records),
+        *_costing(records),
+        *(record.stopped.note for record in records if record.stopped is not None),
+        *_correcting(corrected),
+        *dict.fromkeys(note for board in boards if board.headline for note in _lacking(board, records)),
+        *_unscored_beside(boards, records),
+    )
+
+
+def _choosing(records: Sequence[RunRecord]) -> Iterator[str]:
+    choices = dict.fromkeys(record.config.select.words for record in records)
+    if len(choices) == 1:
+        yield from (f"chosen by this run: {words}" for words in choices if words)
+    else:
+        yield from (
+            f"run {record.run} evaluated only {record.config.select.words}; choose the same here to compare on it"
+            for record in records
+            if record.config.select.words
+        )
+
+
+def differing(records: Sequence[RunRecord]) -> Iterator[str]:
+    """What makes the scores of several runs hard to compare, one sentence each."""
+    yield from _differing_judges(records)
+    for what, values in (
+        ("prompts", [str(sorted(own_prompts(record).items())) for record in records]),
+        ("protocol options", [str(record.config.protocols) for record in records]),
+        ("criteria", [str(record.criteria) for record in records]),
+    ):
+        if len(set(values)) > 1:
+            yield f"these runs differ in their {what}: compare their scores with care"
+
+
+def _changing(records: Sequence[RunRecord]) -> Iterator[str]:
+    changed = _changed_tasks(records)
+    if changed:
+        yield f"these runs differ in the prompt or gold of {changed} tasks: compare their scores with care"
+
+
+def _differing_judges(records: Sequence[RunRecord]) -> Iterator[str]:
+    """The protocols that were judged by different judges, or none said where all were by the same."""
+    names = sorted({name for record in records for name in record.metrics})
+    differing = []
+    for name in names:
+        own = [record for record in records if name in record.metrics]
+        judges = {tuple(judge.fingerprint for judge in record.judging.all_of(name)) for record in own}
+        differing += [name] if len(judges) > 1 else []
+    if differing:
+        where = "" if differing == names else f" for {', '.join(differing)}"
+        yield f"these runs differ in their judges{where}: compare their scores with care"
+
+
+def _calling(records: Sequence[RunRecord]) -> Iterator[str]:
+    """What was asked in a benchmark's own words, and whether it was in every run."""
+    for name in sorted({name for record in records for name in record.config.published_protocols()}):
+        asked = [record.config.published_protocols() for record in records if name in record.metrics]
+        if all(name in each for each in asked):
+            yield f"{name}: asked in the benchmark's own calls (call: published)"
+        else:
+            yield f"{name}: some runs ask in the benchmark's own calls (call: published), others ours; do not compare"
+
+
+def _changed_tasks(records: Sequence[RunRecord]) -> int:
+    """How many task ids stand for different tasks in different runs."""
+    digests: dict[str, set[str]] = {}
+    for record in records:
+        for name, task in record.tasks.items():
+            digests.setdefault(name, set()).add(task.digest)
+    return sum(len(found - {""}) > 1 for found in digests.values())
+
+
+def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
+    if any(judge.name == "lexical" for record in records for judge in record.judging.each):
+        yield "the lexical judge sees words, not meaning: a baseline, not a measure of quality"
+    for record in records:
+        if record.recorded:
+            yield f"run {record.run}: results recorded by {record.recorded}, judged by {record.judge.name}"
+        for judge in record.judging.each:
+            related = same_family(judge.name, record.systems)
+            if related:
+                family = ", ".join(related)
+                yield f"the judge {judge.name} is from the same family as {family}: it may favour its own"
+
+
+def _costing(records: Sequence[RunRecord]) -> Iterator[str]:
+    """What judging a report took, by protocol, and what that cost where the run has its judge's price."""
+    for record in records:
+        of_run = f" in run {record.run}" if len(records) > 1 else ""
+        for protocol, effort in record.effort.items():
+            read, wrote = effort.prompt_tokens, effort.completion_tokens
+            took = f"{read / effort.scorecards:,.0f} prompt and {wrote / effort.scorecards:,.0f} completion tokens"
+            prices = [record.config.prices.get(judge.name) for judge in record.judging.all_of(protocol)]
+            cost = ""
+            if len(prices) == 1 and prices[0] is not None:
+                cost = f", which cost {cost_of(Usage(read, 0, wrote), prices[0]) / effort.scorecards:.4g}"
+            yield f"{protocol}: judging a report took {took}{cost}{of_run}"
+
+
+def _correcting(corrected: Sequence[Correction]) -> Iterator[str]:
+    yield from dict.fromkeys(one.basis for one in corrected if one.differences)
+    for one in corrected:
+        yield from one.notes
+        if one.left_out:
+            yield f"{one.protocol} {one.metric}: people rated reports that are not in these runs: {one.left_out}"
+
+
+def _lacking(board: MetricBoard, records: Sequence[RunRecord]) -> Iterator[str]:
+    """What is missing from a headline metric, and what to do about it."""
+    name = f"{board.protocol} {board.metric}"
+    if board.no_ranking:
+        yield f"{name}: no ranking: {board.no_ranking}"
+    elif flagged := [row.system for row in board.standings if row.flagged]:
+        yield f"{name}: not ranked, under {FLAGGED_BELOW:.0%} scored: {', '.join(flagged)} (*)"
+    if any(row.open for row in board.standings):
+        yield f"{name}: missing scores count as the worst they could be; round brackets hold what the mean could become"
+    if board.n_without_gold:
+        yield f"{board.protocol}: tasks without gold are left out for all systems: {board.n_without_gold}"
+        yield from said_of(board.protocol, _without_gold(records, board.protocol), board.protocol, records)
+        yield from _whole_lacking(board.protocol, records)
+    yield from said_of(name, _unscored(board), board.protocol, records, board.not_submitted)
+
+
+def _whole_lacking(protocol: str, records: Sequence[RunRecord]) -> Iterator[str]:
+    """Which file would have held the gold of all tasks."""
+    for why in dict.fromkeys(record.lacking.get(protocol, "") for record in records):
+        if why:
+            yield f"{protocol}: {why}; add the file, or choose options of {protocol} that need no gold from it"
+
+
+def _without_gold(records: Sequence[RunRecord], protocol: str) -> Counter[str]:
+    """The scorecards that lack gold, by reason."""
+    counts: Counter[str] = Counter()
+    for one in (failure for record in records for failure in record.failures):
+        if one.protocol == protocol and cause_of(one.reason) == "gold":
+            counts[one.reason] += one.scorecards
+    return counts
+
+
+def _unscored_beside(boards: Sequence[MetricBoard], records: Sequence[RunRecord]) -> Iterator[str]:
+    """Metrics that lack values where their protocol's headline metric has them: the standings do not show it."""
+    heads = {board.protocol: _unscored(board) for board in boards if board.headline}
+    beside: dict[tuple[str, str, int], list[str]] = {}
+    for board in boards:
+        more = _unscored(board) - heads.get(board.protocol, Counter())
+        for reason, count in more.items():
+            beside.setdefault((board.protocol, reason, count), []).append(board.metric)
+    for (protocol, reason, count), metrics in sorted(beside.items()):
+        name = f"{protocol} {', '.join(metrics)}, where the headline is scored"
+        yield from said_of(name, {reason: count}, protocol, records)
+
+
+def _unscored(board: MetricBoard) -> Counter[str]:
+    return sum((Counter(row.unscored) for row in board.standings), Counter())

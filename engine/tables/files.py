@@ -1,0 +1,136 @@
+"""A leaderboard's files: leaderboard.json, .csv, .parquet, .md and .html.
+
+A leaderboard as Markdown.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adjudge.engine.errors import UsageError
+from adjudge.engine.runs.board import Corrected, Leaderboard, MetricBoard, Standing
+from adjudge.engine.tables.page import leaderboard_page
+from adjudge.engine.tables.sections import sections_of
+from adjudge.engine.tables.terminal import escaped, markdown_table
+
+__all__ = ["leaderboard_markdown", "write_leaderboard"]
+
+
+def leaderboard_markdown(board: Leaderboard) -> str:
+    """Every table of the leaderboard as Markdown, with its notes and how it was made."""
+    lines = ["# Leaderboard", ""]
+    lines += [f"- {escaped(note)}" for note in board.notes]
+    for section in sections_of(board):
+        lines += ["", f"## {escaped(section.title)}", "", escaped(section.lead)]
+        for table in section.tables:
+            lines += ["", f"### {escaped(table.title)}", ""]
+            lines += [escaped(table.note), ""] if table.note else []
+            lines.append(markdown_table(table.columns, [[cell.text for cell in row] for row in table.rows]))
+    lines += ["", "## How it was made", ""]
+    for source in board.sources:
+        prompts = ", ".join(f"{name} {digest}" for name, digest in source.prompts.items())
+        lines += [
+            f"- Run {escaped(source.run)}, {source.began}: `{_coded(source.command)}`",
+            *(f"  - judge {escaped(judge.line)}" for judge in source.judges_used),
+            f"  - repeats {source.repeats}, seed {source.seed}",
+            f"  - versions {escaped(', '.join(f'{name} {of}' for name, of in source.versions.items()))}",
+            f"  - prompts {escaped(prompts)}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _coded(text: str) -> str:
+    return " ".join(text.split()).replace("`", "'")
+
+
+_COLUMNS = tuple(name for name in Standing.__struct_fields__ if name not in ("unscored", "corrected"))
+_KINDS = {"system": pa.string(), "tier": pa.int32(), "flagged": pa.bool_()}
+_SCHEMA = pa.schema(
+    {
+        **dict.fromkeys(("protocol", "metric", "over", "attribute", "group"), pa.string()),
+        "tasks": pa.int64(),
+        **{
+            name: _KINDS.get(name, pa.int64() if name.startswith("n_") else pa.float64()) for name in _COLUMNS
+        },
+        "unscored": pa.string(),
+    }
+)
+_COMPUTED = ("=", "+", "-", "@", "\t", "\r")  # what a formula begins with
+_CORRECTED = Corrected.__struct_fields__
+
+
+def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
+    """Write the files into `folder`; return the path of the page. Raises UsageError."""
+    out = Path(folder)
+    files = {
+        "leaderboard.json": msgspec.json.format(msgspec.json.encode(board), indent=1),
+        "leaderboard.csv": _csv(board).encode("utf-8", "replace"),
+        "leaderboard.parquet": _parquet(board),
+        "leaderboard.md": leaderboard_markdown(board).encode("utf-8", "replace"),
+        "leaderboard.html": leaderboard_page(board).encode(),
+    }
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            written = out / f".{name}.tmp"
+            written.write_bytes(content)
+            written.rename(out / name)
+    except OSError as error:
+        raise UsageError(f"out: {out} cannot be written: {error.strerror}; choose another folder") from error
+    return out / "leaderboard.html"
+
+
+def _parquet(board: Leaderboard) -> bytes:
+    """The figures of every system under every metric: over all tasks, in every group, and as the mean over groups."""
+    places: list[tuple[str, str, Sequence[MetricBoard]]] = [("all", "", board.metrics)]
+    of: list[str] = [""]
+    for grouping in board.groupings:
+        places += [("group", group.name, group.metrics) for group in grouping.groups]
+        places.append(("mean over groups", "", grouping.mean))
+        of += [grouping.attribute] * (len(grouping.groups) + 1)
+    rows = [
+        {
+            "protocol": metric.protocol,
+            "metric": metric.metric,
+            "over": over,
+            "attribute": attribute,
+            "group": group,
+            "tasks": metric.n_tasks,
+            **{name: getattr(row, name) for name in _COLUMNS},
+            "unscored": json.dumps(row.unscored),
+        }
+        for attribute, (over, group, metrics) in zip(of, places, strict=True)
+        for metric in metrics
+        for row in metric.standings
+    ]
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), out, compression="zstd")
+    return out.getvalue()
+
+
+def _csv(board: Leaderboard) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    corrected = [name if name.startswith("n_") else f"corrected_{name}" for name in _CORRECTED]
+    writer.writerow(["protocol", "metric", *_COLUMNS, "unscored", *corrected])
+    for metric in board.metrics:
+        for row in metric.standings:
+            reasons = " ".join(f"{reason}={count}" for reason, count in row.unscored.items())
+            own = [_text_cell(getattr(row, name)) for name in _COLUMNS]
+            people = [None if row.corrected is None else getattr(row.corrected, name) for name in _CORRECTED]
+            writer.writerow([_text_cell(metric.protocol), _text_cell(metric.metric), *own, reasons, *people])
+    return text.getvalue()
+
+
+def _text_cell(value: object) -> object:
+    """`value`; a text that a spreadsheet would compute, led by an apostrophe, which makes it a text there."""
+    if not isinstance(value, str):
+        return value
+    in_one_line = value.replace("\r", " ")
+    return f"'{in_one_line}" if value.startswith(_COMPUTED) else in_one_line

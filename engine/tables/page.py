@@ -1,0 +1,304 @@
+"""The leaderboard as one self-contained HTML page that opens from disk and loads nothing from the network.
+
+Tables are part of the HTML, so they can be read without the scripts, which sort, filter, choose columns and draw
+figures. Long tables that repeat a figure (pairs, rank shares) are made from its data when they are opened.
+
+What the figures of a leaderboard's page show: which there are, and the numbers that its script draws.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, Protocol
+
+import msgspec
+from markupsafe import Markup
+
+from adjudge.engine.runs.board import (
+    AXES,
+    FLAGGED_BELOW,
+    Detail,
+    Grouping,
+    Leaderboard,
+    MetricBoard,
+    Standing,
+)
+from adjudge.engine.tables.cells import Table, labels
+from adjudge.engine.tables.sections import Section, sections_of, summary
+from adjudge.engine.tables.standings import Headline, Ranking, headline, rankings
+from adjudge.engine.tables.templates import render
+
+__all__ = ["asset", "leaderboard_page", "page_policy", "title_of"]
+
+Kind = Literal["scores", "tasks", "spent", "pairs", "ranks", "group", "agreement"]
+
+_FEW = 15  # systems whose pairs fit half the page's width
+_FEW_GROUPS = 3  # whose figure fits half the page's width
+_FEW_TASKS = 30
+_WIDE, _NARROW = 28, 16  # letters of a system's name beside a figure
+MOST_LINKS = 20_000
+"""The most links from single cells of a figure."""
+
+
+class Links(Protocol):
+    """The addresses of the evidence behind a leaderboard's figures; "" for nowhere."""
+
+    def system(self, system: str, protocol: str, metric: str) -> str:
+        """Where a system's values of a metric are."""
+        ...
+
+    def report(self, system: str, task: str, protocol: str) -> str:
+        """Where the evidence of a report is."""
+        ...
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure; `of` is the attribute of one by groups, `chosen` what can be chosen of it, `note` how to read it."""
+
+    kind: Kind
+    title: str
+    wide: bool = False
+    of: str = ""
+    chosen: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+
+
+def figures_of(head: MetricBoard, groupings: Sequence[Grouping]) -> tuple[Figure, ...]:
+    """The figures that there are numbers for, in the order of the page."""
+    return tuple(_figures(head, groupings))
+
+
+def _figures(head: MetricBoard, groupings: Sequence[Grouping]) -> Iterator[Figure]:
+    detail = head.detail
+    yield Figure(
+        kind="scores",
+        title=f"{head.metric} with intervals",
+        note="In order of rank. Thick: interval over resampled tasks. Thin: what it could become once all is scored.",
+    )
+    if detail is not None and detail.ranks:
+        yield Figure(
+            kind="ranks",
+            title="Rank distribution",
+            note="The darker, the larger the share of resamples with this rank.",
+        )
+    if detail is not None and len(detail.tasks) > 1:
+        orders = [("task", "in order"), ("mean", "hardest first")]
+        orders += [(f"by.{one.attribute}", f"by {one.attribute}") for one in groupings]
+        yield Figure(
+            kind="tasks",
+            title=f"{head.metric} of each system on each task",
+            wide=len(detail.tasks) > _FEW_TASKS or len(head.standings) > _FEW,
+            chosen=tuple(orders),
+            note="Crossed out: not scored. Arrow keys move from report to report.",
+        )
+    if detail is not None and detail.frontiers:
+        axes = [
+            axis for axis in ("cost", "tokens", *AXES) if any(one.axis == axis for one in detail.frontiers)
+        ]
+        yield Figure(
+            kind="spent",
+            title=f"{head.metric} against resources per report",
+            chosen=tuple((axis, axis.replace("_", " ")) for axis in dict.fromkeys(axes)),
+            note="Diamonds are on the frontier: no other system scores as much for less.",
+        )
+    if detail is not None and detail.pairs:
+        yield Figure(
+            kind="pairs",
+            title="Significance of differences",
+            wide=len(head.standings) > _FEW,
+            note="A row's system minus a column's, by paired tests corrected for their number (Holm).",
+        )
+    groups = {(of, name) for of, name, _ in _grouped(head, groupings)}
+    for attribute in dict.fromkeys(one.attribute for one in groupings):
+        names = [name for of, name in groups if of == attribute]
+        if not names:
+            continue
+        yield Figure(kind="group", title=f"By {attribute}", of=attribute, wide=len(names) > _FEW_GROUPS)
+    agreeing = [("people", "people"), ("published", "published figures")]
+    has = [one for one in agreeing if any(_agreeing(head, one[0]))]
+    if has:
+        yield Figure(
+            kind="agreement",
+            title="The judge against others",
+            chosen=tuple(has),
+            note="A dot a system; on the dashed line both agree.",
+        )
+
+
+def drawn(head: MetricBoard, board: Leaderboard, links: Links | None) -> dict[str, Any]:
+    """The numbers of a section's figures, systems by their place."""
+    systems = [row.system for row in head.standings]
+    place = {name: number for number, name in enumerate(systems)}
+    detail = head.detail or Detail(ranks=(), pairs=(), frontiers=(), noise=None)
+    wide, narrow = labels(systems, _WIDE), labels(systems, _NARROW)
+    return {
+        "protocol": head.protocol,
+        "metric": head.metric,
+        "scale": head.scale,
+        "lower": head.lower_is_better,
+        "systems": [
+            [row.system, *map(_short, (row.value, row.low, row.high)), row.tier, *_bounds(row)]
+            for row in head.standings
+        ],
+        "labels": [[wide[name], narrow[name]] for name in systems],
+        "tasks": list(detail.tasks),
+        "values": [list(detail.by_task.get(name, ())) for name in systems],
+        "attributes": {
+            one.attribute: [board.tasks.get(task, {}).get(one.attribute, "") for task in detail.tasks]
+            for one in board.groupings
+        },
+        "links": _links(systems, detail.tasks, head.protocol, links),
+        "ranks": [[place[one.system], one.rank, _short(one.share)] for one in detail.ranks],
+        "pairs": [
+            [
+                place[pair.a],
+                place[pair.b],
+                *map(_short, (pair.difference, pair.low, pair.high, pair.p, pair.holm)),
+                pair.n_used,
+            ]
+            for pair in detail.pairs
+        ],
+        "groups": [
+            [attribute, name, place[row.system], _short(row.value), row.n_scored]
+            for attribute, name, row in _grouped(head, board.groupings)
+        ],
+        "agreement": {kind: list(_agreeing(head, kind)) for kind in ("people", "published")},
+        "frontiers": {
+            frontier.axis: [
+                [place[system], _short(spent), _short(score), on]
+                for system, spent, score, on in zip(
+                    frontier.systems, frontier.spent, frontier.scores, frontier.on_frontier, strict=True
+                )
+            ]
+            for frontier in detail.frontiers
+        },
+    }
+
+
+def _links(
+    systems: Sequence[str], tasks: Sequence[str], protocol: str, links: Links | None
+) -> list[list[str]]:
+    """The address of every report's evidence; none if nobody has them or there are too many."""
+    if links is None or len(systems) * len(tasks) > MOST_LINKS:
+        return []
+    return [[links.report(system, task, protocol) for task in tasks] for system in systems]
+
+
+def _agreeing(head: MetricBoard, kind: str) -> Iterator[list[float | None]]:
+    """[place, here, elsewhere, low, high] of every system with both figures."""
+    for number, row in enumerate(head.standings):
+        if row.value is None:
+            continue
+        if kind == "published" and (theirs := head.published.get(row.system)) is not None:
+            yield [number, _short(row.value), _short(theirs / head.scale), None, None]
+        if kind == "people" and row.corrected is not None and row.corrected.people is not None:
+            found = row.corrected
+            yield [number, *map(_short, (row.value, found.people, found.people_low, found.people_high))]
+
+
+def _grouped(head: MetricBoard, groupings: Sequence[Grouping]) -> list[tuple[str, str, Standing]]:
+    """Every system's standing in every group, with the attribute and the group's name."""
+    return [
+        (grouping.attribute, group.name or "none", row)
+        for grouping in groupings
+        for group in grouping.groups
+        for metric in group.metrics
+        if (metric.protocol, metric.metric) == (head.protocol, head.metric)
+        for row in metric.standings
+    ]
+
+
+def _bounds(row: Standing) -> list[float | None]:
+    """What the value could become; nothing where it is final."""
+    return [_short(row.bound_low), _short(row.bound_high)] if row.open else []
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
+
+
+SCRIPTS = ("base.js", "d3-7.9.2.min.js", "plot-0.6.17.min.js", "leaderboard.js", "figures.js")
+_DRAWN = ("pairs", "ranks")  # tables that the script draws
+_OPEN = ("resolved",)
+_IN_HEADLINE = ("standings", "metric")
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True):
+    """The section of one ranking: its opening table, its figures, and the tables behind them."""
+
+    key: str
+    title: str
+    head: MetricBoard
+    headline: Headline
+    figures: tuple[Figure, ...]
+    tables: tuple[Table, ...]
+
+
+def leaderboard_page(board: Leaderboard, links: Links | None = None) -> str:
+    """The page of `board`, whose figures lead to their evidence where `links` has its addresses."""
+    found = rankings(board.metrics)
+    parts = [
+        _part(f"p{number}", ranking, section, board)
+        for number, (ranking, section) in enumerate(zip(found, sections_of(board), strict=True))
+    ]
+    return render(
+        "leaderboard.html.jinja",
+        board=board,
+        title=title_of(board),
+        links=links,
+        policy=page_policy(),
+        style=Markup(asset("base.css") + asset("leaderboard.css")),
+        scripts=[Markup(asset(name)) for name in SCRIPTS],
+        data=_data([drawn(part.head, board, links) for part in parts]),
+        summary=summary(found),
+        parts=parts,
+        drawn=_DRAWN,
+        opened=_OPEN,
+        flagged_below=FLAGGED_BELOW,
+    )
+
+
+def title_of(board: Leaderboard) -> str:
+    """The title that the configuration gives, else what was evaluated."""
+    if board.about.title:
+        return board.about.title
+    protocols = ", ".join(dict.fromkeys(one.protocol for one in board.metrics))
+    formats = ", ".join(
+        dict.fromkeys(one.format for one in board.sources if one.format not in ("", "adjudge"))
+    )
+    return f"{formats}: {protocols}" if formats else protocols or "Leaderboard"
+
+
+@cache
+def asset(name: str) -> str:
+    """The text of a file in `assets/`."""
+    return files("adjudge.engine.tables").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def page_policy() -> str:
+    """The page's content security policy: its own scripts by their hashes, inline styles, no network."""
+    hashes = " ".join(f"'sha256-{_hash(asset(name))}'" for name in SCRIPTS)
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _part(key: str, ranking: Ranking, section: Section, board: Leaderboard) -> _Part:
+    return _Part(
+        key=key,
+        title=section.title,
+        head=section.head,
+        headline=headline(ranking, board),
+        figures=figures_of(section.head, board.groupings),
+        tables=tuple(table for table in section.tables if table.kind not in _IN_HEADLINE),
+    )
+
+
+def _data(found: list[dict[str, object]]) -> Markup:
+    """Data for the script, which can hold no end of a script element."""
+    return Markup(msgspec.json.encode(found).decode("utf-8", "replace").replace("<", "\\u003c"))

@@ -1,0 +1,454 @@
+"""A leaderboard as tables of text, the same for its page and for Markdown.
+
+All protocols in one table: each system with its score and rank under every protocol, nothing summed up over them.
+
+The detail behind a ranking, as tables.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from adjudge.engine.runs.board import Corrected, Detail, Leaderboard, MetricBoard, Standing
+from adjudge.engine.runs.record import Resolution
+from adjudge.engine.statistics.selection import cause_of, remedy
+from adjudge.engine.tables.cells import Cell, Kind, Table, bar_span, labels, number, score
+from adjudge.engine.tables.standings import (
+    NAME,
+    SHORT,
+    HeadlineColumn,
+    Ranking,
+    Standings,
+    about_metric,
+    by_group,
+    published,
+    rankings,
+    standings,
+)
+
+__all__ = ["Section", "detail_tables", "sections_of", "summary"]
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A system under one protocol: its score, its rank in words ("" for none) and its tier."""
+
+    cell: Cell
+    protocol: str
+    rank: str
+    tier: int | None
+
+
+class SummaryRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A system under every protocol."""
+
+    system: str
+    label: str
+    short: str
+    places: tuple[Place, ...]
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """The table, `by` the first protocol's order."""
+
+    by: str
+    columns: tuple[HeadlineColumn, ...]
+    rows: tuple[SummaryRow, ...]
+
+
+def summary(rankings: Sequence[Ranking]) -> Summary | None:
+    """The table over all `rankings`; None where there is but one."""
+    if len(rankings) < 2:
+        return None
+    heads = [one.head for one in rankings]
+    found = [{row.system: row for row in head.standings} for head in heads]
+    systems = list(dict.fromkeys(name for rows in found for name in rows))
+    names, short = labels(systems, NAME), labels(systems, SHORT)
+    return Summary(
+        by=f"{rankings[0].title} {heads[0].metric}",
+        columns=tuple(
+            HeadlineColumn(
+                key=f"p{place}",
+                title=f"{one.title} {one.head.metric}",
+                tip=about_metric(one.head),
+                best="ascending" if one.head.lower_is_better else "descending",
+            )
+            for place, one in enumerate(rankings)
+        ),
+        rows=tuple(
+            SummaryRow(
+                system=name,
+                label=names[name],
+                short=short[name],
+                places=tuple(_place(rows.get(name), one) for one, rows in zip(rankings, found, strict=True)),
+            )
+            for name in systems
+        ),
+    )
+
+
+def _place(row: Standing | None, ranking: Ranking) -> Place:
+    head = ranking.head
+    if row is None or row.value is None:
+        return Place(cell=Cell(text="-"), protocol=head.protocol, rank="", tier=None)
+    return Place(
+        cell=Cell(text=number(row.value, head.scale), sort=row.value, metric=head.metric),
+        protocol=head.protocol,
+        rank="" if row.rank is None else f"{row.rank:g}",
+        tier=row.tier,
+    )
+
+
+def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
+    """The tables of a headline metric's detail; empty ones are left out."""
+    detail = head.detail
+    if detail is None:
+        return []
+    tables = [_ranks(detail), _pairs(detail, head.scale), *_left_out(detail)]
+    tables += [*_best_of(head, detail), *_cost(head, board, detail)]
+    tables.append(_unscored(head))
+    tables += [_noise(detail, head.scale, board)]
+    return [table for table in tables if table.rows or table.note]
+
+
+def _ranks(detail: Detail) -> Table:
+    return Table(
+        kind="ranks",
+        title="Rank distribution",
+        note="The share of the resamples in which each system has each rank.",
+        columns=("system", "rank", "share"),
+        rows=tuple(
+            (
+                Cell(one.system),
+                Cell(f"{one.rank:g}", one.rank),
+                Cell(f"{one.share:.1%}", one.share),
+            )
+            for one in detail.ranks
+        ),
+    )
+
+
+def _pairs(detail: Detail, scale: float) -> Table:
+    return Table(
+        kind="pairs",
+        title="Pairwise differences",
+        note="On the tasks scored for both; paired t tests, corrected by Holm for the number of pairs.",
+        columns=("system", "minus", "difference", "interval", "p", "Holm p", "tasks"),
+        rows=tuple(
+            (
+                Cell(pair.a),
+                Cell(pair.b),
+                Cell(number(pair.difference, scale), pair.difference),
+                bar_span(pair.low, pair.high, scale),
+                *(Cell("-" if p is None else f"{p:.3g}", p) for p in (pair.p, pair.holm)),
+                Cell(str(pair.n_used), pair.n_used),
+            )
+            for pair in detail.pairs
+        ),
+    )
+
+
+def _left_out(detail: Detail) -> list[Table]:
+    found = detail.left_out
+    if found is None:
+        return []
+    tau = (
+        ""
+        if found.least_tau is None
+        else f"; the lowest Kendall's tau with the full ranking is {found.least_tau:.2f}"
+    )
+    note = (
+        f"{found.n_kept} of the {found.n_tasks} tasks can each be left out without changing the ranking (consistent in "
+        f"{found.n_kept / found.n_tasks:.1%}){tau}."
+    )
+    rows = (
+        (Cell(name), Cell(str(best), best), Cell(str(worst), worst))
+        for name, (best, worst) in found.ranks.items()
+    )
+    return [
+        Table(
+            kind="left out",
+            title="Ranks without one task",
+            note=note,
+            columns=("system", "best", "worst"),
+            rows=tuple(rows),
+        )
+    ]
+
+
+def _best_of(head: MetricBoard, detail: Detail) -> list[Table]:
+    if not detail.best_of:
+        return []
+    ks = sorted({one.k for one in detail.best_of})
+    found = {(one.system, one.k): one for one in detail.best_of}
+    rows = []
+    for row in head.standings:
+        cells = [Cell(row.system), score(row, head)]
+        for k in ks:
+            one = found[row.system, k]
+            some = "" if one.n_scored == one.n_tasks else f" ({one.n_scored} of {one.n_tasks} tasks)"
+            cells.append(Cell(f"{number(one.value, head.scale)}{some}", one.value))
+        rows.append(tuple(cells))
+    return [
+        Table(
+            kind="samples",
+            title=f"{head.metric} of the best of several samples",
+            note="The mean if only the best of so many of a system's reports per task were kept: over all ways to "
+            "choose them, on the tasks with that many scored reports.",
+            columns=("system", head.metric, *(f"best of {k}" for k in ks)),
+            rows=tuple(rows),
+        )
+    ]
+
+
+def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
+    axes = [frontier.axis for frontier in detail.frontiers]
+    if not axes:
+        return []
+    on = {
+        (frontier.axis, system)
+        for frontier in detail.frontiers
+        for system, flag in zip(frontier.systems, frontier.on_frontier, strict=True)
+        if flag
+    }
+    rows = []
+    for row in head.standings:
+        spent = board.spent.get(row.system)
+        figures: list[float | None] = [None if spent is None else getattr(spent, axis) for axis in axes]
+        best = ", ".join(_spent(axis) for axis in axes if (axis, row.system) in on)
+        cells = [Cell("-" if value is None else f"{value:,.6g}", value) for value in figures]
+        rows.append((Cell(row.system), score(row, head), *cells, Cell(best or "-")))
+    return [
+        Table(
+            kind="cost",
+            title="Score against resources per report",
+            note="Means per report, as stated by the systems. On the frontier: no other scores as much for less.",
+            columns=("system", head.metric, *map(_spent, axes), "on the frontier of"),
+            rows=tuple(rows),
+        )
+    ]
+
+
+def _spent(axis: str) -> str:
+    return axis.replace("_", " ")
+
+
+def _unscored(head: MetricBoard) -> Table:
+    rows = [
+        (
+            Cell(row.system),
+            Cell(reason),
+            Cell(cause_of(reason)),
+            Cell(str(count), count),
+            Cell(remedy(reason)),
+        )
+        for row in head.standings
+        for reason, count in row.unscored.items()
+    ]
+    note = (
+        f"Scores of {head.metric} that are missing; each counts as the worst it could be until it is there."
+    )
+    return Table(
+        kind="unscored",
+        title="What was unscored, and why",
+        note=note if rows else f"Nothing of {head.metric} was left unscored.",
+        columns=("system", "reason", "cause", "scores", "what to do"),
+        rows=tuple(rows),
+    )
+
+
+def _noise(detail: Detail, scale: float, board: Leaderboard) -> Table:
+    noise = detail.noise
+    repeats = max((source.repeats for source in board.sources), default=1)
+    if noise is None:
+        note = (
+            "Not measured: the judge answered once. Run with --repeats 2 or more to see its own scatter."
+            if repeats == 1
+            else "Too few scores to tell."
+        )
+        return Table(kind="noise", title="Judge noise", note=note, columns=("component", "share"), rows=())
+    scatter = (
+        "cannot be told apart from the rest"
+        if noise.repeat_sd is None
+        else f"is {number(noise.repeat_sd, scale)} (standard deviation)"
+    )
+    return Table(
+        kind="noise",
+        title="Judge noise",
+        note=f"The judge's own scatter between repeats {scatter}, from {noise.n_used:,} scores of {repeats} repeats.",
+        columns=("component", "share"),
+        rows=tuple(
+            (Cell(name.replace("_", " x ")), Cell("-" if share is None else f"{share:.1%}", share))
+            for name, share in noise.shares.items()
+        ),
+    )
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """One table of a protocol: the metric it is ranked by, and all tables about it, the ranking first."""
+
+    title: str
+    head: MetricBoard
+    lead: str
+    tables: tuple[Table, ...]
+
+
+def sections_of(board: Leaderboard) -> list[Section]:
+    """A section for each table of each protocol."""
+    return [_section(ranking, board) for ranking in rankings(board.metrics)]
+
+
+def _section(ranking: Ranking, board: Leaderboard) -> Section:
+    head = ranking.head
+    lead = (
+        f"Judge {head.judge}. {head.basis[0].upper()}{head.basis[1:]}"
+        f"{', lower is better' if head.lower_is_better else ''}. "
+        f"Intervals at {board.confidence:.0%} from {board.resamples:,} resamples of tasks."
+    )
+    tables = [_table("standings", f"Ranking by {head.metric}", "", standings(ranking))]
+    for metric in ranking.metrics:
+        if metric.corrected_differences:
+            tables += [_corrected_means(metric), _corrected_differences(metric)]
+    tables += [_resolved(one, ranking.metrics) for one in board.stopped if one.protocol == head.protocol]
+    tables += [*_groups(ranking, board), *detail_tables(head, board)]
+    tables += [_metric(metric) for metric in ranking.metrics if metric is not head]
+    tables += [_published(metric) for metric in ranking.metrics if metric.published]
+    return Section(title=ranking.title, head=head, lead=lead, tables=tuple(tables))
+
+
+def _table(kind: Kind, title: str, note: str, found: Standings) -> Table:
+    names = tuple(column.name for column in found.columns)
+    return Table(kind=kind, title=title, note=note, columns=names, rows=found.rows)
+
+
+_GROUPED = (
+    "What is missing counts as the worst it could be, here too; in the mean over groups each counts the same."
+)
+
+
+def _groups(ranking: Ranking, board: Leaderboard) -> Iterator[Table]:
+    """The table by every attribute, and each of its metrics with intervals by the attribute that was asked for."""
+    head = ranking.head
+    for one in board.groupings:
+        if head.metric in {found.metric for group in one.groups for found in group.metrics}:
+            yield _table("groups", f"{head.metric} by {one.attribute}", _GROUPED, by_group(ranking, one))
+        if one.attribute == board.by:
+            for metric in ranking.metrics:
+                if metric is not head:
+                    found = by_group(Ranking.alone(metric), one)
+                    yield _table("groups", f"{metric.metric} by {one.attribute}", _GROUPED, found)
+
+
+def _metric(metric: MetricBoard) -> Table:
+    direction = "Lower is better. " if metric.lower_is_better else ""
+    note = f"{direction}{metric.basis[0].upper()}{metric.basis[1:]}."
+    return _table("metric", metric.metric, note, standings(Ranking.alone(metric)))
+
+
+def _corrected(found: Corrected | None, scale: float) -> tuple[Cell, ...]:
+    """Corrected and people's own figure with their intervals, labelled tasks and the judge's weight."""
+    if found is None:
+        return (Cell("-"),) * 6
+    return (
+        Cell(number(found.value, scale), found.value),
+        bar_span(found.low, found.high, scale),
+        Cell(number(found.people, scale), found.people),
+        bar_span(found.people_low, found.people_high, scale),
+        Cell(f"{found.n_labelled} of {found.n_labelled + found.n_unlabelled}", found.n_labelled),
+        Cell(number(found.power), found.power),
+    )
+
+
+_CORRECTED = (
+    "corrected",
+    "corrected interval",
+    "people alone",
+    "people's interval",
+    "labelled",
+    "judge's weight",
+)
+
+
+def _corrected_means(metric: MetricBoard) -> Table:
+    return Table(
+        kind="people",
+        title=f"{metric.metric} corrected by people's scores",
+        note="Prediction-powered (PPI++): an estimate of people's mean over all tasks, from the judge's scores of all "
+        "tasks and people's of some, which must be drawn at random. A weight of 0 leaves the judge out.",
+        columns=("system", metric.metric, "interval", *_CORRECTED),
+        rows=tuple(
+            (
+                Cell(row.system),
+                score(row, metric),
+                bar_span(row.low, row.high, metric.scale),
+                *_corrected(row.corrected, metric.scale),
+            )
+            for row in metric.standings
+        ),
+    )
+
+
+def _corrected_differences(metric: MetricBoard) -> Table:
+    return Table(
+        kind="people",
+        title=f"Differences of {metric.metric} corrected by people's scores",
+        note="The judge's own differences with Student's interval, and the corrected ones.",
+        columns=("system", "minus", "judge's", "judge's interval", *_CORRECTED),
+        rows=tuple(
+            (
+                Cell(pair.a),
+                Cell(pair.b),
+                Cell(number(pair.raw, metric.scale), pair.raw),
+                bar_span(pair.raw_low, pair.raw_high, metric.scale),
+                *_corrected(pair.corrected, metric.scale),
+            )
+            for pair in metric.corrected_differences
+        ),
+    )
+
+
+def _resolved(found: Resolution, metrics: Sequence[MetricBoard]) -> Table:
+    scale = next((metric.scale for metric in metrics if metric.metric == found.metric), 1.0)
+    return Table(
+        kind="resolved",
+        title=f"Comparisons by {found.metric}, and when they were resolved",
+        note=f"{found.note[0].upper()}{found.note[1:]}.",
+        columns=("system", "minus", "difference", "interval", "ahead", "after tasks", "scored for both"),
+        rows=tuple(
+            (
+                Cell(pair.a),
+                Cell(pair.b),
+                Cell(number(pair.difference, scale), pair.difference),
+                bar_span(pair.low, pair.high, scale),
+                Cell(pair.ahead or "open"),
+                Cell(str(pair.resolved_at or "-"), pair.resolved_at),
+                Cell(str(pair.n_used), pair.n_used),
+            )
+            for pair in found.pairs
+        ),
+    )
+
+
+def _published(metric: MetricBoard) -> Table:
+    own = {row.system: row for row in metric.standings}
+    names = [*own, *sorted(metric.published.keys() - own.keys())]
+    rows = []
+    for name in names:
+        row = own.get(name)
+        value = None if row is None or row.value is None else row.value * metric.scale
+        theirs = metric.published.get(name)
+        difference = None if value is None or theirs is None else value - theirs
+        rows.append(
+            (
+                Cell(name),
+                Cell("-") if row is None else score(row, metric),
+                published(metric, name),
+                Cell(number(difference), difference),
+            )
+        )
+    return Table(
+        kind="published",
+        title=f"{metric.metric} beside published figures",
+        note="" if metric.published_agreement is None else f"{metric.published_agreement.line}.",
+        columns=("system", "here", "published", "difference"),
+        rows=tuple(rows),
+    )

@@ -1,0 +1,202 @@
+"""A question as the messages that a chat model reads, and the model's reply as a typed answer.
+
+A question as the messages a chat model reads.
+
+Order: one constant preamble, the context, then the instructions and the question, so that all questions about
+one context share a token prefix. Untrusted text stands between marks that its writer cannot know: they derive from
+the context's hash and a secret, are constant for one context, and are removed from the text itself.
+
+A server's reply as a typed answer: the finish reason is looked at before the JSON.
+"""
+
+import hashlib
+import os
+from typing import TypeVar, cast
+
+import msgspec
+
+from adjudge.judges.judgment import JudgeReason, Reply, Usage, encodable, storable
+from adjudge.judges.published import MAX_SAID_CHARS, PublishedQuestion, Said, UnreadableReply
+from adjudge.judges.question import Answer, Context, Media, Question
+from adjudge.judges.schema import Schema, UnparseableReply, decode, shape
+from adjudge.prompts import Prompt, PromptBook
+
+__all__ = [
+    "Message",
+    "content_parts",
+    "continued",
+    "messages",
+    "prompt_digests",
+    "read_reply",
+    "secret_from_environment",
+    "without_reasoning",
+]
+
+A = TypeVar("A", bound=Answer)
+
+Message = dict[str, str]
+Part = dict[str, object]
+
+_PREAMBLE = "preamble"
+
+
+def secret_from_environment() -> bytes:
+    """The deployment's fence secret, from ADJUDGE_FENCE_SECRET; one constant for all where it is unset."""
+    return os.environ.get("ADJUDGE_FENCE_SECRET", "adjudge").encode()
+
+
+def messages(question: Question[A], book: PromptBook, schema: Schema, secret: bytes) -> list[Message]:
+    """System and user message of `question`: preamble; then context, instructions, fields, answer shape.
+
+    A published question has messages of its own. Lone surrogates, which no server takes, become U+FFFD.
+    """
+    if isinstance(question, PublishedQuestion):
+        return question.messages()
+    mark = _mark(question.context, secret)
+    preamble: Prompt = book.get(_PREAMBLE, question.language)
+    prompt: Prompt = book.get(question.prompt, question.language, question.folder)
+    parts = [_fenced(section.name, section.text, mark) for section in question.context.sections]
+    if question.context.media:
+        names = [f"{number}: {media.name}" for number, media in enumerate(question.context.media, 1)]
+        parts.insert(0, _fenced("media", "\n".join(names), mark))
+    parts.append(prompt.fill(_fields(question, mark)))
+    parts.append(f"JSON: {shape(schema)}")
+    return [
+        {"role": "system", "content": preamble.template},
+        {"role": "user", "content": encodable("\n\n".join(parts))},
+    ]
+
+
+def prompt_digests(question: Question[A], book: PromptBook) -> list[bytes]:
+    """The digests of the prompts that `messages` takes from `book`: none for a published question."""
+    if isinstance(question, PublishedQuestion):
+        return []
+    preamble = book.get(_PREAMBLE, question.language)
+    return [preamble.digest, book.get(question.prompt, question.language, question.folder).digest]
+
+
+def _fields(question: Question[A], mark: str) -> dict[str, str]:
+    """The fields as they are shown: text fenced, numbers as they are."""
+    return {
+        name: text if isinstance(getattr(question, name), int | float) else _fenced(name, text, mark)
+        for name, text in question.fields().items()
+    }
+
+
+def content_parts(context: Context, text: str) -> list[Part]:
+    """A user message's `text` as the content parts of a chat request, after the context's media in their order.
+
+    Pictures and sound as the OpenAI API takes them, films as vLLM does.
+    """
+    return [*map(_part, context.media), {"type": "text", "text": text}]
+
+
+def _part(media: Media) -> Part:
+    url = f"data:{media.type};base64,{media.data}"
+    if media.kind == "audio":
+        audio = {"data": media.data, "format": media.type.partition("/")[2]}
+        return {"type": "input_audio", "input_audio": audio}
+    if media.kind == "video":
+        return {"type": "video_url", "video_url": {"url": url}}
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _mark(context: Context, secret: bytes) -> str:
+    return hashlib.blake2b(context.digest, key=secret[:64], digest_size=6).hexdigest()
+
+
+def _fenced(name: str, text: str, mark: str) -> str:
+    return f"<<{mark} {name}\n{text.replace(mark, '*')}\n{mark}>>"
+
+
+MAX_REPLY_CHARS = 100_000
+_ABORTED = frozenset({"abort", "error"})
+_REFUSED = frozenset({"content_filter", "refusal"})
+_REASONING_ENDS = ("</think>", "</thinking>")
+_NO_USAGE = Usage()
+
+
+def read_reply(
+    question: Question[A],
+    text: str | None,
+    finish_reason: str,
+    usage: Usage = _NO_USAGE,
+    seconds: float = 0.0,
+    refusal: str | None = None,
+) -> Reply[A]:
+    """The reply to `question`: an answer, or the reason why there is none.
+
+    `length` is answer_truncated, an abort by the server judge_unavailable, a content filter or a stated refusal
+    judge_refused, and anything that does not fit the answer type judge_unparseable. Reasoning in front of the answer is
+    dropped; `text` is empty if nothing follows it. The reply to a published question is its answer, cut off or not;
+    judge_unparseable if it is the last attempt's and cannot be read. `seconds` is the request's own duration.
+    """
+    spoken = without_reasoning(text or "")
+    kept = (refusal or spoken)[:MAX_REPLY_CHARS]
+
+    def unscored(reason: JudgeReason, said: str = kept) -> Reply[A]:
+        return Reply(reason=reason, text=said, finish_reason=finish_reason, usage=usage, seconds=seconds)
+
+    is_published = isinstance(question, PublishedQuestion)
+    if finish_reason == "length" and not is_published:
+        return unscored("answer_truncated")
+    if finish_reason in _ABORTED:
+        return unscored("judge_unavailable")
+    if finish_reason in _REFUSED or refusal:
+        return unscored("judge_refused")
+    if is_published:
+        said = _said(question, storable(spoken))
+        if said is None:
+            return unscored("judge_unparseable", kept or "(an empty reply)")
+        return Reply(answer=said, finish_reason=finish_reason, usage=usage, seconds=seconds)
+    if len(spoken) > MAX_REPLY_CHARS:
+        return unscored("judge_unparseable")
+    try:
+        answer = decode(question, spoken)
+    except UnparseableReply:
+        return unscored("judge_unparseable", kept or "(an empty reply)")
+    return Reply(answer=answer, text=kept, finish_reason=finish_reason, usage=usage, seconds=seconds)
+
+
+def _said(question: Question[A], spoken: str) -> A | None:
+    """The reply to a published question itself; None if it is too long, or ends the attempts and cannot be read."""
+    if len(spoken) > MAX_SAID_CHARS:
+        return None
+    if isinstance(question, PublishedQuestion) and question.is_last:
+        try:
+            question.read(spoken)
+        except UnreadableReply:
+            return None
+    return cast(A, Said(text=spoken))
+
+
+def continued(cut: Reply[A], again: Reply[A], budgets: tuple[int, int]) -> Reply[A]:
+    """The reply to a question that was `cut` off and asked `again` with more tokens: `budgets` are both `max_tokens`.
+
+    Where the server takes no more tokens, the first reply stands.
+    """
+    refused = again.reason in ("context_overflow", "judge_unsupported")
+    ends = (f"length ({budgets[0]})", f"{'refused' if refused else again.finish_reason} ({budgets[1]})")
+    return msgspec.structs.replace(
+        cut if refused else again, finish_reason=", ".join(ends), usage=cut.usage + again.usage
+    )
+
+
+def without_reasoning(text: str) -> str:
+    """`text` after its reasoning, which the last closing tag ends; reasoning that does not end has no answer.
+
+    Templates often open the block in the prompt, so a reply may begin inside it. A reply that is JSON as a whole has
+    none: a tag in it stands inside a string.
+    """
+    ends = [place + len(tag) for tag in _REASONING_ENDS if (place := text.rfind(tag)) >= 0]
+    if ends and not _is_json(text):
+        text = text[max(ends) :]
+    return "" if text.lstrip().startswith("<think") else text
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,379 @@
+"""FACT's questions: what a report states and cites, what repeats, and what a page supports.
+
+FACT's first question: what a report's sentences state, and which of its sources they cite.
+
+The judge is shown a report (a long one in sections cut at line ends, each with the references that it names), its
+sources under numbers, and at most eight of its sentences; it says for each what it states and the numbers of the
+sources it cites. So it cannot invent a URL, and no sentence is passed over. Left out are sentences that cannot cite in
+any form: those without a digit, bracket or URL that do not stand below a title with a source. The entries of reference
+lists are never asked about. Of more than 300 sources a section is shown those that its marks name, and is cut in
+halves as long as these are more.
+
+FACT's questions about one page: which statements repeat each other, and which of them the page supports.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+
+from adjudge.fetchers.page import Page
+from adjudge.judges import Answer, Context, Judgment, Question, numbered
+from adjudge.judges.lexical import has_content, passages, remembered
+from adjudge.judges.schema import UnparseableReply
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Missing, first_missing
+from adjudge.scoring.text.aside import aside, storable
+from adjudge.scoring.text.blocks import lines
+from adjudge.scoring.text.citation_marks import Mark, cut, pieces
+from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse, url_key
+from adjudge.scoring.text.cleaning import without_lists
+from adjudge.scoring.text.relevance import relevant_chunks
+from adjudge.scoring.text.sentences import tidy
+
+__all__ = ["PAGE_CHARS", "Backed", "CitedBy", "Repeats", "Verdict", "back", "distinct", "excerpt", "extract"]
+
+SECTION_CHARS = 60_000
+SENTENCES = 8
+MAX_SENTENCE = 1_200
+MAX_FACT = 400
+MAX_CITED = 32
+SHOWN_WHOLE = 300  # sources up to which every section is shown all of them
+LEAST_CHARS = 2_000  # of a section, however many sources it names
+MAX_TITLE = 100
+MAX_URL = 300
+
+_MAY_CITE = re.compile(r"[\d\[\]()【】（）［］⁰¹²³⁴-⁹]|https?:", re.IGNORECASE)
+
+
+class Citing(Answer, frozen=True, kw_only=True):
+    """What a sentence states ("" for nothing that cites a source), and the numbers of the sources it cites."""
+
+    fact: Annotated[str, msgspec.Meta(max_length=MAX_FACT)]
+    sources: Annotated[
+        list[Annotated[str, msgspec.Meta(max_length=4, pattern="^[1-9][0-9]{0,3}$")]],
+        msgspec.Meta(max_length=MAX_CITED),
+    ]
+
+
+class Citings(Answer, frozen=True, kw_only=True):
+    """Each numbered sentence with what it cites."""
+
+    items: dict[str, Citing]
+
+
+class CitedBy(Question[Citings], frozen=True, kw_only=True):
+    """What do these sentences of the report state, and which of the numbered sources do they cite for it?"""
+
+    words = "statements and the sources they cite"
+    prompt = "fact_extract"
+    answer = Citings
+
+    sentences: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """One item per sentence."""
+        return len(self.sentences)
+
+    def lexical(self) -> Citings:
+        """What the marks say."""
+        numbers = {url_key(url): number for number, url in _listed(self.context["sources"])}
+        known = {_shown(passage): passage for passage in parse(self.context["report"]).passages}
+        found = []
+        for sentence in self.sentences:
+            passage = known.get(sentence, Passage(raw="", fact=""))
+            keys = [url_key(url[:MAX_URL]) for _, url in passage.sources]
+            cited = [numbers[key] for key in keys if key in numbers][:MAX_CITED]
+            found.append(Citing(fact=passage.fact[:MAX_FACT] if cited else "", sources=cited))
+        return Citings(items=dict(zip(numbered(len(found)), found, strict=True)))
+
+    def typed(self, answer: Answer) -> Citings:
+        """`answer`, if the sources it names exist. Raises UnparseableReply."""
+        citings = super().typed(answer)
+        last = self.context["sources"].count("\n") + 1
+        for key, item in citings.items.items():
+            if any(int(number) > last for number in item.sources):
+                raise UnparseableReply(f"items.{key}: names a source beyond the last, {last}")
+        return citings
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """What a report refers to: its number and label there (0 and "" for a link in no list), URL, title, `url_key`."""
+
+    index: int
+    label: str
+    url: str
+    title: str
+    key: str
+
+    @property
+    def entry(self) -> str:
+        """A line of a reference list."""
+        return f"[{self.label}] {self.title[:MAX_TITLE]} {self.url}"
+
+
+class _Section(msgspec.Struct, frozen=True):
+    """A part of a report with the references it needs below, and the sources it may cite."""
+
+    text: str
+    sources: Sequence[_Source]
+
+    def questions(self, language: str, parsed: Citations) -> Iterator[CitedBy]:
+        """The questions about all its sentences, which `parsed` has."""
+        listed = "\n".join(
+            f"{number}: {one.url[:MAX_URL]} {one.title[:MAX_TITLE]}".rstrip()
+            for number, one in enumerate(self.sources, 1)
+        )
+        context = Context.of(report=self.text, sources=listed)
+        shown = [_shown(one) for one in parsed.passages if one.sources or _MAY_CITE.search(one.raw)]
+        for start in range(0, len(shown), SENTENCES):
+            sentences = tuple(shown[start : start + SENTENCES])
+            yield CitedBy(context=context, language=language, sentences=sentences)
+
+
+async def extract(case: Case, whole: Citations, tools: Tools) -> tuple[Triplet, ...] | Missing:
+    """The triplets that the judge finds in the case's report, in its order; none for a report without a source.
+
+    `whole` are the report's citations by its marks: what is `cited`.
+    """
+    sources = _sources(whole, case)
+    if not sources:
+        return ()
+    sections = await _sections(case, sources)
+    parsed = await asyncio.gather(*(aside(parse, storable(section.text)) for section in sections))
+    asked = [
+        (question, section)
+        for section, found in zip(sections, parsed, strict=True)
+        for question in section.questions(case.task.language, found)
+    ]
+    judgments = await tools.ask_all([question for question, _ in asked])
+    missing = first_missing(judgments)
+    if missing:
+        return missing
+    return tuple(
+        triplet
+        for (_, section), judgment in zip(asked, judgments, strict=True)
+        if judgment.answer is not None
+        for triplet in _triplets(judgment.answer, section.sources)
+    )
+
+
+def _sources(whole: Citations, case: Case) -> list[_Source]:
+    """All that the report refers to, each URL once: its lists, what was handed over, then its links."""
+    listed = [(one.index, one.label, one.url, one.title) for one in whole.references]
+    handed = [
+        (place, tidy(one.marker.strip("[]")) or str(place), one.url, one.title)
+        for place, one in enumerate(case.report.citations, 1)
+    ]
+    linked = [(index, "", url, "") for passage in whole.passages for index, url in passage.sources]
+    found: dict[str, _Source] = {}
+    for index, label, url, title in (*listed, *handed, *linked):
+        key = url_key(url)
+        if url.strip() and key not in found:
+            found[key] = _Source(index, label, _in_line(url), tidy(title), key)
+    return list(found.values())
+
+
+async def _sections(case: Case, sources: Sequence[_Source]) -> list[_Section]:
+    """The report, or the parts of its body if it is long, with the references they need below."""
+    text = case.report.text
+    if len(text) <= SECTION_CHARS and len(sources) <= SHOWN_WHOLE:
+        handed = {url_key(one.url) for one in case.report.citations}
+        return [_section(text, sources, [one for one in sources if one.key in handed])]
+    body = await aside(without_lists, storable(text))
+    known = frozenset(one.label for one in sources)
+    parts = [part for whole in cut(body, SECTION_CHARS) for part in _parts(whole, sources, known)]
+    return [_section(part, named, [one for one in named if one.label]) for part, named in parts if named]
+
+
+def _parts(
+    part: str, sources: Sequence[_Source], known: frozenset[str]
+) -> Iterator[tuple[str, Sequence[_Source]]]:
+    """`part` with the sources it may cite, or its halves with theirs as long as there are too many to show."""
+    named = sources if len(sources) <= SHOWN_WHOLE else list(_named(part, sources, known))
+    if len(named) <= SHOWN_WHOLE or len(part) <= LEAST_CHARS:
+        yield part, named
+    else:
+        for half in cut(part, -(-len(part) // 2)):
+            yield from _parts(half, named, known)
+
+
+def _section(text: str, sources: Sequence[_Source], listed: Sequence[_Source]) -> _Section:
+    entries = [one.entry for one in listed]
+    return _Section("\n".join([text, "", "## References", *entries]) if entries else text, sources)
+
+
+def _named(part: str, sources: Iterable[_Source], known: frozenset[str]) -> Iterator[_Source]:
+    """The sources that the marks in `part` of a report name, by their labels or their URLs."""
+    labels, keys = set[str](), set[str]()
+    for line in lines(part):
+        for piece in pieces(line.raw, known) if line.kind != "reference" else ():
+            if isinstance(piece, Mark):
+                labels.update(piece.labels)
+                keys.update([url_key(piece.url)] if piece.url else ())
+    for one in sources:
+        if one.label in labels or one.key in keys:
+            yield one
+
+
+def _in_line(url: str) -> str:
+    """`url` without white space: another line in the list would be another source."""
+    return "".join(url.split())
+
+
+def _shown(passage: Passage) -> str:
+    return " ".join(passage.raw.split())[:MAX_SENTENCE]
+
+
+def _listed(sources: str) -> Iterator[tuple[str, str]]:
+    for line in sources.splitlines():
+        number, _, rest = line.partition(": ")
+        yield number, rest.split(" ", 1)[0]
+
+
+def _triplets(answer: Citings, sources: Sequence[_Source]) -> Iterator[Triplet]:
+    for item in answer.items.values():
+        fact = tidy(item.fact)
+        for number in dict.fromkeys(item.sources) if fact else ():
+            source = sources[int(number) - 1]
+            yield Triplet(fact, source.index, source.url)
+
+
+_CHUNK = 1_500
+_MAX_CHUNKS = 20
+PAGE_CHARS = _MAX_CHUNKS * _CHUNK
+_KEPT_CHARS = 8_000_000  # of the pages whose contexts are kept
+_STOPS = " .!。！"
+
+Verdict = Literal["supported", "unsupported", "unknown"]
+
+
+class Repeated(Answer, frozen=True, kw_only=True):
+    """For each numbered statement, whether an earlier one says exactly the same."""
+
+    items: dict[str, Literal["new", "repeat"]]
+
+
+class Repeats(Question[Repeated], frozen=True, kw_only=True):
+    """Which of `statements` say exactly what an earlier one in the context says? `first` is the place of the first."""
+
+    words = "statements said twice"
+    prompt = "fact_repeats"
+    answer = Repeated
+
+    first: int
+    statements: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """One item per statement."""
+        return len(self.statements)
+
+    @classmethod
+    def about(cls, statements: Sequence[str], language: str, size: int = 20) -> list["Repeats"]:
+        """The questions that cover all of `statements`, in their order."""
+        context = Context.of(
+            statements="\n".join(f"{place}. {text}" for place, text in enumerate(statements, 1))
+        )
+        return [
+            cls(
+                context=context,
+                language=language,
+                first=start + 1,
+                statements=tuple(statements[start : start + size]),
+            )
+            for start in range(0, len(statements), size)
+        ]
+
+    def lexical(self) -> Repeated:
+        """A repeat if all is equal but case, spaces and the last stop."""
+        every = [line.partition(". ")[2] for line in self.context["statements"].splitlines()]
+        seen = {same_words(text) for text in every[: self.first - 1]}
+        items: dict[str, Literal["new", "repeat"]] = {}
+        for key, text in zip(numbered(self.count), self.statements, strict=True):
+            items[key] = "repeat" if same_words(text) in seen else "new"
+            seen.add(same_words(text))
+        return Repeated(items=items)
+
+
+class Verdicts(Answer, frozen=True, kw_only=True):
+    """For each numbered statement, what the page says to it."""
+
+    analysis: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+    items: dict[str, Verdict]
+
+
+class Backed(Question[Verdicts], frozen=True, kw_only=True):
+    """Which of these statements does the page in the context support?"""
+
+    words = "statements a cited page supports"
+    prompt = "fact_support"
+    answer = Verdicts
+
+    statements: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """One item per statement."""
+        return len(self.statements)
+
+    def lexical(self) -> Verdicts:
+        """By words and figures; unknown if the page holds nothing, or a notice in place of its content."""
+        text = self.context["page"]
+        if not has_content(text):
+            verdicts: Iterable[Verdict] = ["unknown"] * self.count
+        else:
+            whole = passages("\n".join(section.text for section in self.context.sections))
+            verdicts = [whole.support(statement).partly for statement in self.statements]
+        return Verdicts(items=dict(zip(numbered(self.count), verdicts, strict=True)))
+
+
+async def back(
+    tools: Tools, page: Page, statements: tuple[str, ...], language: str
+) -> tuple[Judgment[Verdicts], str]:
+    """What `page` says to `statements`, and how much of it was shown to say so, "" for all.
+
+    A question that does not fit the judge's window is asked with half as much of the page, down to one chunk: which
+    chunks, the page and the statements alone decide.
+    """
+    chunks = min(-(-len(page.text) // _CHUNK), _MAX_CHUNKS)
+    while True:
+        context = excerpt(page, statements, chunks)
+        judgment = await tools.ask(Backed(context=context, language=language, statements=statements))
+        if judgment.reason != "context_overflow" or chunks <= 1:
+            break
+        chunks //= 2
+    shown = chunks * _CHUNK
+    return judgment, f"{shown} of {len(page.text)} characters shown" if shown < len(page.text) else ""
+
+
+def excerpt(page: Page, statements: Sequence[str], chunks: int = _MAX_CHUNKS) -> Context:
+    """What of `page` is shown with `statements`: title, description and text.
+
+    A longer text is shown as its `chunks` chunks of 1,500 characters that fit the statements best.
+    """
+    text = relevant_chunks(page.text, "\n".join(statements), chunks, _CHUNK)
+    return _page_shown(text, page.title[:500], page.description[:2_000])
+
+
+@remembered(_KEPT_CHARS)
+def _page_shown(text: str, title: str, description: str) -> Context:
+    """The context of a page; hashed once for all the reports that cite it."""
+    return Context.of(title=title, description=description, page=text)
+
+
+def distinct(facts: Sequence[str]) -> tuple[str, ...]:
+    """`facts`, each only once: those equal word for word need no judge."""
+    return tuple({same_words(fact): fact for fact in reversed(facts)}.values())[::-1]
+
+
+def same_words(text: str) -> str:
+    """`text` without case, runs of spaces and its last stop: equal for statements that are the same word for word.
+
+    A sign inside may turn what is said: "p < 0.05", "-5 %", "$1.5 billion".
+    """
+    return " ".join(text.casefold().split()).rstrip(_STOPS)
