@@ -21,10 +21,9 @@ from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.deepresearch_bench import published_criteria, published_fact, published_race
 from adjudge.scoring.dr3_eval import citing, published_facts, published_replies, sandbox
 from adjudge.scoring.gold import rules
-from adjudge.scoring.gold import rules as gold_passages
 from adjudge.scoring.livedrbench import published
-from adjudge.scoring.rubrics import drb2, rigorous, trusted_links
-from adjudge.scoring.rubrics.drb2 import Blocked
+from adjudge.scoring.rubrics import drb2, links, rigorous
+from adjudge.scoring.rubrics.links import Blocked
 from adjudge.scoring.text import aside, blocks, citation_marks, citations, cleaning, relevance, sentences
 from adjudge.scoring.text.cleaning import Clean
 
@@ -100,14 +99,14 @@ READERS: dict[str, Callable[[str], object]] = {
     ),
     "scoring.text.citations.cited": citations.cited.__wrapped__,
     "scoring.text.citations.parse": citations.parse.__wrapped__,
-    "scoring.text.references.url_key": citations.url_key,
+    "scoring.text.citations.url_key": citations.url_key,
     "scoring.text.cleaning.clean_report": cleaning.clean_report.__wrapped__,
     "scoring.text.cleaning.without_lists": cleaning.without_lists,
     "scoring.text.relevance.relevant_chunks": lambda text: relevance.relevant_chunks(text, text[:1_000]),
-    "scoring.dr3_eval.code_titles.covered": lambda text: sandbox.covered(text, _TITLES),
+    "scoring.dr3_eval.sandbox.covered": lambda text: sandbox.covered(text, _TITLES),
     "scoring.dr3_eval.citing.read_cited": lambda text: citing.read_cited(text, (), _LABELS),
-    "scoring.livedrbench.published_questions.json_in": partial(_read, published.json_in),
-    "scoring.livedrbench.published_questions.match_in": partial(_read, published.match_in),
+    "scoring.livedrbench.published.json_in": partial(_read, published.json_in),
+    "scoring.livedrbench.published.match_in": partial(_read, published.match_in),
     "scoring.dr3_eval.published_replies.depth_in": partial(_read, published_replies.depth_in),
     "scoring.dr3_eval.published_replies.json_in": partial(_read, published_replies.json_in),
     "scoring.dr3_eval.published_replies.recalled_in": partial(
@@ -120,46 +119,46 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.dr3_eval.published_replies.supported_in": partial(
         _read, lambda text: published_replies.supported_in(text, 9)
     ),
-    "scoring.dr3_eval.published_sources.source_key": published_facts.source_key,
-    "scoring.dr3_eval.published_sources.place_of": lambda text: published_facts.place_of(text[:4_000]),
-    "scoring.dr3_eval.published_passages.best_passages": lambda text: published_facts.best_passages(
+    "scoring.dr3_eval.published_facts.source_key": published_facts.source_key,
+    "scoring.dr3_eval.published_facts.place_of": lambda text: published_facts.place_of(text[:4_000]),
+    "scoring.dr3_eval.published_facts.best_passages": lambda text: published_facts.best_passages(
         text, text[:1_000]
     ),
     "scoring.text.relevance.chunks_for": lambda text: relevance.chunks_for(text, (text[:1_000], "a")),
     "scoring.text.sentences.tidy": sentences.tidy,
-    "scoring.text.splitting.compatible": citation_marks.compatible,
-    "scoring.text.splitting.cut": lambda text: citation_marks.cut(text, 3_000),
-    "scoring.text.splitting.split": lambda text: _all(citation_marks.split(text, 3_000)),
-    "scoring.deepresearch_bench.published_citations.cited_in": partial(_read, published_fact.cited_in),
-    "scoring.deepresearch_bench.published_citations.kept_in": lambda text: published_fact.kept_in(text, 9),
-    "scoring.deepresearch_bench.published_citations.verdicts_in": partial(
+    "scoring.text.citation_marks.compatible": citation_marks.compatible,
+    "scoring.text.citation_marks.cut": lambda text: citation_marks.cut(text, 3_000),
+    "scoring.text.citation_marks.split": lambda text: _all(citation_marks.split(text, 3_000)),
+    "scoring.deepresearch_bench.published_fact.cited_in": partial(_read, published_fact.cited_in),
+    "scoring.deepresearch_bench.published_fact.kept_in": lambda text: published_fact.kept_in(text, 9),
+    "scoring.deepresearch_bench.published_fact.verdicts_in": partial(
         _read, lambda text: published_fact.verdicts_in(text, 9)
     ),
-    "scoring.deepresearch_bench.published_citations.without_fragments": published_fact.without_fragments,
-    "scoring.deepresearch_bench.published_citations.without_links": published_fact.without_links,
+    "scoring.deepresearch_bench.published_fact.without_fragments": published_fact.without_fragments,
+    "scoring.deepresearch_bench.published_fact.without_links": published_fact.without_links,
     "scoring.deepresearch_bench.published_criteria.listed_in": partial(_read, published_criteria.listed_in),
-    "scoring.deepresearch_bench.published_marks.json_in": partial(_read, published_race.json_in),
-    "scoring.deepresearch_bench.published_marks.marks_in": partial(_read, published_race.marks_in),
-    "scoring.gold.passages.holds": lambda text: gold_passages.holds(text, text[-1_000:]),
-    "scoring.gold.wording.flaw": rules.flaw,
-    "scoring.gold.wording.predicate": rules.predicate,
-    "scoring.gold.wording.is_common": rules.is_common,
-    "scoring.rubrics.keywords.keyword_frequency": lambda text: rigorous.keyword_frequency("a", text),
-    "scoring.rubrics.annotations.annotated": lambda text: trusted_links.annotated(text, _HANDED),
-    "scoring.rubrics.blocked.traces": lambda text: drb2.traces(text, (), _BLOCKED),
-    "scoring.rubrics.trusted_links.address_of": trusted_links.address_of,
-    "scoring.rubrics.trusted_links.cited_urls": trusted_links.cited_urls,
+    "scoring.deepresearch_bench.published_race.json_in": partial(_read, published_race.json_in),
+    "scoring.deepresearch_bench.published_race.marks_in": partial(_read, published_race.marks_in),
+    "scoring.gold.rules.holds": lambda text: rules.holds(text, text[-1_000:]),
+    "scoring.gold.rules.flaw": rules.flaw,
+    "scoring.gold.rules.predicate": rules.predicate,
+    "scoring.gold.rules.is_common": rules.is_common,
+    "scoring.rubrics.rigorous.keyword_frequency": lambda text: rigorous.keyword_frequency("a", text),
+    "scoring.rubrics.links.annotated": lambda text: links.annotated(text, _HANDED),
+    "scoring.rubrics.links.traces": lambda text: drb2.traces(text, (), _BLOCKED),
+    "scoring.rubrics.links.address_of": links.address_of,
+    "scoring.rubrics.links.cited_urls": links.cited_urls,
     "scoring.text.citation_marks.label": citation_marks.label,
     "scoring.text.sentences.marked": lambda text: _all(
         sentences.marked(piece, frozenset(map(str, range(60)))).sentences()
         for piece in citation_marks.split(text, citation_marks.MAX_PIECE)
     ),
-    "judges.reply.read_reply": lambda text: chat.read_reply(_QUESTION, text, finish_reason="stop"),
-    "judges.reply.without_reasoning": chat.without_reasoning,
+    "judges.chat.read_reply": lambda text: chat.read_reply(_QUESTION, text, finish_reason="stop"),
+    "judges.chat.without_reasoning": chat.without_reasoning,
     "judges.schema.decode": _decode,
-    "fetchers.charset.decode": lambda text: extract.decode(text.encode("utf-8", "replace"), "text/html"),
+    "fetchers.extract.decode": lambda text: extract.decode(text.encode("utf-8", "replace"), "text/html"),
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
-    "fetchers.shape.excess": lambda text: extract.excess(f"<p {text}"),
+    "fetchers.extract.excess": lambda text: extract.excess(f"<p {text}"),
     "fetchers.urls.normalise_url": partial(_url, normalise_url),
     "fetchers.urls.printable": printable,
     "fetchers.urls.site_of": partial(_url, site_of),
@@ -178,13 +177,16 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.flags.length": lambda text: flags.length(text, (), _LENGTH),
     "engine.rewards.report.last_turn": lambda text: report.last_turn(text, ReportRules()),
     "engine.rewards.report.unclosed": report.unclosed,
-    "engine.rewards.injection.injections": flags.injections,
+    "engine.rewards.flags.injections": flags.injections,
     "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(
         marked_text.source_of(text),
         [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)],
         1,
         True,
     ),
+    "engine.viewer.data.marked_text.source_of": marked_text.source_of,
+    "fetchers.urls.storable": urls.storable,
+    "judges.chat.content_parts": lambda text: chat.content_parts(Context.of(report=""), text),
     "engine.viewer.data.passages.nearest": lambda text: passages.nearest(text, text[:1_000]),
     "engine.viewer.data.passages.said_at": lambda text: passages.said_at(text, [text[:1_000], text[-1_000:]]),
 }
@@ -194,31 +196,9 @@ MODULES: tuple[ModuleType, ...] = (
         import_module(found.name)
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
-    *(trusted_links, published_fact, published_criteria, published_race, published),
-    published_replies,
-    *(
-        drb2,
-        citing,
-        sandbox,
-        published_facts,
-        published_facts,
-        gold_passages,
-        rules,
-        rigorous,
-        trusted_links,
-        lexical,
-        chat,
-        schema,
-        extract,
-        extract,
-        extract,
-        urls,
-        flags,
-        flags,
-        passages,
-        marked_text,
-        report,
-    ),
+    *(published_fact, published_criteria, published_race, published, published_replies),
+    *(links, drb2, rigorous, citing, sandbox, published_facts, rules),
+    *(lexical, chat, schema, extract, urls, flags, report, passages, marked_text),
 )
 _UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])
 

@@ -10,7 +10,8 @@ from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 from adjudge.scoring.rubrics.asking import Explained, ExplainedItems, ExplainedLevels
-from adjudge.scoring.rubrics.drb2 import Blocked, BlockedItems, DeepResearchBench2, Traces, traces
+from adjudge.scoring.rubrics.drb2 import BlockedItems, DeepResearchBench2
+from adjudge.scoring.rubrics.links import Blocked, Traces, traces
 from tests.tools import DirectTools
 
 BLOCKED = Blocked(

@@ -296,10 +296,10 @@ async def test_connection_the_server_touches_is_not_used_again(act):
 async def test_connection_idle_for_long_is_not_used_again(monkeypatch):
     async with served(sending(OK)) as (of, server):
         assert await get(of) == HELLO
-        monkeypatch.setattr(server, "IDLE_S", -1.0)
+        monkeypatch.setattr("adjudge.judges.server.IDLE_S", -1.0)
         assert await get(of) == HELLO
         assert server.connections == 2
-        monkeypatch.setattr(server, "IDLE_S", 600.0)
+        monkeypatch.setattr("adjudge.judges.server.IDLE_S", 600.0)
         assert await get(of) == HELLO
         assert server.connections == 2
 

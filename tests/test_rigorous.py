@@ -17,19 +17,19 @@ from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.rubrics import rigorous
 from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
 from adjudge.scoring.rubrics.criteria import Criterion, general_rubrics, load_criteria
+from adjudge.scoring.rubrics.links import (
+    LinkMatch,
+    annotated,
+    cited_urls,
+    match_links,
+    match_substrings,
+)
 from adjudge.scoring.rubrics.rigorous import (
     DIMENSIONS,
     KeywordRelevance,
     Relevances,
     Rigorous,
     keyword_frequency,
-)
-from adjudge.scoring.rubrics.trusted_links import (
-    LinkMatch,
-    annotated,
-    cited_urls,
-    match_links,
-    match_substrings,
 )
 from adjudge.scoring.text.citations import parse
 from adjudge.scoring.text.cleaning import clean_report

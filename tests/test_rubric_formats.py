@@ -58,12 +58,6 @@ def load(name: str, folder: Path, lines: list[str], reports: str = "r.jsonl") ->
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_reader_is_one_file_of_under_120_lines(name: str) -> None:
-    file = ROOT / "engine" / "formats" / f"{name.replace('-', '_')}.py"
-    assert len(file.read_text(encoding="utf-8").splitlines()) < 120
-
-
-@pytest.mark.parametrize("name", READERS)
 def test_rows_keep_what_tables_are_grouped_by(name: str, tmp_path: Path) -> None:
     dataset = load(name, tmp_path, [json.dumps(row(name))])
     (task,) = dataset.tasks.values()

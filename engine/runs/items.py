@@ -3,11 +3,17 @@
 People's labels of single verdicts, from a file.
 """
 
+import csv
 import hashlib
+import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
 import msgspec
+
+from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import run_cards
@@ -15,16 +21,17 @@ from adjudge.scoring.contract.labels import GivesLabels, Labelled
 from adjudge.scoring.contract.protocol import installed_protocols
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 
-import csv
-import io
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-import msgspec
-from adjudge.engine.errors import UsageError
-
-
-__all__ = ["Item", "Label", "Stratum", "items_of", "items_of_card", "label_readers", "labelled_cards", "read_labels", "stratum_sizes"]
+__all__ = [
+    "Item",
+    "Label",
+    "Stratum",
+    "items_of",
+    "items_of_card",
+    "label_readers",
+    "labelled_cards",
+    "read_labels",
+    "stratum_sizes",
+]
 
 LabelReader = Callable[[Evidence], Labelled | None]
 

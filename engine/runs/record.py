@@ -11,45 +11,45 @@ How a run ended that was to stop once it knew how the full run would order the s
 What systems spent on their reports, as stated in the reports: the other axis of a leaderboard.
 """
 
-import msgspec
-from adjudge.judges import Usage
-from adjudge.scoring.contract.scorecard import Scorecard
-
-from bisect import insort
-import msgspec
-from adjudge.scoring.contract.scorecard import Scorecard
-
-from collections.abc import Mapping
-import msgspec
-from adjudge.engine.config.judge import Bench
-from adjudge.judges import JudgeIdentity
-
-import msgspec
-
-from collections.abc import Iterable, Iterator
-import msgspec
-from adjudge.scoring.contract.case import Case
-
 import hashlib
 import os
-from collections.abc import Iterable
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
+
 import msgspec
+
+from adjudge.engine.config.judge import Bench
 from adjudge.engine.config.redaction import hidden_in
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.pulse import alive, last_pulse
-from adjudge.judges import JudgeIdentity
+from adjudge.judges import JudgeIdentity, Usage
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
-from adjudge.scoring.contract.scorecard import explained
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
-from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.contract.scorecard import Metric, Scorecard, explained
 
+__all__ = [
+    "Due",
+    "Effort",
+    "Efforts",
+    "Failure",
+    "Failures",
+    "Judging",
+    "Resolution",
+    "ResolvedPair",
+    "RunRecord",
+    "Spending",
+    "Spent",
+    "TaskRecord",
+    "invalid_gold",
+    "is_finished",
+    "metrics_of",
+]
 
-__all__ = ["Due", "Effort", "Efforts", "Failure", "Failures", "Judging", "Resolution", "ResolvedPair", "RunRecord", "Spending", "Spent", "TaskRecord", "invalid_gold", "is_finished", "metrics_of"]
 
 class Effort(msgspec.Struct, frozen=True):
     """Tokens over the scorecards of a protocol, of all their questions, asked now or answered from the store.

@@ -5,33 +5,38 @@ Score rows of one or more runs as matrices: for each protocol and metric, system
 Recorded runs beside runs of our own: whose results they are stands in the names of their systems.
 """
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.record import RunRecord, is_finished
+from adjudge.engine.runs.record import Due, RunRecord, is_finished
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import RIVAL, score_table, with_bounds
 
-from collections.abc import Sequence
-import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
-from adjudge.engine.runs.record import RunRecord
-
-import time
-import pyarrow as pa
-import pyarrow.compute as pc
-from adjudge.engine.runs.record import Due, RunRecord
-from adjudge.engine.store.scorecards import RIVAL
-
-
-__all__ = ["MetricRows", "ScoreMatrix", "alone", "codes", "compared", "figure", "metric_rows", "provisional", "read_matrices", "read_scores", "settled", "state_of", "told_apart", "values_of"]
+__all__ = [
+    "MetricRows",
+    "ScoreMatrix",
+    "alone",
+    "codes",
+    "compared",
+    "figure",
+    "metric_rows",
+    "provisional",
+    "read_matrices",
+    "read_scores",
+    "settled",
+    "state_of",
+    "told_apart",
+    "values_of",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -37,7 +37,7 @@ from adjudge.scoring.rubrics.criteria import (
     load_criteria,
 )
 from adjudge.scoring.rubrics.drafting import draft_query, query_items
-from adjudge.scoring.rubrics.trusted_links import (
+from adjudge.scoring.rubrics.links import (
     LinkMatch,
     annotated,
     cited_urls,

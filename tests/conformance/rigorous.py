@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.scoring.rubrics import rigorous
-from adjudge.scoring.rubrics.trusted_links import match_links
+from adjudge.scoring.rubrics.links import match_links
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 
