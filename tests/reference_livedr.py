@@ -151,7 +151,7 @@ def reply(kind: str, prompt: str, shown: str, draw: random.Random) -> str:
     if kind == "equal":
         again = random.Random(prompt)  # the code asks twice, for recall and for precision
         return again.choice(["True", "true", "TRUE", "False", "false", " true", "True.", "yes"])
-    if draw.random() < 0.3:
+    if draw.random() < 0.2:
         return draw.choice(["", "Well.", "{", "{'a': 1}", "```json\n{]\n```", "nothing: null"])
     gold = json.loads(shown)
     if kind == "search":
@@ -184,8 +184,13 @@ async def scored_by_us(repo: Path, out: Path, judge: DrawnJudge, answers: Path) 
 
 def asked_once(repo: Path, requests: Counter[str]) -> Counter[str]:
     """The requests, but once those that the code sends twice, for recall and for precision."""
-    equal = json.dumps(LiveWordings.of(str(repo)).equal.turns[-1][1].pieces[0][0], ensure_ascii=False)[1:-1]
-    return Counter({request: 1 if equal in request else count for request, count in requests.items()})
+    head = LiveWordings.of(str(repo)).equal.turns[-1][1].pieces[0][0]
+
+    def is_equal(request: str) -> bool:
+        said: str = json.loads(request)["messages"][-1]["content"]
+        return said.startswith(head)
+
+    return Counter({request: 1 if is_equal(request) else count for request, count in requests.items()})
 
 
 async def truths_by_code(repo: Path) -> dict[str, Any]:

@@ -16,8 +16,12 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def shared_folder() -> Path | None:
     """The folder of published texts; None if `ADJUDGE_SHARED` is unset or empty."""
-    name = os.environ.get("ADJUDGE_SHARED")
-    return Path(name) if name else None
+    return _folder("ADJUDGE_SHARED")
+
+
+def reference_folder() -> Path | None:
+    """The folder of the benchmarks' own code; None if `ADJUDGE_REFERENCE` is unset or empty."""
+    return _folder("ADJUDGE_REFERENCE")
 
 
 def shared(name: str) -> Path:
@@ -30,11 +34,16 @@ def reference(name: str) -> Path:
     return _within("ADJUDGE_REFERENCE", name)
 
 
+def _folder(variable: str) -> Path | None:
+    name = os.environ.get(variable)
+    return Path(name) if name else None
+
+
 def _within(variable: str, name: str) -> Path:
-    folder = os.environ.get(variable)
-    if not folder:
+    folder = _folder(variable)
+    if folder is None:
         pytest.skip(f"{variable} is unset: set it to the folder that holds {name}")
-    path = Path(folder) / name
+    path = folder / name
     if not path.exists():
         pytest.fail(
             f"{path}: no such file or folder; set {variable} to the folder that holds {name}, or unset it"
