@@ -21,7 +21,7 @@ from tests import reference_race as race
 from tests.drawn_replies import criteria_judge, fact_judge, race_judge
 from tests.grafting import grafted_code, made_checkout
 from tests.recorded import Recording, digest, recording, write
-from tests.reference_bench import rows
+from tests.reference_bench import DIMENSIONS, rows
 from tests.reference_graders import (
     SEEDS,
     SHARES,
@@ -74,12 +74,21 @@ async def race_criteria(folder: Path, own: bool) -> Recording:
 
 
 async def race_marks(folder: Path, own: bool) -> Recording:
-    """Replies with marks, most of them damaged."""
+    """Replies with marks, of two reports or of one, most of them damaged."""
     bench = race.made_bench_folder(folder, made_checkout if own else grafted_code, ["en"])
     gold = rows(bench / "data/criteria_data/criteria.jsonl")[0]
-    replies = race.drawn_marks(gold, READ)
-    found = race.marks_by_us(gold, replies) if own else await race.marks_by_code(bench, gold, replies)
-    return recording({"inputs": digest(replies), "read": in_tens(found)})
+    figures: dict[str, Any] = {}
+    for pair in (True, False):
+        replies = race.drawn_marks(gold, READ, pair)
+        if own:
+            found = race.marks_by_us(gold, replies, alone=not pair)
+        else:
+            found = await race.marks_by_code(bench, gold, replies)
+        if not pair:  # the code has no share of a report alone
+            found = [one and one[1 : 1 + len(DIMENSIONS)] for one in found]
+        name = "pairs" if pair else "alone"
+        figures |= {f"{name} drawn": digest(replies), name: in_tens(found)}
+    return recording(figures)
 
 
 async def fact(folder: Path, own: bool) -> Recording:

@@ -184,10 +184,10 @@ async def race_by_us(
     return found, seconds
 
 
-def drawn_marks(gold: dict[str, Any], count: int) -> list[str]:
-    """Replies with marks by the criteria of `gold`, most of them damaged."""
+def drawn_marks(gold: dict[str, Any], count: int, pair: bool = True) -> list[str]:
+    """Replies with marks by the criteria of `gold`, most of them damaged; `pair` marks a reference too."""
     draw = random.Random(1)
-    return [odd(marks(gold["criterions"], draw), draw) for _ in range(count)]
+    return [odd(marks(gold["criterions"], draw, pair), draw) for _ in range(count)]
 
 
 async def marks_by_code(bench: Path, gold: dict[str, Any], replies: list[str]) -> list[list[Any] | None]:
@@ -207,13 +207,13 @@ async def marks_by_code(bench: Path, gold: dict[str, Any], replies: list[str]) -
     return found
 
 
-def marks_by_us(gold: dict[str, Any], replies: list[str]) -> list[list[Any] | None]:
+def marks_by_us(gold: dict[str, Any], replies: list[str], alone: bool = False) -> list[list[Any] | None]:
     """The same by ours."""
     criteria = {name: msgspec.convert(each, list[Criterion]) for name, each in gold["criterions"].items()}
 
     def read(reply: str) -> list[Any] | None:
         try:
-            found = shares(marks_in(reply), gold["dimension_weight"], criteria)
+            found = shares(marks_in(reply), gold["dimension_weight"], criteria, alone=alone)
         except UnreadableReply:
             return None
         means = [found.marks.get(name) for name in DIMENSIONS]
