@@ -1,7 +1,7 @@
 """The reference code of DeepResearch Bench, run as it is in another process, before a judge whose replies are drawn.
 
 Only its client module is replaced (`_CLIENT`): by one that posts to a chat-completions server and to a local scraper.
-Its waits between attempts are left out. What it sends and finds, and what we do, is told in the same form.
+Its waits between attempts are left out. What it finds and what we find has one form, `Figures`.
 """
 
 import asyncio

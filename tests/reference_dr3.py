@@ -264,7 +264,8 @@ def reply(kind: str, prompt: str, draw: random.Random) -> str:
 
 def claim(draw: random.Random) -> dict:
     text = "claim " + " ".join(draw.choice(["cost", "rose", "水车", "oak", "8 percent"]) for _ in range(5))
-    cited = draw.choices(_CITATIONS, k=draw.choice([0, 1, 1, 1, 1, 2, 3]))
+    often = [16] + [1] * (len(_CITATIONS) - 1)  # more claims on one source than go into a request
+    cited = draw.choices(_CITATIONS, often, k=draw.choice([0, 1, 1, 1, 1, 2, 3]))
     return {"id": draw.randint(0, 9), "claim_text": text, "citations": cited, "source_type": "doc"}
 
 
