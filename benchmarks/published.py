@@ -1,9 +1,9 @@
 """`call: published` beside DeepResearch Bench's own code: RACE (cleaning and scoring) and FACT (from recorded pages).
 
-    ADJUDGE_SHARED=FOLDER python -m benchmarks.published [--quick] [--json] [--only WORDS]
+    ADJUDGE_SHARED=FOLDER ADJUDGE_REFERENCE=FOLDER python -m benchmarks.published [--quick] [--json] [--only WORDS]
 
-FOLDER/reference/ must hold a copy of the benchmark (`tests.shared_data`); without it this measures nothing. Both sides
-judge the same reports before the same server, which takes 200 ms per request, and must send it as many requests:
+The folders must hold the benchmark's data and its code (`tests.shared_data`); without them this measures nothing. Both
+sides judge the same reports before the same server, which takes 200 ms per request, and must send it as many requests:
 adjudge with 256 requests at once; the reference as its own script runs it, system by system, with ten threads (RACE) or
 ten processes (FACT), and RACE also with 256 threads. Our side is timed after its imports; the reference's processes
 start within their time, a fraction of a second per system. The reference's client library is replaced by a plain one
@@ -31,7 +31,7 @@ from benchmarks.published_judge import URLS, PublishedJudge, published_judge
 from benchmarks.timing import Row, compare, main
 from tests.reference_bench import SYSTEMS, bench_folder, reference_environment
 from tests.reference_bench import rows as read_rows
-from tests.shared_data import shared_folder
+from tests.shared_data import reference_folder, shared_folder
 
 TASKS, QUICK_TASKS = 100, 10
 COPIES, QUICK_COPIES = 2, 1  # of the two published systems
@@ -183,8 +183,10 @@ def beside(name: str, bench: Bench, ours: Callable[[], None], theirs: Callable[[
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """The published scripts' ten workers, and RACE with many."""
-    if shared_folder() is None:
-        sys.stderr.write("No rows: ADJUDGE_SHARED is unset; set it to the folder that holds reference/\n")
+    if shared_folder() is None or reference_folder() is None:
+        sys.stderr.write(
+            "No rows: set ADJUDGE_SHARED and ADJUDGE_REFERENCE to the folders with the benchmark's data and code\n"
+        )
         return
     tasks, copies = (QUICK_TASKS, QUICK_COPIES) if quick else (TASKS, COPIES)
     with tempfile.TemporaryDirectory() as place:

@@ -5,9 +5,10 @@ import random
 from pathlib import Path
 
 from adjudge.judges.published import Checkout
+from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings
 from tests.reference_bench import DIMENSIONS, DrawnJudge
 
-__all__ = ["FAILED", "drafted", "fact_judge", "marks", "odd", "race_judge"]
+__all__ = ["FAILED", "between", "criteria_judge", "drafted", "fact_judge", "marks", "odd", "race_judge"]
 
 MARKS = ("article_1_score", "article_2_score")
 FAILED = "scrape failed: "
@@ -17,10 +18,8 @@ def between(text: str, start: str, end: str) -> str:
     return text.split(start, 1)[1].split(end, 1)[0]
 
 
-def marks(prompt: str, draw: random.Random) -> str:
-    """A reply to a scoring prompt, of any quality."""
-    criteria = json.loads(between(prompt, "<criteria_list>\n", "\n</criteria_list>"))
-    pair = "<target_article>" not in prompt
+def marks(criteria: dict[str, list[dict[str, str]]], draw: random.Random, pair: bool = True) -> str:
+    """A reply to a request for marks by `criteria`, of any quality; `pair` marks the reference too."""
     said = {
         name: [
             {
@@ -90,17 +89,41 @@ def cleaned(article: str, draw: random.Random) -> str:
 
 
 def race_judge(bench: Path) -> DrawnJudge:
-    """Tells cleaning from scoring by the tags of the scoring prompt."""
-    edges = Checkout(bench).formatted("prompt/clean_prompt.py", "clean_article_prompt_en").pieces
-    before, after = edges[0][0], edges[1][0]
+    """Tells cleaning from marks by how the checkout's templates begin and end."""
+    checkout, languages = Checkout(bench), ("en", "zh")
+    cleans = [
+        checkout.formatted("prompt/clean_prompt.py", f"clean_article_prompt_{language}").pieces
+        for language in languages
+    ]
+    scores = [
+        (
+            name == "generate_merged_score_prompt",
+            checkout.formatted(f"prompt/score_prompt_{language}.py", name).pieces,
+        )
+        for name in ("generate_merged_score_prompt", "point_wise_score_prompt")
+        for language in languages
+    ]
 
     def draw(prompt: str, by: random.Random) -> str:
-        if "<criteria_list>" in prompt:
-            return marks(prompt, by)
-        assert prompt.startswith(before) and prompt.endswith(after)
-        return cleaned(prompt[len(before) : len(prompt) - len(after)], by)
+        for pieces in cleans:
+            before, after = pieces[0][0], pieces[1][0]
+            if prompt.startswith(before) and prompt.endswith(after):
+                return cleaned(prompt[len(before) : len(prompt) - len(after)], by)
+        for pair, pieces in scores:
+            (before, field), (after, _) = pieces[-2:]
+            assert field == "criteria_list"
+            if prompt.startswith(pieces[0][0]) and prompt.endswith(after):
+                return marks(json.loads(prompt[: len(prompt) - len(after)].rpartition(before)[2]), by, pair)
+        raise AssertionError(prompt[:200])
 
     return DrawnJudge(draw)
+
+
+def criteria_judge(bench: Path) -> DrawnJudge:
+    """Tells the request for weights from those for criteria by how the checkout's templates begin."""
+    wordings = (CriteriaWordings.of(Checkout(bench), language) for language in ("en", "zh"))
+    heads = tuple(one.weights.turns[0][1].pieces[0][0] for one in wordings)
+    return DrawnJudge(lambda prompt, by: drafted(prompt.startswith(heads), by))
 
 
 def odd(reply: str, draw: random.Random) -> str:

@@ -1,7 +1,7 @@
 """The reference code of DeepResearch Bench, run as it is in another process, before a judge whose replies are drawn.
 
 Only its client module is replaced (`_CLIENT`): by one that posts to a chat-completions server and to a local scraper.
-Its waits between attempts are left out.
+Its waits between attempts are left out. What it finds and what we find has one form, `Figures`.
 """
 
 import asyncio
@@ -15,22 +15,27 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from aiohttp import web
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
+from tests.grafting import LaidOut, own_code
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.shared_data import shared
 
 __all__ = [
-    "DIMENSIONS", "SYSTEMS", "DrawnJudge", "bench_folder", "ours", "reference_environment", "rows", "run_python",
-    "run_reference", "told",
+    "DIMENSIONS", "SYSTEMS", "DrawnJudge", "Figures", "bench_folder", "laid_out", "ours", "reference_environment",
+    "rows", "run_python", "run_reference", "told",
 ]  # fmt: skip
 
 DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
 SYSTEMS = ("claude-opus-tickr-0929", "gpt5-tickr-0917")
+
+Figures = dict[str, Any]
+"""What was made of the replies, by report or task and metric."""
 
 
 Drawn = Callable[[str, random.Random], str]
@@ -110,15 +115,20 @@ def said(content: str | list[dict]) -> str:
     return content if isinstance(content, str) else "\n".join(part["text"] for part in content)
 
 
-def bench_folder(folder: Path, fork: str = "deep_research_bench") -> Path:
-    """The reference code and the data of `fork` in `folder`, with our client in place of its own."""
-    base = shared("reference/deep_research_bench")
-    shutil.copytree(base, folder / "bench")
-    if fork != base.name:
-        shutil.copytree(shared(f"reference/{fork}"), folder / "bench", dirs_exist_ok=True)
-    (folder / "bench" / "utils" / "api.py").write_text(_CLIENT, encoding="utf-8")
+def laid_out(folder: Path, code: LaidOut) -> Path:
+    """DeepResearch Bench's Python files by `code` in `folder`, with our client in place of its own."""
+    bench = code("deep_research_bench", folder / "bench")
+    (bench / "utils" / "api.py").write_text(_CLIENT, encoding="utf-8")
     (folder / "tqdm.py").write_text(_TQDM, encoding="utf-8")
-    return folder / "bench"
+    return bench
+
+
+def bench_folder(folder: Path, fork: str = "deep_research_bench") -> Path:
+    """The reference code and the published data of `fork` in `folder`."""
+    bench = laid_out(folder, own_code)
+    for name in dict.fromkeys(("deep_research_bench", fork)):
+        shutil.copytree(shared(f"reference/{name}/data"), bench / "data", dirs_exist_ok=True)
+    return bench
 
 
 async def run_reference(bench: Path, judge: DrawnJudge, *command: str, scraper: str = "") -> float:

@@ -1,7 +1,9 @@
-"""Where test data lies: the golden cases of this checkout, and published texts that it does not hold.
+"""Where test data lies: the golden cases of this checkout, and published texts and code that it does not hold.
 
 `ADJUDGE_SHARED` names a folder with texts that others wrote (reports, criteria, recorded pages) and the results
-published with them. Without the variable, tests that need such a file are skipped; with it, a missing file fails them.
+published with them. `ADJUDGE_REFERENCE` names a folder with the code of the benchmarks: a checkout of each public
+repository under the repository's own name. Tests that need such a file are skipped without the variable; with it, a
+missing file fails them.
 """
 
 import os
@@ -14,18 +16,36 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def shared_folder() -> Path | None:
     """The folder of published texts; None if `ADJUDGE_SHARED` is unset or empty."""
-    name = os.environ.get("ADJUDGE_SHARED")
-    return Path(name) if name else None
+    return _folder("ADJUDGE_SHARED")
+
+
+def reference_folder() -> Path | None:
+    """The folder of the benchmarks' own code; None if `ADJUDGE_REFERENCE` is unset or empty."""
+    return _folder("ADJUDGE_REFERENCE")
 
 
 def shared(name: str) -> Path:
     """The file or folder `name` among the published texts, for a test; skips it without `ADJUDGE_SHARED`."""
-    folder = shared_folder()
+    return _within("ADJUDGE_SHARED", name)
+
+
+def reference(name: str) -> Path:
+    """The file or folder `name` (`REPOSITORY/...`) in the benchmarks' own code; skips without `ADJUDGE_REFERENCE`."""
+    return _within("ADJUDGE_REFERENCE", name)
+
+
+def _folder(variable: str) -> Path | None:
+    name = os.environ.get(variable)
+    return Path(name) if name else None
+
+
+def _within(variable: str, name: str) -> Path:
+    folder = _folder(variable)
     if folder is None:
-        pytest.skip(f"ADJUDGE_SHARED is unset: set it to the folder that holds {name}")
+        pytest.skip(f"{variable} is unset: set it to the folder that holds {name}")
     path = folder / name
     if not path.exists():
         pytest.fail(
-            f"{path}: no such file or folder; set ADJUDGE_SHARED to the folder that holds {name}, or unset it"
+            f"{path}: no such file or folder; set {variable} to the folder that holds {name}, or unset it"
         )
     return path

@@ -1,9 +1,7 @@
 """FACT under a scripted judge: extraction both ways, repeats, verdicts, failures of pages and replies, both counts."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,6 +41,8 @@ from adjudge.scoring.deepresearch_bench.fact_questions import (
     excerpt,
 )
 from adjudge.scoring.text.citations import Triplet
+from tests.recorded import recorded
+from tests.reference_graders import SEEDS, SHARES, cited_tasks, lose_pages, lost_pages, statistics_by_code
 from tests.shared_data import shared
 from tests.tools import DirectTools, page
 
@@ -58,7 +58,6 @@ Buses are loud on steep streets [3].
 [2] Second. {B}
 [3] Third. {C}
 """
-SOURCE = ["page_gone", "page_blocked", "page_barred", "page_timeout", "page_server_error"]
 PAGES = {url: page(url, "A page with words.") for url in (A, B, C)}
 
 
@@ -576,7 +575,7 @@ def test_every_answer_type_has_a_schema_and_a_bound() -> None:
         msgspec.convert({"extraction": "auto"}, Fact)
 
 
-def _recorded_tasks() -> Sequence[dict[str, Any]]:
+def _recorded_tasks() -> list[dict[str, Any]]:
     file = shared("golden/fact/dls_validated.jsonl")
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
@@ -606,48 +605,40 @@ async def _recorded_card(task: dict[str, Any], lost: dict[str, str]) -> Scorecar
     return card
 
 
-def _reference_figures(tasks: list[dict[str, Any]], folder: Path) -> dict[str, float]:
-    """What the reference `stat.py` says of `tasks`, run beside ours on a copy of their recorded file."""
-    script = shared("reference/deep_research_bench/utils/stat.py")
-    (folder / "stat.py").write_text(script.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "utils.py").write_text(
-        "import json\ndef load_jsonl(path):\n    return [json.loads(line) for line in open(path, encoding='utf-8')]\n",
-        encoding="utf-8",
-    )
-    (folder / "tqdm.py").write_text("def tqdm(rows):\n    return rows\n", encoding="utf-8")
-    (folder / "in.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks), encoding="utf-8")
-    command = [sys.executable, "stat.py", "--input_path", "in.jsonl", "--output_path", "out.txt"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
-    lines = (folder / "out.txt").read_text(encoding="utf-8").splitlines()
-    return {name: float(value) for name, _, value in (line.partition(": ") for line in lines)}
-
-
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
-@pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_recorded_data_without_some_pages_equals_stat_py(
-    tmp_path: Path, share: float, seed: int
-) -> None:
-    """The published names over recorded data: a URL whose page was not read is dropped, as the code drops it."""
-    random, tasks = Random(seed), _recorded_tasks()
-    cards = []
-    for task in tasks:
-        groups = task["citations_deduped"]
-        urls = [url for url in groups if url.startswith("http")]
-        lost = {url: random.choice(SOURCE) for url in urls if random.random() < share}
-        cards.append(await _recorded_card(task, lost))
-        for url in lost:
-            groups[url] |= {"validate_res": [], "validate_error": "no reference"}
-        task["citations_deduped"] = {url: groups[url] for url in urls}
-        task["citations"] = [one for one in task["citations"] if one["url"].startswith("http")]
-    reference = _reference_figures(tasks, tmp_path)
+async def _pooled(tasks: list[dict[str, Any]], lost: list[dict[str, str]]) -> dict[str, float]:
+    """Our published figures over all tasks, under the names of `stat.py`."""
+    cards = [await _recorded_card(task, reasons) for task, reasons in zip(tasks, lost, strict=True)]
     ratios = {metric.name: metric.ratio for metric in Fact().metrics if metric.ratio}
 
     def pooled(name: str) -> float:
         above, below = (sum(card.scores[part] or 0.0 for card in cards) for part in ratios[name] or ())
         return above / below
 
-    assert pooled("c_acc_code") == pytest.approx(reference["valid_rate"], abs=1e-12)
-    assert pooled("e_cit_code") == pytest.approx(reference["total_valid_citations"], abs=1e-12)
+    return {"valid_rate": pooled("c_acc_code"), "total_valid_citations": pooled("e_cit_code")}
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_recorded_data_without_some_pages_equals_stat_py(
+    tmp_path: Path, share: float, seed: int
+) -> None:
+    """The published names over recorded data: a URL whose page was not read is dropped, as the code drops it."""
+    tasks = _recorded_tasks()
+    lost = lost_pages(tasks, share, seed)
+    found = await _pooled(tasks, lost)
+    lose_pages(tasks, lost)
+    expected = statistics_by_code(tasks, tmp_path)
+    assert found == pytest.approx({name: expected[name] for name in found}, abs=1e-12)
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_made_tasks_without_some_pages_equal_stat_py(share: float, seed: int) -> None:
+    """The same over made tasks: `stat.py` was run on them before."""
+    tasks = cited_tasks()
+    found = await _pooled(tasks, lost_pages(tasks, share, seed))
+    expected = recorded("fact_stat").figures[f"{share} {seed}"]
+    assert found == pytest.approx({name: expected[name] for name in found}, abs=1e-12)
 
 
 @pytest.mark.parametrize(

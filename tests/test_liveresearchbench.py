@@ -1,9 +1,6 @@
 """LiveResearchBench: its layout, its maps beside its own graders, and the mean of two judges."""
 
 import datetime
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +28,8 @@ from adjudge.scoring.rubrics.liveresearchbench import (
 )
 from tests.conformance.liveresearchbench import marks, scored
 from tests.mock_openai import MockOpenAI
-from tests.shared_data import shared
+from tests.recorded import recorded
+from tests.reference_graders import SEEDS, verdicts_of, winner
 from tests.tools import DirectTools
 from tests.worlds import lines
 
@@ -214,132 +212,30 @@ def figures(board: Any) -> dict[tuple[str, str], float]:
     }
 
 
-# Runs the published graders before a judge that gives prepared replies: JSON in, JSON out.
-THEIRS = """
-import asyncio, json, sys, types
-
-cases = json.load(sys.stdin)
-now = {}
-
-class Client:
-    async def generate_with_schema_async(self, **asked):
-        reply = now["replies"].pop(0)
-        return reply
-
-clients = types.ModuleType("liveresearchbench.common.model_clients")
-clients.create_ai_client = lambda provider, **options: Client()
-sys.modules["liveresearchbench.common.model_clients"] = clients
-common = types.ModuleType("liveresearchbench.common")
-common.__path__ = []
-sys.modules["liveresearchbench.common"] = common
-package = types.ModuleType("liveresearchbench")
-package.__path__ = [sys.argv[1] + "/liveresearchbench"]
-sys.modules["liveresearchbench"] = package
-
-from liveresearchbench.criteria.citation import CITATION_RUBRIC
-from liveresearchbench.criteria.consistency import CONSISTENCY_RUBRIC
-from liveresearchbench.criteria.presentation import PRESENTATION_QUESTIONS
-from liveresearchbench.graders.checklist_grader import ChecklistGrader
-from liveresearchbench.graders.pairwise_grader import PairwiseGrader
-from liveresearchbench.graders.pointwise_grader import PointwiseGrader
-
-
-async def graded(case):
-    now["replies"] = case["replies"]
-    kind = case["kind"]
-    if kind == "depth":
-        return await PairwiseGrader().grade_async("q", "own", "depth", report_b="other")
-    if kind in ("consistency", "citation"):
-        return await PointwiseGrader().grade_async("q", "own", kind, current_date="today")
-    more = {} if kind == "presentation" else {"checklists": case["checklists"]}
-    return await ChecklistGrader().grade_async("q", "own", kind, current_date="today", **more)
-
-found = [asyncio.run(graded(case)) for case in cases]
-rubrics = {"consistency": CONSISTENCY_RUBRIC, "citation": CITATION_RUBRIC}
-print(json.dumps({"found": found, "rubrics": rubrics, "questions": len(PRESENTATION_QUESTIONS)}))
-"""
-
-
-def theirs(cases: list[dict[str, Any]]) -> dict[str, Any]:
-    folder = shared("reference/liveresearchbench")
-    done = subprocess.run(
-        [sys.executable, "-c", THEIRS, str(folder)],
-        input=json.dumps(cases),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-def table_of(rubric: str) -> dict[int, int]:
-    """Their table of scores by number of problems, written out to 40."""
-    found = {}
-    for line in rubric.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 3 and cells[0].isdigit():
-            low, _, high = cells[1].rstrip("+").partition("-")
-            last = 40 if cells[1].endswith("+") else int(high or low)
-            found |= dict.fromkeys(range(int(low), last + 1), int(cells[0]))
-    return found
-
-
 def test_problem_maps_are_those_of_their_graders() -> None:
-    cases = []
-    rubric = {n: round(100 * problem_score(n)) for n in range(41)}
-    for kind in ("consistency", "citation"):
-        for count in range(41):
-            reply = {"specific_issues": ["x"] * count, "total_issues": count, "score": rubric[count]}
-            cases.append({"kind": kind, "replies": [reply]})
-    found = theirs(cases)
-    for kind, said in found["rubrics"].items():
-        assert table_of(said) == rubric, kind
-    for case, graded in zip(cases, found["found"], strict=True):
-        assert graded["score"] == 100 * problem_score(graded["total_issues"]), case["kind"]
+    expected = recorded("liveresearchbench").figures
+    own = [round(100 * problem_score(count)) for count in range(41)]
+    assert expected["tables"] == {"consistency": own, "citation": own}
+    for count, score in expected["problems"]:
+        assert score == 100 * problem_score(count)
+    assert len(expected["problems"]) == 2 * 41
     assert problem_score(MOST_PROBLEMS) == problem_score(40)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_scores_are_those_of_their_graders(seed: int) -> None:
     """The same verdicts, counts and marks, given to both."""
-    verdicts = [(seed + number * number) % 3 > 0 for number in range(10)]
-    checklist = [(seed * 7 + number) % 2 > 0 for number in range(5 + seed)]
-    pairs = [[[3, 2, 4, seed, 1], [2, 2, 2, 2, 2]], [[seed, 5, 1, 0, 3], [2, 2, 3, 1, 1]]]
-
-    def evaluations(key: str, met: list[bool]) -> dict[str, Any]:
-        return {"evaluations": {f"{key}{at}": {"score": int(one)} for at, one in enumerate(met, 1)}}
-
-    def winner(first: list[int], second: list[int]) -> str:
-        lead = sum(first) - sum(second)
-        return "tie" if abs(lead) <= 1 else "A" if lead > 0 else "B"
-
+    verdicts, checklist, pairs = verdicts_of(seed)
     counts = {"consistency": 3 * seed + 1, "citation": 17 - seed}
-    depth = [{"winner": winner(*pairs[0])}, {"winner": winner(*reversed(pairs[1]))}]
-    found = theirs(
-        [
-            {"kind": "presentation", "replies": [evaluations("p", verdicts)]},
-            {
-                "kind": "coverage",
-                "replies": [evaluations("q", checklist)],
-                "checklists": ["x"] * len(checklist),
-            },
-            {"kind": "depth", "replies": depth},
-        ]
-    )
-    presentation, coverage, compared = found["found"]
-    assert found["questions"] == 10
+    expected = recorded("liveresearchbench").figures[f"seed {seed}"]
+    assert recorded("liveresearchbench").figures["questions"] == 10
     ours = await scored({"presentation": verdicts, "coverage": checklist, **counts, "depth": pairs})
-    assert 100 * float(ours["presentation"] or 0) == pytest.approx(
-        presentation["summary"]["average_pass_rate"]
-    )
-    assert 100 * float(ours["coverage"] or 0) == pytest.approx(coverage["summary"]["percentage_addressed"])
-    won = [compared[f"winner_comparison_{order}"] for order in (1, 2)]
-    assert ours["depth_won"] == won.count("evaluated_model")
-    assert ours["depth_decided"] == 2 - won.count("tie")
-    assert ours["depth"] == (won.count("evaluated_model") + won.count("tie") / 2) / 2
-    assert depth_won(marks(*pairs[0]).lead) == {"A": 1.0, "tie": 0.5, "B": 0.0}[depth[0]["winner"]]
+    assert 100 * float(ours["presentation"] or 0) == pytest.approx(expected["presentation"])
+    assert 100 * float(ours["coverage"] or 0) == pytest.approx(expected["coverage"])
+    assert ours["depth_won"] == expected["won"]
+    assert ours["depth_decided"] == 2 - expected["ties"]
+    assert ours["depth"] == (expected["won"] + expected["ties"] / 2) / 2
+    assert depth_won(marks(*pairs[0]).lead) == {"A": 1.0, "tie": 0.5, "B": 0.0}[winner(*pairs[0])]
 
 
 def test_listed_problems_are_capped_where_the_map_ends() -> None:

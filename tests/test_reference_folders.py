@@ -9,67 +9,25 @@ from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import dr3, livedrbench
 from adjudge.engine.formats.dataset import load_dataset
-from adjudge.scoring.dr3_eval.dr3 import Gold
-from adjudge.scoring.livedrbench.livedr import Gold as LiveGold
+from tests.grafting import own_code
 from tests.mock_openai import MockOpenAI
-from tests.reference_papers import dr3_folder, livedr_folder, livedr_rows, run_beside
-
-_DR3 = """
-import json, sys
-from pathlib import Path
-from evaluators.utils.run_all import EvaluationRunner
-from evaluators.utils.document_loader import DocumentLoader
-from evaluators.citation_coverage import CitationCoverageEvaluator
-from evaluators.format_compliance import FormatComplianceEvaluator
-from evaluators.information_recall import InformationRecallEvaluator
-import eval as batch
-data, results = Path("data/datasets_en"), Path("results_main/datasets_en")
-found = {"systems": sorted(map(list, batch.discover_models_and_contexts(results))), "tasks": {}}
-for task in sys.argv[1:]:
-    loader, cites = DocumentLoader(), CitationCoverageEvaluator()
-    loader.load_long_context(data / task / "long_context_sampled_64k.json")
-    loader.load_source_folder(data / task)
-    pages, files = InformationRecallEvaluator()._load_or_generate_insights(str(data), task, auto_extract=False)
-    checklist = Path("evaluation/checklists/datasets_en") / task / "checklist.json"
-    found["tasks"][task] = {
-        "query": EvaluationRunner._load_query_data(None, data / "query.jsonl", task)["query"],
-        "pages": [[one["title"], one["page_body"]] for one in loader.long_context],
-        "required": sorted(cites._load_useful_search(data / task / "useful_search.json"))
-        + sorted(cites._load_user_document_titles(data / task)),
-        "files": {name: text for name, text in loader.source_documents.items()
-                  if not name.startswith(("long_context", "useful_search"))},
-        "insights": [[one["insight"] for one in side] for side in (pages, files)],
-        "checklist": [one["requirement"] for one in FormatComplianceEvaluator()._load_checklist(checklist)],
-    }
-print()
-print(json.dumps(found))
-"""
-
-
-def _told(gold: Gold, query: str) -> dict:
-    """Our reading of a task as the reference code's is printed."""
-    return {
-        "query": query,
-        "pages": [[page.title, page.text] for page in gold.corpus],
-        "required": sorted(page.title for page in gold.supportive)
-        + sorted(file.name for file in gold.user_files),
-        "files": {file.name: file.text for file in gold.user_files},
-        "insights": [list(gold.insights.corpus or ()), list(gold.insights.user_files or ())],
-        "checklist": list(gold.checklist),
-    }
+from tests.reference_dr3 import dr3_folder, folder_by_code, folder_by_us
+from tests.reference_livedr import livedr_folder, livedr_rows, truths_by_code, truths_by_us
 
 
 async def test_dr3_folder_is_read_as_its_own_code_reads_it(tmp_path: Path) -> None:
+    repo = dr3_folder(tmp_path, own_code)
+    assert await folder_by_code(repo) == json.loads(json.dumps(folder_by_us(repo)))
+
+
+def test_dr3_folder_is_read_whole(tmp_path: Path) -> None:
     repo = dr3_folder(tmp_path)
-    found, _ = await run_beside(repo, None, _DR3, "001", "002")
     data = repo / "data" / "datasets_en"
     dataset = load_dataset("dr3-eval", str(data), [str(repo / "results_main" / "datasets_en")])
     assert list(dataset.tasks) == ["001@128k", "001@64k", "002@128k", "002@64k"]
-    assert {("64k", report.system) for report in dataset.reports} == set(map(tuple, found["systems"]))
     for case in dataset.cases():
         task, _, size = case.task.id.partition("@")
         assert (size, case.task.attributes) == ("64k", {"size": "64k"})
-        assert _told(case.gold("dr3", Gold), case.task.prompt) == found["tasks"][task]
         path = repo / "results_main/datasets_en/64k" / case.report.system / task / "final_report.md"
         assert case.report.text == path.read_text(encoding="utf-8")
     assert dataset.rejected == []
@@ -82,28 +40,24 @@ async def test_dr3_folder_is_evaluated_to_the_end(tmp_path: Path) -> None:
     assert scored == (4, 0)
 
 
+async def test_livedr_gold_is_deciphered_as_its_own_code_does(tmp_path: Path) -> None:
+    rows = livedr_rows()
+    repo = livedr_folder(tmp_path, rows, own_code)
+    assert await truths_by_code(repo) == {row["key"]: row["ground_truths"] for row in rows}
+
+
 @pytest.mark.parametrize("preds", [lambda told: told, json.dumps], ids=["list", "text"])
 async def test_livedr_rows_are_evaluated_to_the_end(tmp_path: Path, preds) -> None:
     rows = livedr_rows()
     repo = livedr_folder(tmp_path, rows)
-    script = (
-        "import json, sys; sys.path.insert(0, 'src'); from utils import decrypt\n"
-        "rows = json.load(open('questions.json'))\n"
-        "print(json.dumps([[r['key'], json.loads(decrypt(r['ground_truths'], r['canary']))] for r in rows]))"
-    )
-    found, _ = await run_beside(repo, None, script)
     predictions = [{"key": row["key"], "preds": preds(row["ground_truths"])} for row in rows[:-1]]
     (tmp_path / "tern.json").write_text(json.dumps(predictions))
     questions = [row["question"] for row in rows]
     inferred = [{"question": one, "prediction": "I found:\n```json\n[[]]\n```"} for one in questions]
     (tmp_path / "wren.jsonl").write_text("".join(json.dumps(row) + "\n" for row in inferred))
     dataset = livedrbench.read(repo / "questions.jsonl", [tmp_path / "tern.json", tmp_path / "wren.jsonl"])
-    truths = [
-        [case.task.id, json.loads(bytes(case.gold("livedr", LiveGold).ground_truths))]
-        for case in dataset.cases()
-        if case.report.system == "wren"
-    ]
-    assert (truths, dataset.rejected) == (found, [])
+    assert truths_by_us(repo, tmp_path / "wren.jsonl") == {row["key"]: row["ground_truths"] for row in rows}
+    assert dataset.rejected == []
     reports = [str(tmp_path / "tern.json"), str(tmp_path / "wren.jsonl")]
     assert await _evaluated(tmp_path, "livedrbench", repo / "questions.jsonl", reports, "livedr") == (48, 0)
 

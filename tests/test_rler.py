@@ -1,13 +1,8 @@
-"""DR Tulu's rubric reward: its training code and `rler` before one mock judge, and the reward of a rollout."""
+"""DR Tulu's rubric reward: what its training code made of drawn scores and what `rler` does, and a rollout's reward."""
 
 import asyncio
-import importlib
 import json
-import random
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,22 +17,9 @@ from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
 from adjudge.scoring.rubrics.rubrics import Rler
-from tests.shared_data import shared
+from tests.recorded import digest, recorded
+from tests.reference_graders import REWARDS, WEIGHTS, drawn_failures, drawn_rewards
 from tests.tools import DirectTools
-
-FOLDER = "reference/dr_tulu/rl/open-instruct/open_instruct/search_rewards"
-WEIGHTS = (1.0, 3.0, 2.0, 0.5, -1.0, -2.0, 0.25)
-
-
-def ground_truth(rng: random.Random) -> dict[str, Any]:
-    """A row with one to twelve rubrics, some with equal titles."""
-    count = rng.randint(1, 12)
-    rubrics = [
-        {"description": f"Names fact {n}.", "title": f"Fact {n % 5}", "weight": rng.choice(WEIGHTS)}
-        for n in range(count)
-    ]
-    kinds = [rng.choice(["persistent", "adaptive"]) for _ in range(count)]
-    return {"query": "Which facts?", "rubrics": rubrics, "rubrics_types": kinds}
 
 
 def case(truth: dict[str, Any], encoded: bool = False) -> Case:
@@ -59,72 +41,25 @@ def ours(truth: dict[str, Any], scores: dict[str, Any], encoded: bool = False) -
     return asyncio.run(score_case(Rler(), case(truth, encoded), DirectTools(ScriptedJudge(opinion))))
 
 
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ModuleType]:
-    """The module of the training code, without the client libraries that it imports."""
-    folder = shared(FOLDER)
-    kept = dict(sys.modules)
-    for name in ("litellm", "jsonlines", "openai"):
-        sys.modules[name] = ModuleType(name)
-    sys.modules["openai"].AzureOpenAI = object  # type: ignore[attr-defined]
-    for name, path in (("open_instruct", folder.parent), ("open_instruct.search_rewards", folder)):
-        sys.modules[name] = package = ModuleType(name)
-        package.__path__ = [str(path)]
-    try:
-        yield importlib.import_module("open_instruct.search_rewards.longform_rubric_rewards")
-    finally:
-        for name in set(sys.modules) - set(kept):
-            del sys.modules[name]
-        sys.modules.update(kept)
+def test_reward_equals_the_training_code() -> None:
+    rows = drawn_rewards()
+    expected = recorded("rler").figures
+    assert expected["inputs"] == digest(rows)
+    for number, ((truth, scores), rewards) in enumerate(zip(rows, expected["rewards"], strict=True)):
+        mine = ours(truth, scores, encoded=bool(number % 2))
+        assert [mine.scores[name] for name in REWARDS] == pytest.approx(rewards, abs=1e-9), (truth, scores)
 
 
-def theirs(
-    code: ModuleType, truth: dict[str, Any], scores: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> Any:
-    """What the training code makes of the same verdicts, given as replies of its judge."""
-
-    async def reply(user_prompt: str, **_: object) -> str:
-        description = user_prompt.partition("<criterion>")[2].partition("</criterion>")[0]
-        score = scores[description]
-        return "" if isinstance(score, str) else json.dumps({"score": score})
-
-    rubric_utils = sys.modules["open_instruct.search_rewards.utils.rubric_utils"]
-    monkeypatch.setattr(rubric_utils, "run_litellm_async", reply)
-    return code.compute_weighted_rubric_reward("<answer>Some facts.</answer>", truth)["log_values"]
-
-
-NAMES = ("rubric_reward", "persistent_rubric_reward", "adaptive_rubric_reward")
-
-
-def test_reward_equals_the_training_code(reference: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(25)
-    for row in range(200):
-        truth = ground_truth(rng)
-        scores = {one["description"]: rng.randint(0, 2) for one in truth["rubrics"]}
-        mine, other = (
-            ours(truth, scores, encoded=bool(row % 2)),
-            theirs(reference, truth, scores, monkeypatch),
-        )
-        for name in NAMES:
-            assert mine.scores[name] == pytest.approx(other[name], abs=1e-9), (truth, scores, name)
-
-
-def test_failed_judge_gives_no_reward_where_the_code_gives_zero(
-    reference: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(26)
-    for _ in range(50):
-        truth = ground_truth(rng)
-        names = [one["description"] for one in truth["rubrics"]]
-        scores: dict[str, Any] = {name: rng.randint(0, 2) for name in names}
-        failed = rng.choice(names)
-        scores[failed] = "judge_timeout"
-        other = theirs(reference, truth, scores, monkeypatch)
+def test_failed_judge_gives_no_reward_where_the_code_gives_zero() -> None:
+    rows = drawn_failures()
+    expected = recorded("rler_failed").figures
+    assert expected["inputs"] == digest(rows)
+    for (truth, scores), rewards in zip(rows, expected["rewards"], strict=True):
         mine = ours(truth, scores)
         assert mine.scores["rubric_reward"] is None and mine.reasons["rubric_reward"] == "judge_timeout"
         bounds = mine.bounds["rubric_reward"]
         assert bounds.low is not None and bounds.high is not None
-        assert bounds.low - 1e-9 <= other["rubric_reward"] <= bounds.high + 1e-9
+        assert bounds.low - 1e-9 <= rewards[0] <= bounds.high + 1e-9
 
 
 def test_parts_hold_each_rubrics_own_score() -> None:
@@ -146,7 +81,7 @@ def test_parts_hold_each_rubrics_own_score() -> None:
 def test_rubrics_without_a_kind_are_persistent() -> None:
     truth = {"query": "?", "rubrics": [{"description": "a", "title": "A", "weight": 4}]}
     card = ours(truth, {"a": 1})
-    assert card.scores == dict(zip(NAMES, (0.5, 0.5, 0.0), strict=True))
+    assert card.scores == dict(zip(REWARDS, (0.5, 0.5, 0.0), strict=True))
 
 
 @pytest.mark.parametrize(
