@@ -29,12 +29,13 @@ from adjudge.scoring.rubrics.liveresearchbench import (
     problem_score,
 )
 from tests.conformance.liveresearchbench import marks, scored
+from tests.examples import shipped
 from tests.mock_openai import MockOpenAI
 from tests.shared_data import shared
 from tests.tools import DirectTools
 from tests.worlds import lines
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "liveresearchbench"
+EXAMPLE = shipped("liveresearchbench")
 DAY = datetime.date(2025, 11, 2)
 ROW = {
     "qid": "market6V",

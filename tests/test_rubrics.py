@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -23,9 +22,10 @@ from adjudge.scoring.rubrics.criteria import CriteriaError, Criterion, load_crit
 from adjudge.scoring.rubrics.measures import rubric_score, tag_score
 from adjudge.scoring.rubrics.questions import PointsGiven, RubricPoints
 from adjudge.scoring.rubrics.rubrics import Rubrics
+from tests.examples import shipped
 from tests.tools import DirectTools
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "rubrics"
+EXAMPLE = shipped("rubrics")
 
 TEXT = "The dose is 5 mg/kg [1]. Three drugs were compared: A, B and C."
 
