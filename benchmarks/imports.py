@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.timing import QUICK_RUNS, Row, alone, main
+from tests.examples import shipped
 
 NAME = "import adjudge"
 TIMES = 21
 COMMAND_TIMES = 11
 ADJUDGE = Path(sys.executable).with_name("adjudge")
-EXAMPLE = Path(__file__).parent.parent / "examples" / "quickstart" / "adjudge.yaml"
+EXAMPLE = shipped("quickstart") / "adjudge.yaml"
 LINE = "adjudge evaluate --pro"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from tests.examples import shipped
 from tests.made_bench import DIMENSIONS, made_bench, marked
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.test_results import dr3_result, fact_row, race_row
@@ -13,7 +14,6 @@ from tests.worlds import lines
 
 __all__ = ["FOLDERS", "planned"]
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 
 GEMINI, OPENAI, GROK = "gemini-2.5-pro-deepresearch", "openai-deepresearch", "grok-deeper-search"
 MARKS = {GEMINI: (8, 8, 8, 8), OPENAI: (4, 6, 4, 6), GROK: (1, 1, 1, 4), f"longer {OPENAI}": (6, 8, 6, 8)}
@@ -129,7 +129,7 @@ def deepresearch_bench(folder: Path) -> None:
 
 def rigorous_bench(folder: Path) -> None:
     """The example's queries and logs, and recorded results of one system."""
-    shutil.copytree(EXAMPLES / "rigorous", folder / "rigorous_bench")
+    shutil.copytree(shipped("rigorous"), folder / "rigorous_bench")
     queries = folder / "rigorous_bench/DrBench.jsonl"
     read = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
     lines(queries, [row | {"domain": domain} for row, domain in zip(read, ("Energy", "Health"), strict=True)])
@@ -143,8 +143,8 @@ def rigorous_bench(folder: Path) -> None:
 def livedrbench(folder: Path) -> None:
     """The example's questions and answers, and recorded results of one system in two categories."""
     (folder / "LiveDRBench").mkdir()
-    shutil.copy(EXAMPLES / "livedrbench/questions.jsonl", folder / "LiveDRBench")
-    shutil.copytree(EXAMPLES / "livedrbench/predictions", folder / "predictions")
+    shutil.copy(shipped("livedrbench") / "questions.jsonl", folder / "LiveDRBench")
+    shutil.copytree(shipped("livedrbench") / "predictions", folder / "predictions")
     figures = (("f1", "flights", 0.5), ("f2", "flights", 0.3), ("e1", "entities", 1.0))
     rows = [
         {"key": key, "category": category, "precision": f1, "recall": f1, "f1": f1}
@@ -194,7 +194,7 @@ def dr3_eval(folder: Path) -> None:
 
 def drmi_bench(folder: Path) -> None:
     """The example's papers and reports, and people's scores."""
-    shutil.copytree(EXAMPLES / "drmi", folder / "drmi_bench")
+    shutil.copytree(shipped("drmi"), folder / "drmi_bench")
     cases = [(task, system) for task in ("coating", "wetland") for system in ("osprey (isolated)", "plover")]
     _ratings(folder, "drmi.reasoning_accuracy", cases)
 

@@ -5,6 +5,7 @@ import graphlib
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,6 +73,8 @@ OPTIONAL = (
     "wandb",
     "warcio",
 )
+
+EXAMPLES = re.compile(r"""["'/]examples["'/]""")
 
 
 def tree(module: Path) -> ast.Module:
@@ -231,3 +234,10 @@ def test_public_names_have_one_home() -> None:
             name for name in names if name.startswith("adjudge.engine.") and name.split(".")[2][:1].isupper()
         ]
         assert not wrong and "adjudge.engine.evaluate" not in names, file
+
+
+def test_only_one_helper_of_tests_reads_the_examples() -> None:
+    """Elsewhere a test would meet the stores and runs that an evaluation leaves there."""
+    files = {path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")}
+    named = {path.relative_to(ROOT) for path in files if EXAMPLES.search(path.read_text("utf-8"))}
+    assert named == {Path("tests/examples.py")}, "take them from tests.examples.shipped"

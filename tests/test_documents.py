@@ -17,8 +17,7 @@ from adjudge.engine.formats import dr3, rigorous
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
 from adjudge.scoring.dr3_eval.dr3 import Gold
-
-EXAMPLES = Path(__file__).parent.parent / "examples"
+from tests.examples import shipped
 
 
 def word() -> bytes:
@@ -166,7 +165,7 @@ class TestHostile:
 
 class TestRigorousBench:
     def test_example_is_read(self):
-        dataset = rigorous.read(EXAMPLES / "rigorous", [])
+        dataset = rigorous.read(shipped("rigorous"), [])
         assert dataset.systems == ["heron", "plover"]
         assert [task.language for task in dataset.tasks.values()] == ["en", "zh"]
         cases = {(case.task.id, case.report.system): case for case in dataset.cases()}
@@ -196,7 +195,7 @@ class TestDR3Eval:
         return dr3.read(folder, list(reports))
 
     def test_example_is_read(self):
-        dataset = self.read(EXAMPLES / "dr3/datasets_en", *sorted(EXAMPLES.glob("dr3/results/*.jsonl")))
+        dataset = self.read(shipped("dr3") / "datasets_en", *sorted(shipped("dr3").glob("results/*.jsonl")))
         assert list(dataset.tasks) == ["001@512k", "001@64k", "002"]
         assert dataset.systems == ["kestrel", "merlin"]
         case = next(

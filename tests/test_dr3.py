@@ -5,7 +5,6 @@ import base64
 import json
 import math
 from collections import Counter
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -40,9 +39,10 @@ from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
 from adjudge.scoring.text import relevance
 from adjudge.scoring.text.aside import open_workers
 from adjudge.scoring.text.relevance import relevant_chunks
+from tests.examples import shipped
 from tests.tools import DirectTools
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "dr3"
+EXAMPLE = shipped("dr3")
 
 PIXEL = Media("chart.png", "image/png", base64.b64encode(b"\x89PNG fake").decode())
 

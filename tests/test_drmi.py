@@ -47,9 +47,10 @@ from adjudge.scoring.drmi_bench.measures import (
     retrieval_scores,
     title20,
 )
+from tests.examples import shipped
 from tests.tools import DirectTools
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "drmi"
+EXAMPLE = shipped("drmi")
 GOLD = Gold(
     plan=("collect data", "fit a model", "test it"),
     references=(

@@ -8,15 +8,15 @@ import pytest
 from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
+from tests.examples import shipped
 from tests.viewing import viewing
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 QUOTE = "The width of the sluice gate is four metres."
 
 
 async def made(folder: Path, example: str = "deepresearch-bench-2") -> Path:
     config = RunConfig.load(
-        EXAMPLES / example / "adjudge.yaml", out=str(folder / "run"), store=str(folder / "store")
+        shipped(example) / "adjudge.yaml", out=str(folder / "run"), store=str(folder / "store")
     )
     await evaluate_async(config)
     return folder / "run"

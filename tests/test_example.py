@@ -11,7 +11,9 @@ import pytest
 import trafilatura
 import yaml
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "quickstart"
+from tests.examples import shipped
+
+EXAMPLE = shipped("quickstart")
 SYSTEMS = {"atlas", "borealis", "cinder", "delta"}
 FABRICATING = "cinder"
 WITHOUT_REFERENCE = "tree-canopy"

@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -22,10 +21,10 @@ from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.livedrbench.livedr import LiveDR
+from tests.examples import shipped
 from tests.random_judge import random_judge
 from tests.tools import DirectTools, page
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 SOURCE = [reason for reason in get_args(PageReason) if CAUSES[reason] == "source"]
 OURS = [reason for reason in get_args(PageReason) if CAUSES[reason] == "infrastructure"]
 JUDGE = [
@@ -55,7 +54,7 @@ class Web(DirectTools):
 
 @cache
 def example_cases(name: str) -> Cases:
-    config = RunConfig.load(EXAMPLES / name / "adjudge.yaml")
+    config = RunConfig.load(shipped(name) / "adjudge.yaml")
     dataset = load_dataset(config.format, config.tasks, config.reports)
     protocols = config.scoring_protocols()
     judged = [Fact()] if any(protocol.name == "fact" for protocol in protocols) else []

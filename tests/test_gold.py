@@ -35,6 +35,7 @@ from adjudge.scoring.rubrics.drafting import (
 )
 from adjudge.scoring.rubrics.rigorous import Rigorous
 from adjudge.scoring.rubrics.rubrics import Rubrics
+from tests.examples import shipped
 from tests.random_judge import random_judge
 from tests.test_cli import run
 from tests.test_documents import pdf
@@ -42,7 +43,7 @@ from tests.tools import DirectTools
 from tests.wheel import ROOT
 
 FAULTS = ROOT / "tests" / "gold_faults"
-EXAMPLE = ROOT / "examples" / "dr3"
+EXAMPLE = shipped("dr3")
 
 PROMPTS = ("Compare trams and buses.", "比较电车和公交车。", "Which trains run at night?")
 REFERENCE = "Trams and buses both cost money. Trams are quieter."

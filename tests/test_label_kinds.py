@@ -15,8 +15,8 @@ from adjudge.scoring.dr3_eval.dr3 import DR3
 from adjudge.scoring.drmi_bench.drmi import DrMi
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from adjudge.scoring.rubrics.rubrics import Rubrics
+from tests.examples import shipped
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 # The metric that a protocol's labels count in; none where no metric is a share of them.
 COUNTED = {
     "quickstart": {"c_acc"},
@@ -33,7 +33,7 @@ COUNTED = {
 
 
 def example(name: str, folder: Path) -> RunRecord:
-    config = EXAMPLES / name / "adjudge.yaml"
+    config = shipped(name) / "adjudge.yaml"
     evaluate(RunConfig.load(config, out=str(folder / "run"), store=str(folder / "store")))
     return RunRecord.read(folder / "run")
 

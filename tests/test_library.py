@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 import pytest
 
 import adjudge
+from tests.examples import shipped
 from tests.wheel import ROOT
 from tests.worlds import CRITERIA, text, world
 
-QUICKSTART = ROOT / "examples" / "quickstart" / "adjudge.yaml"
+QUICKSTART = shipped("quickstart") / "adjudge.yaml"
 QUERIES = re.findall(r"^```sql\n(.*?)^```", (ROOT / "docs" / "store.md").read_text("utf-8"), re.M | re.S)
 TASKS = [{"id": n, "prompt": f"What is fact {n}?", "gold": {"rubrics": CRITERIA}} for n in range(3)]
 REPORTS = [

@@ -35,9 +35,10 @@ from adjudge.scoring.livedrbench.graded_slots import (
 )
 from adjudge.scoring.livedrbench.livedr import CATEGORIES, LiveDR, averages
 from adjudge.scoring.livedrbench.traces import LabelSteps, StepLabels, sources
+from tests.examples import shipped
 from tests.tools import DirectTools
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "livedrbench"
+EXAMPLE = shipped("livedrbench")
 MAIN = ("f1", "precision", "recall")
 ALL = tuple(name + form for form in ("", "_eq1", "_strict") for name in MAIN)
 

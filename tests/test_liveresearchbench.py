@@ -27,13 +27,14 @@ from adjudge.scoring.rubrics.liveresearchbench import (
     problem_score,
 )
 from tests.conformance.liveresearchbench import marks, scored
+from tests.examples import shipped
 from tests.mock_openai import MockOpenAI
 from tests.recorded import recorded
 from tests.reference_graders import SEEDS, verdicts_of, winner
 from tests.tools import DirectTools
 from tests.worlds import lines
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "liveresearchbench"
+EXAMPLE = shipped("liveresearchbench")
 DAY = datetime.date(2025, 11, 2)
 ROW = {
     "qid": "market6V",

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.examples import shipped
 from tests.viewing import viewing
 
 ROOT = Path(__file__).parents[1]
 OLD = Path("tests/old_run")
-QUICKSTART = "examples/quickstart/adjudge.yaml"
+QUICKSTART = shipped("quickstart") / "adjudge.yaml"
 
 
 def adjudge(*arguments: object) -> subprocess.CompletedProcess[str]:

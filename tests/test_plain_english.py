@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import tracked
+
 ROOT = Path(__file__).parent.parent
 # What to write instead: the phrases, as they stand in running text.
 BANNED = {
@@ -36,7 +38,7 @@ BANNED = {
 }
 PATTERN = re.compile("|".join(f"(?:{phrase})" for phrase in BANNED.values()), re.IGNORECASE)
 TEXTS = ("*.md", "*.yaml", "*.yml", "*.sh", "*.Dockerfile")
-FOLDERS = ("engine", "scoring", "judges", "fetchers", "benchmarks", "deploy", "docs", "examples", "tests")
+FOLDERS = ("engine", "scoring", "judges", "fetchers", "benchmarks", "deploy", "docs", "tests")
 NAME_LENGTH = 60
 
 
@@ -70,6 +72,7 @@ def words(source: str) -> Iterator[str]:
 def clean(pattern: str) -> list[Path]:
     """Files of the checkout that match `pattern`, except this one and those that commands make."""
     files = [*ROOT.glob(pattern), *(file for folder in FOLDERS for file in (ROOT / folder).rglob(pattern))]
+    files += [file for file in tracked() if file.match(pattern)]
     return sorted(file for file in files if "runs" not in file.parts and file != Path(__file__))
 
 

@@ -1,12 +1,11 @@
 """What is compiled ahead is all that a leaderboard uses."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "quickstart"
+from tests.examples import shipped
 
 COUNTED = """
 import sys
@@ -21,7 +20,7 @@ with event.install_recorder("numba:compile") as compiled:
 
 
 def test_a_leaderboard_finds_its_kernels_compiled(tmp_path: Path) -> None:
-    example = shutil.copytree(EXAMPLE, tmp_path / "example")
+    example = shipped("quickstart", to=tmp_path)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
     ahead = [sys.executable, "-m", "adjudge.scoring.kernels.precompilation"]
     subprocess.run(ahead, env=environment, check=True)

@@ -20,9 +20,8 @@ from adjudge.scoring.deepresearch_bench.fact_questions import Repeats
 from adjudge.scoring.deepresearch_bench.yardstick import GENERAL_CRITERIA, average_weights
 from adjudge.scoring.dr3_eval.questions import ChecklistOf, Recall
 from adjudge.scoring.text.citation_marks import cut
+from tests.examples import shipped
 from tests.tools import DirectTools, page
-
-EXAMPLES = Path(__file__).parent.parent / "examples"
 
 # What a leaderboard ranks by, and what is shown beside it in other units; everything else is a share, shown in per
 # cent where the papers' tables do.
@@ -88,7 +87,7 @@ class Everywhere(DirectTools):
 async def test_questions_use_the_task_language_and_evidence_names_them(
     example: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(EXAMPLES / example)
+    monkeypatch.chdir(shipped(example))
     config = RunConfig.load("adjudge.yaml")
     dataset = load_dataset(config.format, config.tasks, config.reports)
     tools = Everywhere(LexicalJudge())
@@ -117,7 +116,7 @@ async def test_questions_use_the_task_language_and_evidence_names_them(
 async def test_explained_criteria_are_lines_of_evidence(
     example: str, whole: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(EXAMPLES / example)
+    monkeypatch.chdir(shipped(example))
     config = RunConfig.load("adjudge.yaml")
     case = next(iter(load_dataset(config.format, config.tasks, config.reports, date=config.date).cases()))
     protocol = next(one for one in config.scoring_protocols() if isinstance(one, Explaining))
@@ -207,7 +206,7 @@ def test_min_answered_and_fetch_off_reach_protocols() -> None:
 
 def test_run_without_pages_scores_no_citation_and_says_why(tmp_path: Path) -> None:
     folders = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
-    config = RunConfig.load(EXAMPLES / "quickstart" / "adjudge.yaml", fetch={"mode": "off"}, **folders)
+    config = RunConfig.load(shipped("quickstart") / "adjudge.yaml", fetch={"mode": "off"}, **folders)
     evaluate(config)
     rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
     accuracies = [row for row in rows if row["metric"] == "c_acc" and row["parts"] > 1]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import tracked
 from tests.test_architecture import FLOORS
 from tests.worlds import ADJUDGE, lines
 
@@ -33,12 +34,12 @@ DOCUMENTS = [
         "deploy/*.md",
         "benchmarks/README.md",
         "engine/adapters/*.md",
-        "examples/*/*.md",
         "scoring/kernels/*.md",
         "tests/golden/*.md",
     )
     for path in sorted(ROOT.glob(pattern))
 ]
+DOCUMENTS += [path.relative_to(ROOT) for path in tracked() if path.match("README.md")]
 MODULES = sorted(
     {
         name
@@ -46,19 +47,10 @@ MODULES = sorted(
         for name in re.findall(r"python -m ([\w.]+)", (ROOT / path).read_text("utf-8"))
     }
 )
-FOLDERS = (
-    "benchmarks",
-    "deploy",
-    "docs",
-    "engine",
-    "examples",
-    "fetchers",
-    "judges",
-    "prompts",
-    "scoring",
-    "tests",
+PATH = re.compile(
+    r"(?<![\w./-])(?:benchmarks|deploy|docs|engine|examples|fetchers|judges|prompts|scoring|tests)/[\w./-]*[\w/]"
+    r"|(?<=`)[\w-]+(?:/[\w-]+)+\.py(?=`)"
 )
-PATH = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]|(?<=`)[\w-]+(?:/[\w-]+)+\.py(?=`)")
 
 
 def block(containing: str, among: list[str] = BLOCKS) -> str:

@@ -1,6 +1,5 @@
 """Scorecards that a run takes from the store: as made anew, and never once something that decides them has changed."""
 
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ from adjudge.judges import LexicalJudge, Reply
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Scorecard
+from tests.examples import shipped
 from tests.worlds import lines, world
 
 ROOT = Path(__file__).parent.parent
@@ -66,8 +66,7 @@ def cards(config: Path, store: str = "") -> list[Scorecard]:
 
 def test_a_second_run_takes_what_it_can_and_gives_the_same(tmp_path: Path, made: Counter[str]) -> None:
     """Of all protocols that the quickstart uses, only those that read pages are scored again."""
-    shutil.copytree(ROOT / "examples" / "quickstart", tmp_path / "quickstart")
-    config = tmp_path / "quickstart" / "adjudge.yaml"
+    config = shipped("quickstart", to=tmp_path) / "adjudge.yaml"
     first = run(config)
     before, known = cards(config), dict(made)
     made.clear()
@@ -197,6 +196,6 @@ def test_scorecards_are_found_after_housekeeping(tmp_path: Path, made: Counter[s
     assert made.total() == 0
 
 
-def test_a_text_that_cannot_be_encoded_is_scored_each_time() -> None:
-    scores = adjudge.score(prompt="Why?", text="\ud800 42 units.", rubrics=["Has a unit."], judge="lexical")
-    assert scores
+def test_a_text_that_cannot_be_encoded_is_scored_each_time(tmp_path: Path) -> None:
+    asked = {"rubrics": ["Has a unit."], "judge": "lexical", "store": str(tmp_path)}
+    assert adjudge.score(prompt="Why?", text="\ud800 42 units.", **asked)

@@ -30,6 +30,7 @@ from adjudge.engine.formats.names import BENCHMARKS
 from adjudge.engine.statistics.agreement import with_humans, with_run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.fetchers.snapshot import SnapshotFetcher
+from tests.examples import shipped
 from tests.test_formats import lines
 
 DRB = "deepresearch-bench"
@@ -336,7 +337,7 @@ def test_own_run_exports_what_the_benchmark_would_count(tmp_path: Path, own: Pat
 def test_exported_runs_are_imported_with_their_figures(
     tmp_path: Path, example: str, benchmark: str, metrics: tuple[str, ...]
 ) -> None:
-    file = Path(__file__).parents[1] / "examples" / example / "adjudge.yaml"
+    file = shipped(example) / "adjudge.yaml"
     evaluate(RunConfig.load(file, out=str(tmp_path / "run"), store=str(tmp_path / "store")))
     export_run(tmp_path / "run", benchmark, tmp_path / "out")
     import_results(tmp_path / "out", benchmark, tmp_path / "again")
@@ -454,7 +455,7 @@ def every_eval_ever_schema() -> dict[str, Any]:
 def test_every_eval_ever_records_fit_its_own_schema(tmp_path: Path, own: Path) -> None:
     folders = [own]
     for example in ("dr3", "rigorous", "livedrbench"):
-        file = Path(__file__).parents[1] / "examples" / example / "adjudge.yaml"
+        file = shipped(example) / "adjudge.yaml"
         folders.append(tmp_path / example)
         evaluate(RunConfig.load(file, out=str(folders[-1]), store=str(tmp_path / "store")))
     import_results(written(tmp_path / "two.jsonl", [race_row(1, 0.5)]), DRB, tmp_path / "run", judge="g")

@@ -1,7 +1,6 @@
 """Rigorous Bench: formulas, keywords, sources, the general rubrics, and a case from report to scorecard."""
 
 import json
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -33,9 +32,10 @@ from adjudge.scoring.rubrics.rigorous import (
 )
 from adjudge.scoring.text.citations import parse
 from adjudge.scoring.text.cleaning import clean_report
+from tests.examples import shipped
 from tests.tools import DirectTools
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "rigorous"
+EXAMPLE = shipped("rigorous")
 
 TEXT = """# Heat pumps in cold climates
 

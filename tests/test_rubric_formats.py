@@ -15,6 +15,7 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.rubrics.criteria import load_criteria
 from adjudge.scoring.rubrics.rubrics import Rubrics
+from tests.examples import shipped
 
 ROOT = Path(__file__).parent.parent
 READERS = {
@@ -177,7 +178,7 @@ EXPECTED = {
 @pytest.mark.parametrize("name", READERS)
 def test_example_ranks_the_careful_system_first(name: str, tmp_path: Path) -> None:
     folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
-    result = evaluate(RunConfig.load(ROOT / "examples" / name / "adjudge.yaml", **folder))
+    result = evaluate(RunConfig.load(shipped(name) / "adjudge.yaml", **folder))
     assert (result.unscored, result.rejected) == (0, ())
     protocol, metric, scale = EXPECTED[name]
     (board,) = [one for one in result.leaderboard.metrics if one.headline]
@@ -188,7 +189,7 @@ def test_example_ranks_the_careful_system_first(name: str, tmp_path: Path) -> No
 
 def test_example_of_healthbench_holds_every_mean(tmp_path: Path) -> None:
     folder = {"out": str(tmp_path / "run"), "store": str(tmp_path / "store")}
-    result = evaluate(RunConfig.load(ROOT / "examples" / "healthbench" / "adjudge.yaml", **folder))
+    result = evaluate(RunConfig.load(shipped("healthbench") / "adjudge.yaml", **folder))
     values = [row.value for board in result.leaderboard.metrics for row in board.standings]
     assert all(value is not None and 0 <= value <= 1 for value in values)
     rows = result.scores.to_pylist() if hasattr(result, "scores") else []

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -22,9 +21,10 @@ from adjudge.scoring.contract.scorecard import Bounds
 from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
 from adjudge.scoring.rubrics.criteria import CriteriaError, Criterion, load_criteria, rubric_score, tag_score
 from adjudge.scoring.rubrics.rubrics import Rubrics
+from tests.examples import shipped
 from tests.tools import DirectTools
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "rubrics"
+EXAMPLE = shipped("rubrics")
 
 TEXT = "The dose is 5 mg/kg [1]. Three drugs were compared: A, B and C."
 

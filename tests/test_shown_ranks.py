@@ -13,6 +13,7 @@ from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import home
+from tests.examples import shipped
 from tests.test_published import tables
 from tests.test_standings import cells, opening
 
@@ -32,7 +33,7 @@ def command(*arguments: object) -> str:
 @pytest.fixture(scope="module")
 def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("shown")
-    config = "examples/quickstart/adjudge.yaml"
+    config = shipped("quickstart") / "adjudge.yaml"
     out = command("evaluate", config, "--store", folder / "store", "--out", folder / "run")
     return folder / "run", out
 

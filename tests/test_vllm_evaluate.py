@@ -14,12 +14,13 @@ import pytest
 import yaml
 
 from tests import local_vllm
+from tests.examples import shipped
 from tests.tiny_model import tiny_model
 from tests.worlds import ADJUDGE
 
 pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
 
-EXAMPLE = Path(__file__).parent.parent / "examples/quickstart"
+EXAMPLE = shipped("quickstart")
 
 
 @pytest.fixture

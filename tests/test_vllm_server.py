@@ -24,6 +24,7 @@ from adjudge.judges.server import OpenAIConfig
 from adjudge.scoring.deepresearch_bench.fact_questions import CitedBy
 from adjudge.scoring.livedrbench.claims import ReadAnswer
 from tests import local_vllm
+from tests.examples import shipped
 from tests.examples_of_questions import example, question_types
 from tests.local_vllm import Server
 from tests.sized_questions import Long, asked, fits_schema, quick, report
@@ -36,7 +37,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
-EXAMPLE = Path(__file__).parent.parent / "examples/quickstart/adjudge.yaml"
+EXAMPLE = shipped("quickstart") / "adjudge.yaml"
 ALWAYS_UNSCORED = 4  # scorecards of the example under any judge: a reference and some pages are missing
 QUEUE = 150  # more than the example ever asks at once
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.examples import shipped
 from tests.test_readme import BLOCKS, IN_GUIDE, SERVER, block, folder, judge
 from tests.wheel import ROOT, UV, build_wheel
 from tests.worlds import world
@@ -80,9 +81,8 @@ def test_documents_python_runs_with_the_wheel_alone(alone: Path, folder: Path, s
 def test_notebook_runs_with_the_wheel_alone(alone: Path, tmp_path: Path) -> None:
     """In that environment, away from the checkout."""
     for name in ("notebook", "quickstart"):
-        left_out = shutil.ignore_patterns("runs", ".adjudge")
-        shutil.copytree(ROOT / "examples" / name, tmp_path / "examples" / name, ignore=left_out)
-    file = tmp_path / "examples" / "notebook" / "adjudge.ipynb"
+        shipped(name, to=tmp_path)
+    file = tmp_path / "notebook" / "adjudge.ipynb"
     done = subprocess.run(
         [alone, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", str(file)],
         cwd=file.parent,

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from tests.examples import shipped
+
 ROOT = Path(__file__).parent.parent
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -119,7 +121,7 @@ def _tokenizer(vocabulary: int) -> object:
 
 def _corpus() -> list[Path]:
     """Texts in both languages, so that tokens are about as long as real ones."""
-    return sorted([*(ROOT / "prompts").glob("*.md"), *(ROOT / "examples/quickstart").glob("*/*.jsonl")])
+    return [*sorted(shipped("quickstart").glob("*/*.jsonl")), *sorted((ROOT / "prompts").glob("*.md"))]
 
 
 if __name__ == "__main__":

@@ -20,10 +20,11 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.viewer.app import FollowedRun, Viewer
 from adjudge.engine.viewer.data.query import Where, with_fields
 from adjudge.engine.viewer.export import Names, export
+from tests.examples import shipped
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.worlds import lines
 
-QUICKSTART = Path(__file__).parents[1] / "examples" / "quickstart" / "adjudge.yaml"
+QUICKSTART = shipped("quickstart") / "adjudge.yaml"
 
 TAGS = (
     '<script>alert("x")</script><img src=x onerror=alert(1)>" onfocus=alert(2) autofocus x="</textarea></pre>'

@@ -19,7 +19,7 @@ from tests.conformance.case import Check, Checker
 
 # One module per folder. Each has CHECKS (file-name pattern -> checker) and DATA (patterns of plain data files).
 FOLDERS = (dr3, drmi, fact, livedrbench, liveresearchbench, race, rigorous, rubrics, stats)
-PLAIN = ("INDEX.md", "README.md", "*.expected.json", "langchain_*.jsonl")
+PLAIN = ("INDEX.md", "README.md", "*.expected.json", "langchain_*.jsonl", "slime.json", "nemo_gym.json")
 FAILURES_SHOWN = 5
 
 # What a checker may raise over a file that is malformed or over code that is wrong.

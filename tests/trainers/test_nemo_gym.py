@@ -1,6 +1,6 @@
-"""NeMo-Gym's own resources server, over HTTP, from its pinned files.
+"""NeMo-Gym's own resources server, over HTTP, from a checkout of its repository.
 
-The fixture `nemo_gym` says what is stubbed.
+tests/trainers/nemo_gym.py says what is stubbed.
 """
 
 from pathlib import Path
@@ -10,7 +10,16 @@ import yaml
 from fastapi.testclient import TestClient
 
 from tests.reward_pages import URL, block
+from tests.trainers.nemo_gym import imported
 from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
+
+
+@pytest.fixture
+def nemo_gym(monkeypatch, recorder):
+    """The adapter, with its calls recorded."""
+    adapter = imported(monkeypatch)
+    recorder.nemo_gym_rows(monkeypatch, adapter)
+    return adapter
 
 
 def row(text: str = TEXT, **more: object) -> dict:

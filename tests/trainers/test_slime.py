@@ -1,10 +1,11 @@
-"""slime's own dispatch of rewards, by its custom function and by its remote model, from its pinned files.
+"""slime's own dispatch of rewards, by its custom function and by its remote model, from a checkout of its repository.
 
 Stubbed: slime.utils.misc (two helpers), since the rest of slime needs a GPU.
 """
 
 import importlib
 import json
+import pkgutil
 import time
 from types import SimpleNamespace
 
@@ -21,16 +22,15 @@ CUSTOM = block("slime", "sh").split("--custom-rm-path ")[1].split()[0]
 REMOTE = block("slime", "sh", 1).split("--rm-url ")[1].split()[0]
 
 
-def load_function(path: str) -> object:
-    module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)
-
-
 @pytest.fixture
-def hub(monkeypatch):
+def hub(monkeypatch, recorder):
+    def loaded(path: str) -> object:
+        return recorder.slime_function(path, pkgutil.resolve_name(path))
+
     from_reference(monkeypatch, "slime", "slime")
-    stub(monkeypatch, "slime.utils.misc", load_function=load_function, decode_int32_meta_array=None)
+    stub(monkeypatch, "slime.utils.misc", load_function=loaded, decode_int32_meta_array=None)
     found = importlib.import_module("slime.rollout.rm_hub")
+    recorder.slime_requests(monkeypatch, found)
     assert found.batched_async_rm.__module__ == "slime.rollout.rm_hub"
     monkeypatch.setenv(DEADLINE, str(DEADLINE_S))
     return found
