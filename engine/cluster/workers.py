@@ -22,7 +22,7 @@ from adjudge.engine.config.run import ClusterConfig, RunConfig
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.assembly import make_judge, open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.gate import Trust
+from adjudge.engine.evaluation.gate import Gates
 from adjudge.engine.store import Place
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.judges import Judge
@@ -138,11 +138,11 @@ def replica_options(settings: ClusterConfig) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIterator[Evaluator]:
+async def open_front(config: RunConfig, place: Place, gates: Gates) -> AsyncIterator[Evaluator]:
     """The evaluator of `config`, storing at `place` as `open_evaluator` does, for callers that wait for single cases.
 
     A judge without `replicas` answers from this process. A replica that dies is replaced, and its unanswered
-    questions are asked again. `trust` wraps the judge, as it does there. Raises UsageError, StoreError, JudgeError,
+    questions are asked again. `gates` are made before the judges, as there. Raises UsageError, StoreError, JudgeError,
     ClusterError.
     """
     settings = config.cluster_config()
@@ -175,9 +175,9 @@ async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIter
             async with open_evaluator(
                 config,
                 place,
-                judges={name: trust(one, name) for name, one in replicas.items()},
+                judges=replicas,
                 fetcher=fetchers,
-                trust=trust,
+                gates=gates,
             ) as evaluator:
                 yield evaluator
         finally:

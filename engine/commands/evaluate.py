@@ -24,7 +24,7 @@ from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.assembly import open_evaluator, rejected_pages
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.evaluation.evaluator import Counts, Evaluator
-from adjudge.engine.evaluation.gate import Check, Patience, RunTrust
+from adjudge.engine.evaluation.gate import Check, Patience, RunGates
 from adjudge.engine.evaluation.memory import give_back, rare_collections
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard
@@ -230,8 +230,8 @@ async def _open(
 ) -> AsyncIterator["Evaluator | Cluster"]:
     """The evaluator in this process, or the cluster's, read by `gauge`: they look the same from here."""
     if not config.is_on_cluster():
-        gauge.source = trust = RunTrust(config, patience, check=check)
-        async with open_evaluator(config, place, trust=trust) as evaluator:
+        gauge.source = gates = RunGates(config, patience, check=check)
+        async with open_evaluator(config, place, gates=gates) as evaluator:
             yield evaluator
         return
     from adjudge.engine.cluster.driver import open_cluster
