@@ -48,7 +48,7 @@ class EvaluatorActor:
         self._setup = setup
         self._limits = {
             name: Limit(judge, share=0)
-            for seat in setup.config.bench.seats.values()
+            for seat in setup.config.resolved.bench.seats.values()
             for name, judge in seat.limited()
         }
         self._leased = dict.fromkeys(self._limits, 0)
@@ -86,7 +86,7 @@ class EvaluatorActor:
                 fetcher=self._fetchers,
                 limits=self._limits,
                 gates=self._gates,
-                cores=self._setup.config.cluster_config().cpus,
+                cores=self._setup.config.resolved.cluster.cpus,
             )
             self._evaluator: Evaluator = await self._stack.enter_async_context(house)
         except FATAL as error:

@@ -48,11 +48,11 @@ class Backing:
         judge: MakeJudge | None = None,
         replicas: int = 0,
     ) -> None:
-        settings = config.cluster_config()
+        settings = config.resolved.cluster
         common: dict[str, Any] = {"hung": settings.hung_seconds, "changed": changed}
         self.judges: dict[str, Services] = {}
         self.fetchers: Services | None = None
-        for name, seat in config.bench.seats.items():
+        for name, seat in config.resolved.bench.seats.items():
             count = replicas if judge is not None else seat.config.replicas
             if count:
                 self.judges[name] = Services(
@@ -122,8 +122,8 @@ def cpus_of_cluster() -> int:
 
 def patience_of(config: RunConfig) -> float:
     """Seconds after which a worker that waits for a judge, and makes no progress, counts as hung."""
-    slowest = max(seat.timeout_s for seat in config.bench.seats.values())
-    return config.cluster_config().hung_seconds + slowest
+    slowest = max(seat.timeout_s for seat in config.resolved.bench.seats.values())
+    return config.resolved.cluster.hung_seconds + slowest
 
 
 def _configured(seat: Seat, book: PromptBook) -> Judge:
@@ -145,7 +145,7 @@ async def open_front(config: RunConfig, place: Place, gates: Gates) -> AsyncIter
     questions are asked again. `gates` are made before the judges, as there. Raises UsageError, StoreError, JudgeError,
     ClusterError.
     """
-    settings = config.cluster_config()
+    settings = config.resolved.cluster
     with connected(settings.address, settings.cpus):
         replicas: dict[str, Replicas] = {}
         fetchers: Fetchers | None = None

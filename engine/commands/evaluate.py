@@ -94,7 +94,7 @@ def evaluate(
 ) -> RunResult:
     """`evaluate_async`, in an event loop of its own."""
     with rare_collections():
-        ends_s = CLUSTER_ENDS_S if config.is_on_cluster() else ENDS_S
+        ends_s = CLUSTER_ENDS_S if config.resolved.is_on_cluster else ENDS_S
         return interruptible(evaluate_async(config, on_start, patience), ends_s)
 
 
@@ -120,7 +120,7 @@ async def evaluate_async(
         steps = [*course.steps, *ledger.steps, folder.take]
         check = partial(_check_window, config, course)
         async with _open(config, place, patience, check, gauge) as evaluator, metrics_served(evaluator):
-            folder.opened(Judging.of(config.bench, evaluator.judges), evaluator.pages)
+            folder.opened(Judging.of(config.resolved.bench, evaluator.judges), evaluator.pages)
             if on_start is not None:
                 steps.append(on_start(course.scorecards, gauge))
             evaluator.metrics.planned(course.scorecards)
@@ -229,7 +229,7 @@ async def _open(
     config: RunConfig, place: Place, patience: Patience | None, check: Check, gauge: _Gauge
 ) -> AsyncIterator["Evaluator | Cluster"]:
     """The evaluator in this process, or the cluster's, read by `gauge`: they look the same from here."""
-    if not config.is_on_cluster():
+    if not config.resolved.is_on_cluster:
         gauge.source = gates = RunGates(config, patience, check=check)
         async with open_evaluator(config, place, gates=gates) as evaluator:
             yield evaluator

@@ -121,7 +121,7 @@ def _record(results: Results, benchmark: str, out: Path, judge: str) -> RunRecor
         python=sys.version.split()[0],
         judge=JudgeIdentity(judge, f"recorded@{digest}", "as recorded"),
         prompts={},
-        metrics={protocol.name: _metrics(protocol, results) for protocol in config.scoring_protocols()},
+        metrics={protocol.name: _metrics(protocol, results) for protocol in config.resolved.protocols},
         tasks={
             name: msgspec.structs.replace(TaskRecord.of(task), digest="")
             for name, task in results.tasks.items()

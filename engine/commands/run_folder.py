@@ -105,10 +105,10 @@ class RunFolder:
 
 def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scorecards: int) -> RunRecord:
     """The record of a run that begins, of at most so many `scorecards`. Its judges are known by their models only."""
-    protocols = config.scoring_protocols()
-    seats = config.bench.seats.items()
+    protocols = config.resolved.protocols
+    seats = config.resolved.bench.seats.items()
     judging = Judging.of(
-        config.bench,
+        config.resolved.bench,
         {name: JudgeIdentity(seat.config.model or seat.config.backend, "", "") for name, seat in seats},
     )
     return RunRecord(

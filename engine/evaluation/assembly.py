@@ -92,19 +92,23 @@ async def open_evaluator(
         stack.push_async_callback(pages.close)
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
-        made = {} if judge is None else {name: judge(book) for name in config.bench.seats.keys() - judges}
+        made = (
+            {}
+            if judge is None
+            else {name: judge(book) for name in config.resolved.bench.seats.keys() - judges}
+        )
         traced = _traced(config, book, stack.enter_context(opened_tracer(config.tracing)))
         seating = _Seating(judgments, metrics, gates or RunGates(config), book, limits, traced)
         askers = {}
-        for name, seat in config.bench.seats.items():
+        for name, seat in config.resolved.bench.seats.items():
             askers[name] = seating.asker(seat, judges.get(name, made.get(name)))
             stack.push_async_callback(askers[name].judge.close)
         yield Evaluator(
-            config.bench,
+            config.resolved.bench,
             askers,
             Reader(pages, fetcher, metrics),
-            config.scoring_protocols(),
-            window_of(config, sum(seat.slots for seat in config.bench.seats.values())),
+            config.resolved.protocols,
+            window_of(config, sum(seat.slots for seat in config.resolved.bench.seats.values())),
             config.report_limit,
             await _recall(stack, place, judgments, config, book, askers),
         )
@@ -119,7 +123,7 @@ async def _recall(
     askers: Mapping[str, Asker],
 ) -> Recall:
     """What finds the scorecards at `place` that the same protocols, judges, prompts and criteria have made."""
-    cards, bench = KeptCards(place), config.bench
+    cards, bench = KeptCards(place), config.resolved.bench
     await cards.open()
     stack.push_async_callback(cards.close)
 
@@ -128,7 +132,7 @@ async def _recall(
         return [askers[seat.name].judge.identity for seat in seats]
 
     ambient = (book.digests(), config.criteria_digests(), config.report_limit)
-    return Recall(cards, judgments, config.scoring_protocols(), judging, ambient)
+    return Recall(cards, judgments, config.resolved.protocols, judging, ambient)
 
 
 def _traced(config: RunConfig, book: PromptBook, tracer: Any) -> Callable[[JudgeConfig], Spans | None]:
@@ -146,7 +150,7 @@ def window_of(config: RunConfig, slots: int) -> int:
     """How many (case, protocol) pairs run at once for a judge that takes `slots` questions at once."""
     if config.serial:
         return 1
-    return max(LEAST_WINDOW, slots) * (READING if config.reads_the_web else 1)
+    return max(LEAST_WINDOW, slots) * (READING if config.resolved.reads_the_web else 1)
 
 
 class _Seating:

@@ -501,7 +501,7 @@ class RunGates:
     ) -> None:
         self._check = check
         self._patience = patience
-        self._seats = config.bench.seats
+        self._seats = config.resolved.bench.seats
         self._say = say
         self._budget = Budget(config)
         self._trusts: list[RunTrust] = []

@@ -139,7 +139,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
 
 def _say_invalid(config: RunConfig, tasks: Mapping[str, Task]) -> None:
     """Log how many tasks have gold that a protocol cannot read: no judge is asked about these."""
-    for protocol in config.scoring_protocols():
+    for protocol in config.resolved.protocols:
         if wrong := invalid_gold(protocol, tasks.values()):
             _log.warning(
                 "reward: the gold of %d of %d tasks cannot be read, and their rewards fail: %s",
@@ -190,7 +190,7 @@ async def _open(
 
 def _evaluator(config: RunConfig, place: Place, gates: Gates) -> AbstractAsyncContextManager[Evaluator]:
     """An evaluator that does all its work in this process, or has judge and fetchers on a cluster."""
-    if not config.is_on_cluster():
+    if not config.resolved.is_on_cluster:
         return open_evaluator(config, place, gates=gates)
     from adjudge.engine.cluster.workers import open_front
 
@@ -228,13 +228,13 @@ class RewardScorer:
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._enough = {
             name: AHEAD * max(LEAST_WINDOW, seat.slots) * (seat.config.replicas or 1)
-            for name, seat in config.bench.seats.items()
+            for name, seat in config.resolved.bench.seats.items()
         }
 
     @property
     def judge(self) -> str:
         """The judges, in words."""
-        return Judging.of(self._config.bench, self.evaluator.judges).said
+        return Judging.of(self._config.resolved.bench, self.evaluator.judges).said
 
     @property
     def judge_trouble(self) -> str | None:
