@@ -162,7 +162,7 @@ def build(config: Path, sentences: list[str], part: int) -> int:
     """Put the judgments of every `BUILDERS`th task into the store, by the engine; how many."""
 
     def judge(book: PromptBook) -> ScriptedJudge:
-        named = make_judge(settings.judge_config(), book)
+        named = make_judge(settings.resolved.bench.default, book)
         made = ScriptedJudge(lambda question: _said(question, sentences))
         made.identity = named.identity
         return made

@@ -18,6 +18,7 @@ import msgspec
 
 from adjudge.fetchers.barriers import bar_of_text
 from adjudge.fetchers.failures import Failure, status_failure
+from adjudge.fetchers.files import write_whole
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.media import media_type
@@ -217,9 +218,7 @@ def entry_of(page: Page, file: str | None = None) -> Entry:
 
 def write_index(folder: Path, entries: Iterable[Entry]) -> None:
     """Write the index of `folder`, whole or not at all."""
-    partial = folder / f"{INDEX}.partial"
-    partial.write_bytes(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
-    partial.replace(folder / INDEX)
+    write_whole(folder / INDEX, b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
 
 
 def render(text: str) -> bytes:

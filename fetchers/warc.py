@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjudge.fetchers.failures import Failure, receive, status_failure
+from adjudge.fetchers.files import whole_file
 from adjudge.fetchers.limits import DEFAULT_LIMITS
 from adjudge.fetchers.media import media_type
 from adjudge.fetchers.page import Page
@@ -39,9 +40,7 @@ def write_warc(pages: Iterable[Page], path: str | Path) -> None:
     """
     from warcio.warcwriter import WARCWriter  # optional
 
-    target = Path(path)
-    partial = target.with_name(f"{target.name}.partial")
-    with partial.open("wb") as file:
+    with whole_file(Path(path)) as unfinished, unfinished.open("wb") as file:
         writer = WARCWriter(file, gzip=True)
         for page in pages:
             if page.reason == "citation_malformed":
@@ -53,7 +52,6 @@ def write_warc(pages: Iterable[Page], path: str | Path) -> None:
                 )
                 headers["WARC-Refers-To"] = text.rec_headers.get_header("WARC-Record-ID")
             _write(writer, "metadata", page, msgspec.json.encode(entry_of(page)), PAGE, headers)
-    partial.replace(target)
 
 
 def _write(

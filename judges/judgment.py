@@ -213,15 +213,11 @@ class Judgment(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """How a question is asked: its key (the seed derives from it), repeat, priority (lower first) and deadline.
-
-    `deadline` is in seconds of the event loop's clock; None: no deadline.
-    """
+    """How a question is asked: its key (the seed derives from it), repeat and priority (lower first)."""
 
     key: bytes
     repeat: int = 0
     priority: int = 0
-    deadline: float | None = None
 
     @property
     def seed(self) -> int:

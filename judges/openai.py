@@ -5,7 +5,6 @@ A failure of one question becomes a reply with a reason; one that every question
 =====================================  ===============================================================
 no connection, 408, 425, 429, 5xx      asked again after a wait; then judge_unavailable
 sent, and no answer in time            judge_timeout, not asked again: the server is busy enough
-the caller's deadline                  deadline, wherever the question is by then
 4xx about the context's length, 413    context_overflow
 400, 422 about the response format     asked again without it, this answer type from then on
 4xx about a content filter             judge_refused
@@ -353,17 +352,11 @@ class OpenAIJudge:
         """Answer one question. Raises JudgeError only."""
         if any(media.kind not in self._config.media for media in question.context.media):
             return Reply(reason="media_unsupported")
-        if asked.deadline is not None and asyncio.get_running_loop().time() >= asked.deadline:
-            return Reply(reason="deadline")
+        await self._slots.acquire(asked.priority)
         try:
-            async with asyncio.timeout_at(asked.deadline):
-                await self._slots.acquire(asked.priority)
-                try:
-                    return await self._answer(question, asked.seed)
-                finally:
-                    self._slots.release()
-        except TimeoutError:
-            return Reply(reason="deadline")
+            return await self._answer(question, asked.seed)
+        finally:
+            self._slots.release()
 
     async def _answer(self, question: Question[A], seed: int) -> Reply[A]:
         """One answer; if it was cut off, the answer to the same request with more tokens."""

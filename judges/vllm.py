@@ -6,7 +6,6 @@ A failure of one question becomes a reply with a reason; one that every question
 prompt and answer beyond the window    context_overflow, by the real tokenizer, before anything is sent
 vLLM's queue is full, or it aborted    judge_unavailable
 sent, and no answer in time            judge_timeout, and aborted
-the caller's deadline                  deadline, wherever the question is by then, and aborted
 refused by vLLM's validation           judge_unsupported, its text what vLLM said
 cut off at its token limit             asked again with more tokens; answer_truncated if cut off again
 vLLM cannot start, or its engine died  JudgeError
@@ -219,8 +218,11 @@ class VLLMJudge:
         """The verdict on the engine, asked as in the run. Loading it first has no timeout."""
         try:
             window = (await self.start()).window
-            deadline = asyncio.get_running_loop().time() + timeout_s
-            reply = await self.answer(Probe.make(), Asked(key=bytes(16), deadline=deadline))
+            try:
+                async with asyncio.timeout(timeout_s):
+                    reply = await self.answer(Probe.make(), Asked(key=bytes(16)))
+            except TimeoutError:
+                reply = Reply(reason="deadline")
         except JudgeError as error:
             return (Verdict(where=self._config.model, trouble=error.trouble, line=str(error)),)
         if reply.answer is not None:
@@ -234,20 +236,16 @@ class VLLMJudge:
         if question.context.media:
             return Reply(reason="media_unsupported")
         form = self._form(question)
-        try:
-            async with asyncio.timeout_at(asked.deadline):
-                engine = await self.start()
-                shared, own = self._estimate(question, form, engine.block)
-                prompt: list[int] = []
+        engine = await self.start()
+        shared, own = self._estimate(question, form, engine.block)
+        prompt: list[int] = []
 
-                async def prepare() -> None:
-                    prompt.extend(await self._tokenised(engine, question, form))
+        async def prepare() -> None:
+            prompt.extend(await self._tokenised(engine, question, form))
 
-                context = question.context.digest
-                async with self._queue.turn(context, asked.priority, shared, own, prepare) as turn:
-                    return await self._answer(_Ask(engine, question, form, asked, turn, prompt))
-        except TimeoutError:
-            return Reply(reason="deadline")
+        context = question.context.digest
+        async with self._queue.turn(context, asked.priority, shared, own, prepare) as turn:
+            return await self._answer(_Ask(engine, question, form, asked, turn, prompt))
 
     async def _tokenised(self, engine: VLLMEngine, question: Question[A], form: _Form) -> list[int]:
         said = messages(question, self._book, form.schema, self._secret)

@@ -16,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.commands.export import WRITERS, export_run
+from adjudge.engine.commands.export import export_run
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
+from adjudge.engine.exports.forms import FORMS
 from adjudge.engine.exports.harbor import write_rewards
-from adjudge.engine.exports.names import FORMS
-from adjudge.engine.exports.shared import place
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import run_cards
+from adjudge.fetchers.files import file_name
 from tests.made_runs import made_run
 from tests.worlds import world
 
@@ -87,15 +87,14 @@ def test_documented_command_writes_files_into_its_folder(command: str, run: Path
 def test_every_format_has_a_documented_command() -> None:
     named = {shlex.split(command)[4] for command in COMMANDS}
     benchmarks = {"deepresearch-bench", "livedrbench", "dr3-eval", "rigorous"}
-    assert named == set(FORMS) - benchmarks
-    assert tuple(WRITERS) == FORMS
+    assert named == FORMS.keys() - benchmarks
 
 
 def test_eval_results_are_read_by_the_hub_library(run: Path, tmp_path: Path) -> None:
     files = export_run(run, "eval-results", tmp_path).files
     assert {Path(file).relative_to(tmp_path).parts[:2] for file in files} == {
-        (place("lab/one"), ".eval_results"),
-        (place("../two"), ".eval_results"),
+        (file_name("lab/one"), ".eval_results"),
+        (file_name("../two"), ".eval_results"),
     }
     first = next(file for file in files if "one" in file and file.endswith("race.yaml"))
     entries = parse_eval_result_entries(yaml.safe_load(Path(first).read_text()))
@@ -248,11 +247,11 @@ def test_report_without_a_reward_has_no_file(tmp_path: Path) -> None:
     "name", ["..", ".", "", "a/b", "a\\b", "/etc/passwd", "a\nb", "x" * 500, "国" * 200, "\0"]
 )
 def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
-    found = place(name)
+    found = file_name(name)
     (tmp_path / found).mkdir()
     assert (tmp_path / found).resolve().parent == tmp_path.resolve()
 
 
 @given(st.text(), st.text())
 def test_two_names_have_two_places(one: str, other: str) -> None:
-    assert (place(one) == place(other)) == (one == other)
+    assert (file_name(one) == file_name(other)) == (one == other)

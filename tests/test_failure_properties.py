@@ -56,7 +56,7 @@ class Web(DirectTools):
 def example_cases(name: str) -> Cases:
     config = RunConfig.load(shipped(name) / "adjudge.yaml")
     dataset = load_dataset(config.format, config.tasks, config.reports)
-    protocols = config.scoring_protocols()
+    protocols = config.resolved.protocols
     judged = [Fact()] if any(protocol.name == "fact" for protocol in protocols) else []
     return [
         (protocol, case) for case in dataset.cases() for protocol in (*protocols, *judged) if case.report.text

@@ -295,7 +295,7 @@ def check_configuration(text: bytes) -> None:
     plain = msgspec.json.decode(msgspec.json.encode(config))
     assert RunConfig.of(plain) == config
     try:
-        config.cluster_config(), config.is_on_cluster(), config.rooted("/x")
+        config.resolved.cluster, config.resolved.is_on_cluster, config.rooted("/x")
     except ConfigError as error:
         assert "\n" not in str(error)
 

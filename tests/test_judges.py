@@ -118,7 +118,7 @@ async def test_equal_judges_share_one_limit(tmp_path):
     async with serving(mock):
         one = judged(mock, "plain-1", max_in_flight=3)
         path = two_protocols(tmp_path, judge=one, judges={"dr3": one, "image": one})
-        assert list(RunConfig.load(path).bench.seats) == ["judge"]
+        assert list(RunConfig.load(path).resolved.bench.seats) == ["judge"]
         result = await evaluate_async(RunConfig.load(path))
     assert (result.unscored, mock.peak, mock.probes) == (0, 3, 1)
 
@@ -153,7 +153,7 @@ async def test_patience_is_each_judges_own(tmp_path):
             "protocols": ["rubrics", "dr3"],
         }
     )
-    assert {name: seat.config.patience_s for name, seat in config.bench.seats.items()} == {
+    assert {name: seat.config.patience_s for name, seat in config.resolved.bench.seats.items()} == {
         "judge": 7.0, "judges.dr3": 9.0,
     }  # fmt: skip
 
@@ -253,7 +253,7 @@ def test_judges_of_other_protocols_do_no_harm(tmp_path, capsys):
     path = two_protocols(tmp_path, judges={"race": judged(MockOpenAI(), "x", url="http://127.0.0.1:9/v1")})
     code, out, _ = run(capsys, "evaluate", path, "--protocol", "rubrics")
     assert code == 0 and "judge: lexical" in out
-    assert list(RunConfig.load(path, protocols=["rubrics"]).bench.seats) == ["judge"]
+    assert list(RunConfig.load(path, protocols=["rubrics"]).resolved.bench.seats) == ["judge"]
 
 
 async def test_rewards_ask_each_protocols_judge(tmp_path):

@@ -110,7 +110,7 @@ async def test_rewards_of_a_cluster_ask_each_judge(tmp_path: Path) -> None:
         reward = {"weights": {"score_clipped": 1.0, "average": 1.0}, "deadline_s": 60}
         path = two_protocols(tmp_path, **settings, reward=reward)
         with pytest.raises(ConfigError, match=r"judges\.dr3\.replicas: needs a cluster"):
-            RunConfig.load(path).is_on_cluster()
+            assert RunConfig.load(path).resolved.is_on_cluster
         item = {"task_id": "0", "text": "It costs 5 [Doc: plan.pdf]. It grew [Image: chart.png]."}
         with RewardModel(RunConfig.load(path, cluster={"address": "local"})) as model:
             [found] = await asyncio.wait_for(model.score([item]), 90)

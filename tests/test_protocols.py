@@ -94,7 +94,7 @@ async def test_questions_use_the_task_language_and_evidence_names_them(
     told: set[str] = set()
     for case in dataset.cases():
         chinese = msgspec.structs.replace(case, task=msgspec.structs.replace(case.task, language="zh"))
-        for protocol in config.scoring_protocols():
+        for protocol in config.resolved.protocols:
             card = await score_case(protocol, chinese, tools)
             assert card.protocol == protocol.name
             asked = {question.identity()[:16].hex() for question in tools.questions}
@@ -119,7 +119,7 @@ async def test_explained_criteria_are_lines_of_evidence(
     monkeypatch.chdir(shipped(example))
     config = RunConfig.load("adjudge.yaml")
     case = next(iter(load_dataset(config.format, config.tasks, config.reports, date=config.date).cases()))
-    protocol = next(one for one in config.scoring_protocols() if isinstance(one, Explaining))
+    protocol = next(one for one in config.resolved.protocols if isinstance(one, Explaining))
     tools = Everywhere(LexicalJudge())
     explained = await protocol.explained(case, tools)
     card = await score_case(protocol, case, tools)
@@ -194,10 +194,10 @@ def test_text_that_fits_is_not_cut() -> None:
 def test_min_answered_and_fetch_off_reach_protocols() -> None:
     entries = ["rubrics", {"name": "dr3", "min_answered": 0.5}, {"name": "race", "min_answered": 0.5}, "fact"]
     config = RunConfig.of({"tasks": "t", "protocols": entries, "min_answered": 0.9, "fetch": {"mode": "off"}})
-    rubrics, dr3, race, fact = config.scoring_protocols()
+    rubrics, dr3, race, fact = config.resolved.protocols
     assert (rubrics.min_answered, dr3.min_answered, fact.pages) == (0.9, 0.5, False)
     assert not hasattr(race, "min_answered")
-    (rubrics, fact) = RunConfig.of({"tasks": "t", "protocols": ["rubrics", "fact"]}).scoring_protocols()
+    (rubrics, fact) = RunConfig.of({"tasks": "t", "protocols": ["rubrics", "fact"]}).resolved.protocols
     assert (rubrics.min_answered, fact.pages) == (0.8, True)
     for bad in (0, 1.1, "most"):
         with pytest.raises(ConfigError, match="min_answered"):

@@ -171,8 +171,8 @@ def test_metrics_keep_their_names_under_expected_scores(tmp_path: Path) -> None:
     made_bench(tmp_path / "bench")
     sampled = msgspec.to_builtins(config(tmp_path))
     expecting = RunConfig.of(sampled | {"judge": {"backend": "vllm", "model": "m", "scoring": "expected"}})
-    assert [one.metrics for one in expecting.scoring_protocols()] == [
-        one.metrics for one in config(tmp_path).scoring_protocols()
+    assert [one.metrics for one in expecting.resolved.protocols] == [
+        one.metrics for one in config(tmp_path).resolved.protocols
     ]
 
 

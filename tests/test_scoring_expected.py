@@ -57,9 +57,9 @@ def test_expected_scoring_prefixes_metric_names() -> None:
     raw = {"tasks": "t", "protocols": ["rubrics"], "reward": {"weights": {"expected.score": 1}}}
     judge = {"backend": "vllm", "model": "org/model", "scoring": "expected"}
     config = RunConfig.of({**raw, "judge": judge})
-    assert config.scoring_protocols()[0].metrics[0].name == "expected.score"
+    assert config.resolved.protocols[0].metrics[0].name == "expected.score"
     panel = {"backend": "panel", "members": [judge, "lexical"]}
-    assert RunConfig.of({**raw, "judge": panel}).judge_config().expects
+    assert RunConfig.of({**raw, "judge": panel}).resolved.bench.default.expects
     with pytest.raises(ConfigError, match=r"expected\.score"):
         RunConfig.of({**raw, "judge": "lexical"})
 
@@ -91,6 +91,6 @@ def test_model_path_is_relative_to_the_configuration(tmp_path: Path) -> None:
         ("vllm:org/model", "org/model"),
     ):
         file.write_text(f"tasks: t\nprotocols: [rubrics]\njudge: {judge}\n")
-        assert RunConfig.load(file).judge_config().model == model
+        assert RunConfig.load(file).resolved.bench.default.model == model
     with pytest.raises(ConfigError, match="unknown judge"):
         JudgeConfig.from_spec("vllm:")

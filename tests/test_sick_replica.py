@@ -90,7 +90,7 @@ async def test_judge_away_in_mid_run_pauses_a_cluster(tmp_path, caplog):
     assert result.unscored == 0 and result.from_judge == 200
     said = [line.partition(";")[0] for line in caplog.messages]
     assert said == ["judge mock: no longer answers", "judge mock: is back"]
-    assert config.judge_config().max_in_flight == 8
+    assert config.resolved.bench.default.max_in_flight == 8
 
 
 async def test_limit_of_a_run_holds_on_a_cluster(tmp_path):

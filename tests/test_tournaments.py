@@ -349,7 +349,7 @@ def test_arena_gives_no_reward(tmp_path: Path) -> None:
 
 def test_budget_option_is_the_protocols(tmp_path: Path) -> None:
     config = arena(tmp_path, protocols=["rubrics", {"name": "pairwise", "baseline": "system1"}])
-    found = config.with_budget(7).comparing()
+    found = config.with_budget(7).resolved.comparing
     assert found is not None and (found.budget, found.baseline) == (7, "system1")
     with pytest.raises(ConfigError, match="--budget: no protocol compares reports; add pairwise"):
         arena(tmp_path, protocols=["rubrics"]).with_budget(7)

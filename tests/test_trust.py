@@ -8,9 +8,9 @@ import pytest
 
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.errors import LimitReached
-from adjudge.engine.evaluation.gate import NOT_ASKED, Patience, Standby, Trusted
+from adjudge.engine.evaluation.gate import NOT_ASKED, Gate, Patience, RewardTrust, RunTrust
 from adjudge.engine.evaluation.router import Router
-from adjudge.engine.work.budget import Budget, Metered
+from adjudge.engine.work.budget import Budget
 from adjudge.judges import Asked, JudgeIdentity, Reply, Usage
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import Probe, Ready, Verdict
@@ -53,6 +53,10 @@ class Server:
         pass
 
 
+def trusted(server, say=lambda line: None) -> Gate:
+    return Gate(server, trust=RunTrust(server, PATIENCE, say))
+
+
 async def ask(judge, count: int = 1, every: float = 0.0) -> list[Reply | BaseException]:
     async def one(number: int):
         await asyncio.sleep(number * every)
@@ -66,14 +70,14 @@ async def ask(judge, count: int = 1, every: float = 0.0) -> list[Reply | BaseExc
 
 def test_judge_down_at_the_start_is_never_asked() -> None:
     server, said = Server(lambda now: False), []
-    found = run(ask(Trusted(server, PATIENCE, said.append), 20))
+    found = run(ask(trusted(server, said.append), 20))
     assert all(isinstance(one, JudgeError) and "no connection" in str(one) for one in found)
     assert (server.asked, len(server.probed), said) == (0, 1, [])
 
 
 def test_judge_is_probed_once_and_only_when_asked() -> None:
     server = Server()
-    judge = Trusted(server, PATIENCE)
+    judge = trusted(server)
     assert server.probed == []
     assert run(ask(judge, 300)) == [YES] * 300
     assert len(server.probed) == 1
@@ -81,7 +85,7 @@ def test_judge_is_probed_once_and_only_when_asked() -> None:
 
 def test_outage_pauses_and_every_question_is_asked_again() -> None:
     server, said = Server(lambda now: not 10 < now < 500), []
-    found = run(ask(Trusted(server, PATIENCE, said.append), 1000, every=0.1))
+    found = run(ask(trusted(server, said.append), 1000, every=0.1))
     assert found == [YES] * 1000
     assert [line.partition(";")[0] for line in said] == [
         "judge m: no longer answers",
@@ -92,13 +96,13 @@ def test_outage_pauses_and_every_question_is_asked_again() -> None:
 
 def test_short_outage_does_not_pause() -> None:
     server, said = Server(lambda now: not 10 < now < 15), []
-    assert run(ask(Trusted(server, PATIENCE, said.append), 1000, every=0.1)) == [YES] * 1000
+    assert run(ask(trusted(server, said.append), 1000, every=0.1)) == [YES] * 1000
     assert said == [] and len(server.probed) == 1
 
 
 def test_judge_down_for_good_ends_the_run_after_its_patience() -> None:
     server = Server(lambda now: now < 10)
-    found = run(ask(Trusted(server, PATIENCE, lambda line: None), 1000, every=0.1))
+    found = run(ask(trusted(server), 1000, every=0.1))
     errors = [one for one in found if isinstance(one, JudgeError)]
     assert 880 < len(errors) < 920 and all(one == YES for one in found if one not in errors)
     assert "not back after 1800 s (patience_s): here: no connection" in str(errors[0])
@@ -112,7 +116,7 @@ def test_single_question_that_fails_does_not_stop_a_run() -> None:
             return UNAVAILABLE if asked.key == (3).to_bytes(16, "big") else reply
 
     server, said = Picky(), []
-    found = run(ask(Trusted(server, PATIENCE, said.append), 100, every=1))
+    found = run(ask(trusted(server, said.append), 100, every=1))
     assert found[3] == UNAVAILABLE and found.count(YES) == 99
     assert server.asked == 102 and said == []
 
@@ -124,7 +128,7 @@ def test_requests_without_a_reply_do_not_pause() -> None:
             return Reply(reason="judge_timeout")
 
     said: list[str] = []
-    found = run(ask(Trusted(Slow(), PATIENCE, said.append), 50))
+    found = run(ask(trusted(Slow(), said.append), 50))
     assert {one.reason for one in found} == {"judge_timeout"} and said == []
 
 
@@ -132,7 +136,7 @@ def test_dead_server_of_four_is_left_out_by_name() -> None:
     servers = {name: Server(name="m") for name in "abcd"}
     servers["c"].up = lambda now: False
     said: list[str] = []
-    assert run(ask(Trusted(Router(servers), PATIENCE, said.append), 400)) == [YES] * 400
+    assert run(ask(trusted(Router(servers), said.append), 400)) == [YES] * 400
     assert said == ["here: no connection; start it (left out; 3 of 4 servers answer)"]
     assert servers["c"].asked == 0 and min(servers[name].asked for name in "abd") > 0
 
@@ -141,12 +145,13 @@ def test_standby_never_waits_for_a_judge_that_is_down() -> None:
     server, said = Server(lambda now: now > 100), []
 
     async def main():
-        judge = Standby(server, PATIENCE, said.append)
+        trust = RewardTrust(server, PATIENCE, said.append)
+        judge = Gate(server, trust=trust)
         loop = asyncio.get_running_loop()
         first = await judge.answer(Probe.make(), Asked(key=bytes(16)))
-        assert first is NOT_ASKED and loop.time() == 0 and "no connection" in judge.trouble
+        assert first is NOT_ASKED and loop.time() == 0 and "no connection" in trust.trouble
         await asyncio.sleep(200)
-        assert judge.trouble is None
+        assert trust.trouble is None
         second = await judge.answer(Probe.make(), Asked(key=bytes(16)))
         await judge.close()
         return second
@@ -166,10 +171,11 @@ def test_standby_doubts_a_judge_that_is_silent() -> None:
 
     async def main():
         server = Hangs(lambda now: now < 1)
-        judge = Standby(server, PATIENCE, lambda line: None)
+        trust = RewardTrust(server, PATIENCE, lambda line: None)
+        judge = Gate(server, trust=trust)
         asking = asyncio.ensure_future(judge.answer(Probe.make(), Asked(key=bytes(16))))
         await asyncio.sleep(5)
-        assert judge.trouble is not None
+        assert trust.trouble is not None
         assert await judge.answer(Probe.make(), Asked(key=bytes(16))) is NOT_ASKED
         asking.cancel()
         await judge.close()
@@ -194,7 +200,7 @@ PRICE = Price(cost_per_million_prompt_tokens=1e5, cost_per_million_completion_to
 )
 def test_budget_stops_at_its_limit_once_all_is_answered(limits, answered, said) -> None:
     server = Server()
-    found = run(ask(Metered(server, budget(**limits)), 200, every=2 if "max_cost" in limits else 0.1))
+    found = run(ask(Gate(server, budget=budget(**limits)), 200, every=2 if "max_cost" in limits else 0.1))
     assert found.count(YES) == answered == server.asked
     errors = [one for one in found if isinstance(one, LimitReached)]
     assert len(errors) == 200 - answered and all(str(one).startswith(said) for one in errors)

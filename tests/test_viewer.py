@@ -651,7 +651,7 @@ def test_invalid_run_gives_one_line_and_exit_code_2(arguments, capsys, tmp_path,
 
 
 def test_viewed_run_is_the_shipped_example():
-    assert RunConfig.load(QUICKSTART).scoring_protocols()[1].name == "fact"
+    assert RunConfig.load(QUICKSTART).resolved.protocols[1].name == "fact"
 
 
 # Finding passages.

@@ -233,11 +233,10 @@ async def test_cancelled_question_is_aborted(judge: VLLMJudge) -> None:
     assert not judge._queue._groups
 
 
-async def test_deadline_ends_a_question_at_any_stage(judge: VLLMJudge) -> None:
-    now = asyncio.get_running_loop().time
-    past = await judge.answer(Long(context=report("late")), asked(deadline=now() - 1))
-    during = await judge.answer(Long(context=report("late")), asked(deadline=now() + 0.3))
-    assert (past.reason, during.reason) == ("deadline", "deadline")
+async def test_question_can_be_given_up_at_any_stage(judge: VLLMJudge) -> None:
+    for seconds in (0, 0.3):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(judge.answer(Long(context=report("late")), asked()), seconds)
     assert await unfinished(judge) == 0
 
 

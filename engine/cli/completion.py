@@ -7,8 +7,7 @@ from importlib.metadata import entry_points
 import argcomplete
 from argcomplete.completers import BaseCompleter, FilesCompleter
 
-from adjudge.engine.exports.names import FORMS
-from adjudge.engine.formats.names import BENCHMARKS
+from adjudge.engine.exports.forms import BENCHMARKS, FORMS
 
 __all__ = ["complete"]
 

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from adjudge.engine.errors import UsageError, nearest
-from adjudge.engine.exports.names import FORMS
-from adjudge.engine.formats.names import BENCHMARKS
+from adjudge.engine.exports.forms import BENCHMARKS, FORMS
 
 __all__ = ["parser"]
 

@@ -158,7 +158,7 @@ async def open_cluster(
     that no longer answers is waited for with `patience`; `check` is called with its window, in tokens. Raises
     UsageError, StoreError, JudgeError, LimitReached and ClusterError.
     """
-    settings = config.cluster_config()
+    settings = config.resolved.cluster
     with connected(settings.address, settings.cpus * (settings.evaluators or 0)):
         cluster = Cluster(config, judge, replicas, patience, check)
         try:
@@ -179,12 +179,12 @@ class Cluster:
         patience: Patience | None = None,
         check: Check | None = None,
     ) -> None:
-        seats = config.bench.seats.values()
+        seats = config.resolved.bench.seats.values()
         limited = {name: one.max_in_flight for seat in seats for name, one in seat.limited()}
         # An evaluator without a share of some judge would wait for it until others have nothing left to do.
-        count = min(config.cluster_config().evaluators or cpus_of_cluster(), *limited.values())
+        count = min(config.resolved.cluster.evaluators or cpus_of_cluster(), *limited.values())
         self.metrics = Metrics()
-        self._protocols = config.scoring_protocols()
+        self._protocols = config.resolved.protocols
         self._slots = shares(sum(seat.slots for seat in seats), count)
         self._leases = {name: Leases(total) for name, total in limited.items()}
         self._backing = Backing(config, self.metrics, self._tell, judge, replicas)

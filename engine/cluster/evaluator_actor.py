@@ -23,7 +23,7 @@ from adjudge.engine.cluster.supervisor import Service
 from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator, window_of
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.gate import Limit, RunTrust
+from adjudge.engine.evaluation.gate import Limit, RunGates
 from adjudge.engine.evaluation.memory import YOUNG
 from adjudge.engine.telemetry.logs import about, begin, event
 from adjudge.engine.telemetry.metrics import Family
@@ -48,7 +48,7 @@ class EvaluatorActor:
         self._setup = setup
         self._limits = {
             name: Limit(judge, share=0)
-            for seat in setup.config.bench.seats.values()
+            for seat in setup.config.resolved.bench.seats.values()
             for name, judge in seat.limited()
         }
         self._leased = dict.fromkeys(self._limits, 0)
@@ -65,7 +65,7 @@ class EvaluatorActor:
         self._said: list[str] = []
         self._windows: dict[str, int] = {}
         self._window_is_checked: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        self._trust = RunTrust(setup.config, setup.patience, self._say, self._learn_window)
+        self._gates = RunGates(setup.config, setup.patience, self._say, self._learn_window)
         self._failure: Failure | None = None
         self._broken: BaseException | None = None
         self._measured = 0.0
@@ -82,11 +82,11 @@ class EvaluatorActor:
                 self._setup.config,
                 flush_seconds=seconds,
                 judge=self._setup.make_judge,
-                judges={name: self._trust(one, name) for name, one in self._replicas.items()},
+                judges=self._replicas,
                 fetcher=self._fetchers,
                 limits=self._limits,
-                trust=self._trust,
-                cores=self._setup.config.cluster_config().cpus,
+                gates=self._gates,
+                cores=self._setup.config.resolved.cluster.cpus,
             )
             self._evaluator: Evaluator = await self._stack.enter_async_context(house)
         except FATAL as error:
@@ -142,8 +142,8 @@ class EvaluatorActor:
             held={name: (self._leased[name], limit.held) for name, limit in self._limits.items()},
             windows=self._windows,
             said=said,
-            waits=self._trust.is_waiting,
-            spent=self._trust.spent,
+            waits=self._gates.is_waiting,
+            spent=self._gates.spent,
             failure=self._failure,
         ).encode()
 

@@ -28,7 +28,7 @@ class Member(Remote):
     """
 
     def __init__(self, name: str, setup: Setup, patience: float) -> None:
-        settings = setup.config.cluster_config()
+        settings = setup.config.resolved.cluster
         options = {"num_cpus": settings.cpus, "runtime_env": {"env_vars": ONE_HEAP}}
         super().__init__(name, EvaluatorActor, options, setup)
         window = window_of(setup.config, setup.slots)
@@ -80,7 +80,7 @@ class Roster:
         self._setup = Setup(
             config=config,
             slots=0,
-            flush_seconds=config.cluster_config().flush_seconds,
+            flush_seconds=config.resolved.cluster.flush_seconds,
             make_judge=judge,
             patience=patience,
             log=form(),

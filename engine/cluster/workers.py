@@ -22,7 +22,7 @@ from adjudge.engine.config.run import ClusterConfig, RunConfig
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.assembly import make_judge, open_evaluator
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.gate import Trust
+from adjudge.engine.evaluation.gate import Gates
 from adjudge.engine.store import Place
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.judges import Judge
@@ -48,11 +48,11 @@ class Backing:
         judge: MakeJudge | None = None,
         replicas: int = 0,
     ) -> None:
-        settings = config.cluster_config()
+        settings = config.resolved.cluster
         common: dict[str, Any] = {"hung": settings.hung_seconds, "changed": changed}
         self.judges: dict[str, Services] = {}
         self.fetchers: Services | None = None
-        for name, seat in config.bench.seats.items():
+        for name, seat in config.resolved.bench.seats.items():
             count = replicas if judge is not None else seat.config.replicas
             if count:
                 self.judges[name] = Services(
@@ -122,8 +122,8 @@ def cpus_of_cluster() -> int:
 
 def patience_of(config: RunConfig) -> float:
     """Seconds after which a worker that waits for a judge, and makes no progress, counts as hung."""
-    slowest = max(seat.timeout_s for seat in config.bench.seats.values())
-    return config.cluster_config().hung_seconds + slowest
+    slowest = max(seat.timeout_s for seat in config.resolved.bench.seats.values())
+    return config.resolved.cluster.hung_seconds + slowest
 
 
 def _configured(seat: Seat, book: PromptBook) -> Judge:
@@ -138,14 +138,14 @@ def replica_options(settings: ClusterConfig) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIterator[Evaluator]:
+async def open_front(config: RunConfig, place: Place, gates: Gates) -> AsyncIterator[Evaluator]:
     """The evaluator of `config`, storing at `place` as `open_evaluator` does, for callers that wait for single cases.
 
     A judge without `replicas` answers from this process. A replica that dies is replaced, and its unanswered
-    questions are asked again. `trust` wraps the judge, as it does there. Raises UsageError, StoreError, JudgeError,
+    questions are asked again. `gates` are made before the judges, as there. Raises UsageError, StoreError, JudgeError,
     ClusterError.
     """
-    settings = config.cluster_config()
+    settings = config.resolved.cluster
     with connected(settings.address, settings.cpus):
         replicas: dict[str, Replicas] = {}
         fetchers: Fetchers | None = None
@@ -175,9 +175,9 @@ async def open_front(config: RunConfig, place: Place, trust: Trust) -> AsyncIter
             async with open_evaluator(
                 config,
                 place,
-                judges={name: trust(one, name) for name, one in replicas.items()},
+                judges=replicas,
                 fetcher=fetchers,
-                trust=trust,
+                gates=gates,
             ) as evaluator:
                 yield evaluator
         finally:

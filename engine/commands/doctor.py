@@ -95,14 +95,14 @@ def _temporary() -> Finding:
 
 
 async def _configured(config: RunConfig) -> list[Finding]:
-    on_cluster = config.cluster_config().address != "none"
-    seats = config.bench.seats.items()
+    on_cluster = config.resolved.cluster.address != "none"
+    seats = config.resolved.bench.seats.items()
     here = [name for name, seat in seats if not (on_cluster and seat.config.replicas)]
     return [await _store(config), *await _judges(config, here), _out(config)]
 
 
 def _on_cluster(config: RunConfig) -> list[Finding]:
-    if config.cluster_config().address == "none":
+    if config.resolved.cluster.address == "none":
         return []
     try:
         from adjudge.engine.commands.doctor_cluster import check_up
@@ -134,7 +134,7 @@ async def _store(config: RunConfig) -> Finding:
 
 
 async def _judges(config: RunConfig, names: Sequence[str]) -> list[Finding]:
-    return [finding for name in names for finding in await _seated(config, config.bench.seats[name])]
+    return [finding for name in names for finding in await _seated(config, config.resolved.bench.seats[name])]
 
 
 async def _seated(config: RunConfig, seat: Seat) -> list[Finding]:

@@ -52,9 +52,9 @@ def check_up(config: RunConfig, judged: Judged) -> list[Finding]:
 
     A judge with replicas in the cluster is asked from a worker with a replica's resources, any other from every node.
     """
-    seats = config.bench.seats.items()
+    seats = config.resolved.bench.seats.items()
     from_nodes = [name for name, seat in seats if seat.config.backend != "vllm" and not seat.config.replicas]
-    with connected(config.cluster_config().address, 1):
+    with connected(config.resolved.cluster.address, 1):
         marker = f".doctor-{secrets.token_hex(8)}"
         place = Place.of(config.store)
         problem = _mark(place, marker)
@@ -86,14 +86,18 @@ def findings_of(nodes: list[Node | str], config: RunConfig, store: str = "") -> 
         _gpus(there, config),
         _versions(there),
         _stores(there, store),
-        *([_judges(there)] if not all(seat.config.replicas for seat in config.bench.seats.values()) else []),
+        *(
+            [_judges(there)]
+            if not all(seat.config.replicas for seat in config.resolved.bench.seats.values())
+            else []
+        ),
         _clocks(there),
     ]
 
 
 def _gpus(nodes: list[Node], config: RunConfig) -> Finding:
-    replicas = sum(seat.config.replicas or 0 for seat in config.bench.seats.values())
-    wanted = config.cluster_config().judge_resources.get("GPU", 0.0) * replicas
+    replicas = sum(seat.config.replicas or 0 for seat in config.resolved.bench.seats.values())
+    wanted = config.resolved.cluster.judge_resources.get("GPU", 0.0) * replicas
     total = sum(node.gpus for node in nodes)
     return Finding(
         what="cluster GPUs",
@@ -142,7 +146,7 @@ def _judges(nodes: list[Node]) -> Finding:
 
 def _replica(config: RunConfig, judged: Judged, name: str) -> list[Finding]:
     """What the judge of that name answers on a worker with the resources of its replicas."""
-    asked: Any = ray.remote(judged).options(**replica_options(config.cluster_config()), max_retries=0)
+    asked: Any = ray.remote(judged).options(**replica_options(config.resolved.cluster), max_retries=0)
     try:
         found: list[Finding] = ray.get(asked.remote(config, [name]), timeout=_LOADING_SECONDS)
     except ray.exceptions.RayError as error:

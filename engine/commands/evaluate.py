@@ -24,7 +24,7 @@ from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.assembly import open_evaluator, rejected_pages
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.evaluation.evaluator import Counts, Evaluator
-from adjudge.engine.evaluation.gate import Check, Patience, RunTrust
+from adjudge.engine.evaluation.gate import Check, Patience, RunGates
 from adjudge.engine.evaluation.memory import give_back, rare_collections
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard
@@ -94,7 +94,7 @@ def evaluate(
 ) -> RunResult:
     """`evaluate_async`, in an event loop of its own."""
     with rare_collections():
-        ends_s = CLUSTER_ENDS_S if config.is_on_cluster() else ENDS_S
+        ends_s = CLUSTER_ENDS_S if config.resolved.is_on_cluster else ENDS_S
         return interruptible(evaluate_async(config, on_start, patience), ends_s)
 
 
@@ -120,7 +120,7 @@ async def evaluate_async(
         steps = [*course.steps, *ledger.steps, folder.take]
         check = partial(_check_window, config, course)
         async with _open(config, place, patience, check, gauge) as evaluator, metrics_served(evaluator):
-            folder.opened(Judging.of(config.bench, evaluator.judges), evaluator.pages)
+            folder.opened(Judging.of(config.resolved.bench, evaluator.judges), evaluator.pages)
             if on_start is not None:
                 steps.append(on_start(course.scorecards, gauge))
             evaluator.metrics.planned(course.scorecards)
@@ -229,9 +229,9 @@ async def _open(
     config: RunConfig, place: Place, patience: Patience | None, check: Check, gauge: _Gauge
 ) -> AsyncIterator["Evaluator | Cluster"]:
     """The evaluator in this process, or the cluster's, read by `gauge`: they look the same from here."""
-    if not config.is_on_cluster():
-        gauge.source = trust = RunTrust(config, patience, check=check)
-        async with open_evaluator(config, place, trust=trust) as evaluator:
+    if not config.resolved.is_on_cluster:
+        gauge.source = gates = RunGates(config, patience, check=check)
+        async with open_evaluator(config, place, gates=gates) as evaluator:
             yield evaluator
         return
     from adjudge.engine.cluster.driver import open_cluster

@@ -1,17 +1,12 @@
-"""`adjudge export`: a run in another form.
-
-`adjudge export`: a run as the files of a benchmark or another tool, and as tables.
-"""
+"""`adjudge export`: a run as the files of a benchmark or another tool, and as tables."""
 
 import argparse
 import asyncio
-from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
@@ -19,12 +14,7 @@ from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.import_results import ROWS, RecordedRow
 from adjudge.engine.commands.snapshot import pages_read
 from adjudge.engine.errors import UsageError
-from adjudge.engine.exports.every_eval_ever import write_every_eval_ever
-from adjudge.engine.exports.harbor import write_rewards
-from adjudge.engine.exports.huggingface import write_eval_results, write_space
-from adjudge.engine.exports.names import FORMS
-from adjudge.engine.exports.trackers import write_mlflow, write_wandb
-from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench, rigorous
+from adjudge.engine.exports.forms import FORMS
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.recorded import Identity, RunToWrite
 from adjudge.engine.runs.board import Leaderboard
@@ -32,13 +22,11 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.scores import read_scores
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
-from adjudge.engine.store.scorecards import SCORE_TYPES, run_cards
+from adjudge.engine.store.scorecards import run_cards
 from adjudge.engine.work.choice import chosen_dataset
+from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["WRITERS", "export_run"]
-
-Form = Callable[[Path, RunRecord, Path], Iterator[Path]]
-"""Writes the run in a folder, with its record, into another folder; the files written."""
+__all__ = ["export_run"]
 
 
 class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +44,9 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
     folder, target = Path(run), Path(out)
     if form not in FORMS:
         raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
-    record = RunRecord.read(folder)
+    source = _Run(folder)
     try:
-        files = tuple(str(file) for file in WRITERS[form](folder, record, target))
+        files = tuple(str(file) for file in FORMS[form].write(source, target))
     except OSError as error:
         raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
     if not files:
@@ -66,74 +54,28 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
     return ExportResult(out=str(target), files=files)
 
 
-def _deepresearch_bench(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    whole = _to_write(folder, record)
-    yield from deepresearch_bench.write_race(whole, out)
-    yield from deepresearch_bench.write_fact(whole, out)
+class _Run:
+    """The run in `folder`, for the writers of forms."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.record = RunRecord.read(folder)
 
-def _livedrbench(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    categories = {name: task.domain for name, task in record.tasks.items()}
-    yield from livedrbench.write_results(_to_write(folder, record), out, categories)
+    @cached_property
+    def found(self) -> RunRecord:
+        return self.record.found_from_here(self._folder)
 
+    def whole(self) -> RunToWrite:
+        return _to_write(self._folder, self.record)
 
-def _dr3(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    yield from dr3.write_results(_to_write(folder, record), out)
+    def cards(self) -> list[Scorecard]:
+        return run_cards(Place.of(self.found.config.store), self.found.run)
 
+    def scores(self) -> pa.Table:
+        return read_scores([self._folder])
 
-def _rigorous(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    yield from rigorous.write_results(_to_write(folder, record), out)
-
-
-def _scores(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    """The score rows with the run, its judge, and the tasks' language and domain, in three forms."""
-    scores = read_scores([folder])
-    scores = scores.cast(
-        pa.schema({name: SCORE_TYPES.get(name, pa.string()) for name in scores.column_names})
-    )
-    tasks = [record.tasks.get(name) for name in scores["task_id"].to_pylist()]
-    more = {
-        "language": [task.language if task else None for task in tasks],
-        "domain": [task.domain if task else None for task in tasks],
-        "judge": [record.judging.said_of(name) for name in scores["protocol"].to_pylist()],
-        "run": [record.run] * len(scores),
-    }
-    for name, values in more.items():
-        scores = scores.append_column(name, pa.array(values, pa.string()))
-    out.mkdir(parents=True, exist_ok=True)
-    pq.write_table(scores, out / "scores.parquet")
-    pacsv.write_csv(scores, out / "scores.csv")
-    encoder = msgspec.json.Encoder()
-    with (out / "scores.jsonl").open("wb") as lines:
-        for batch in scores.to_batches(max_chunksize=10_000):
-            lines.writelines(encoder.encode(row) + b"\n" for row in batch.to_pylist())
-    yield from (out / f"scores.{ending}" for ending in ("parquet", "csv", "jsonl"))
-
-
-def _board(write: Callable[[Leaderboard, RunRecord, Path], Iterator[Path]]) -> Form:
-    """A form that is made of the run's leaderboard."""
-    return lambda folder, record, out: write(build_leaderboard([folder]), record, out)
-
-
-def _harbor(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    record = record.found_from_here(folder)
-    cards = run_cards(Place.of(record.config.store), record.run)
-    yield from write_rewards(cards, record.config, out)
-
-
-WRITERS: dict[str, Form] = {
-    "deepresearch-bench": _deepresearch_bench,
-    "livedrbench": _livedrbench,
-    "dr3-eval": _dr3,
-    "rigorous": _rigorous,
-    "scores": _scores,
-    "every-eval-ever": _board(write_every_eval_ever),
-    "eval-results": _board(write_eval_results),
-    "space": _board(write_space),
-    "wandb": _board(write_wandb),
-    "mlflow": _board(write_mlflow),
-    "harbor": _harbor,
-}
+    def board(self) -> Leaderboard:
+        return build_leaderboard([self._folder])
 
 
 def _to_write(folder: Path, record: RunRecord) -> RunToWrite:

@@ -73,7 +73,7 @@ def draft_gold(config: RunConfig, out: str, documents: Sequence[str] = ()) -> Dr
         raise UsageError(
             f"--out: {out} exists, perhaps with reviewed gold; choose another file, or move it away"
         )
-    (protocol,) = config.scoring_protocols()
+    (protocol,) = config.resolved.protocols
     if not isinstance(protocol, Drafting):
         raise UsageError(
             f"--protocol: {protocol.name} has no gold that a judge drafts; choose another, such as race"
@@ -146,7 +146,7 @@ async def _drafted(
 ) -> _Drafts:
     async with open_evaluator(config) as evaluator:
         made = await asyncio.gather(*(_draft(protocol, task, sources, evaluator) for task in tasks))
-        found = _Drafts(evaluator.judges[config.bench.of(protocol.name).name].name)
+        found = _Drafts(evaluator.judges[config.resolved.bench.of(protocol.name).name].name)
     for one in made:
         found.tasks.append(one.task)
         if one.missing is not None:
@@ -259,9 +259,9 @@ def check_gold(config: RunConfig, documents: Sequence[str] = (), run: str | None
 
     Raises UsageError, JudgeError, StoreError and LimitReached.
     """
-    protocols = [one for one in config.scoring_protocols() if isinstance(one, Drafting)]
+    protocols = [one for one in config.resolved.protocols if isinstance(one, Drafting)]
     if not protocols:
-        names = ", ".join(one.name for one in config.scoring_protocols())
+        names = ", ".join(one.name for one in config.resolved.protocols)
         raise UsageError(f"--protocol: {names} has no gold with items to check; choose another, such as race")
     tasks, sources = chosen_tasks(config), read_sources(documents)
     evidence = {} if run is None else _evidence(Path(run))
@@ -282,7 +282,7 @@ async def _checked(
     pairs = [(protocol, task) for protocol in protocols for task in tasks if task.gold]
     async with open_evaluator(config) as evaluator:
         reviews = await asyncio.gather(*(_review(*pair, sources, evaluator) for pair in pairs))
-        judge = evaluator.judges[config.bench.of(protocols[0].name).name].name
+        judge = evaluator.judges[config.resolved.bench.of(protocols[0].name).name].name
     problems: list[GoldProblem] = []
     separated: list[Separated] = []
     unreadable: list[str] = []

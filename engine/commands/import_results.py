@@ -20,6 +20,8 @@ from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.run_folder import make_folder, versions, write_run
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
+from adjudge.engine.exports.forms import BENCHMARKS, FORMS
+from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.folders import read_results
 from adjudge.engine.formats.recorded import Identity, Results
 from adjudge.engine.formats.rejected import Rejected
@@ -76,7 +78,10 @@ def import_results(
     target = Path(out)
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise UsageError(f"out: {target} is not empty; pass a new folder")
-    results = read_results(Path(folder), benchmark, system)
+    form = FORMS.get(benchmark)
+    if form is None or form.read is None:
+        raise FormatError(f"format: unknown format {benchmark!r}; use one of {', '.join(BENCHMARKS)}")
+    results = read_results(Path(folder), benchmark, form.read, system)
     make_folder(target)
     record = _record(results, benchmark, target, judge or _UNKNOWN)
     _write_input(results, target)
@@ -121,7 +126,7 @@ def _record(results: Results, benchmark: str, out: Path, judge: str) -> RunRecor
         python=sys.version.split()[0],
         judge=JudgeIdentity(judge, f"recorded@{digest}", "as recorded"),
         prompts={},
-        metrics={protocol.name: _metrics(protocol, results) for protocol in config.scoring_protocols()},
+        metrics={protocol.name: _metrics(protocol, results) for protocol in config.resolved.protocols},
         tasks={
             name: msgspec.structs.replace(TaskRecord.of(task), digest="")
             for name, task in results.tasks.items()

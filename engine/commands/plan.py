@@ -103,7 +103,7 @@ async def _plan(config: RunConfig) -> Plan:
     dataset = chosen_dataset(config)
     dataset.rejected += rejected_pages(config.fetch)
     found = await dry_run(config, Course(config, dataset).sample(config.repeats))
-    book, every = make_book(config), config.bench.seats.values()
+    book, every = make_book(config), config.resolved.bench.seats.values()
     windows = await asyncio.gather(*(_window(seat.config, book) for seat in every))
     judges = tuple(
         _planned(seat, found.notes[seat.name], window, config.prices)
@@ -112,7 +112,7 @@ async def _plan(config: RunConfig) -> Plan:
     takers = found.notes.values()
     asked = sum((taker.questions for taker in takers), Counter[str]())
     oversized = sum((Counter(one.oversized) for one in judges), Counter[str]())
-    judging = Judging.of(config.bench, {name: taker.identity for name, taker in found.notes.items()})
+    judging = Judging.of(config.resolved.bench, {name: taker.identity for name, taker in found.notes.items()})
     return Plan(
         cases=len(dataset.reports) * config.repeats,
         scorecards=found.scorecards,

@@ -23,6 +23,7 @@ from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.pulse import Reading, beating, held
 from adjudge.engine.runs.record import Due, Judging, RunRecord, TaskRecord, metrics_of
 from adjudge.engine.tables.files import write_leaderboard
+from adjudge.fetchers.files import whole_file, write_whole
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Scorecard
 
@@ -88,9 +89,7 @@ class RunFolder:
             if self.record.state != "running":
                 return
             if self._before is not None and not self._made:
-                before = self.out / ".run.json.tmp"
-                before.write_bytes(self._before)
-                before.rename(self.out / "run.json")
+                write_whole(self.out / "run.json", self._before)
                 return
             why = str(error) if isinstance(error, Exception) and str(error) else "interrupted"
             self._write(msgspec.structs.replace(self.record, state="stopped", why=why, ended=time.time()))
@@ -105,10 +104,10 @@ class RunFolder:
 
 def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scorecards: int) -> RunRecord:
     """The record of a run that begins, of at most so many `scorecards`. Its judges are known by their models only."""
-    protocols = config.scoring_protocols()
-    seats = config.bench.seats.items()
+    protocols = config.resolved.protocols
+    seats = config.resolved.bench.seats.items()
     judging = Judging.of(
-        config.bench,
+        config.resolved.bench,
         {name: JudgeIdentity(seat.config.model or seat.config.backend, "", "") for name, seat in seats},
     )
     return RunRecord(
@@ -172,9 +171,8 @@ def write_run(out: Path, record: RunRecord, scores: pa.Table, numbers: bytes) ->
 def write_scores(out: Path, scores: pa.Table, numbers: bytes) -> None:
     """Write scores.parquet and metrics.prom into `out`. Raises ConfigError if that cannot be done."""
     try:
-        written = out / ".scores.parquet.tmp"
-        pq.write_table(scores, written, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)
-        written.rename(out / "scores.parquet")
+        with whole_file(out / "scores.parquet") as file:
+            pq.write_table(scores, file, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)
         (out / "metrics.prom").write_bytes(numbers)
     except OSError as error:
         raise _unwritable(out, error) from error

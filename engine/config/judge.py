@@ -218,6 +218,7 @@ class Bench:
     def __init__(
         self, default: JudgeConfig, others: Mapping[str, JudgeConfig], protocols: Sequence[ScoringProtocol]
     ) -> None:
+        self.default = default
         self.protocols = tuple(one.name for one in protocols)
         self._shown = {one.name: one.media for one in protocols if isinstance(one, ShowsMedia)}
         self._free_text = {one.name: isinstance(one, PublishedCalls) for one in protocols}

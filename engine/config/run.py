@@ -32,7 +32,16 @@ from adjudge.judges.published import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.protocol import Comparing, PublishedCalls, ScoringProtocol, expected
 
-__all__ = ["EVERYTHING", "BoardConfig", "ClusterConfig", "Price", "RunConfig", "Select", "StopConfig"]
+__all__ = [
+    "EVERYTHING",
+    "BoardConfig",
+    "ClusterConfig",
+    "Price",
+    "Resolved",
+    "RunConfig",
+    "Select",
+    "StopConfig",
+]
 
 _Line = Annotated[str, msgspec.Meta(max_length=200)]
 
@@ -218,6 +227,38 @@ class ReportFiles(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The system that wrote these reports."""
 
 
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """What a configuration comes to: who judges, what is scored, where evaluators run, and when they may stop."""
+
+    bench: Bench
+    """The judges of the protocols."""
+    protocols: tuple[ScoringProtocol, ...]
+    """The protocols with their options."""
+    cluster: ClusterConfig
+    """Where evaluators run."""
+    stop: StopConfig | None
+    """When the run may stop early, None for never."""
+    reads_the_web: bool
+    """Whether a protocol reads pages that are fetched during the run."""
+
+    @property
+    def comparing(self) -> Comparing | None:
+        """The protocol that compares reports with one another, if there is one."""
+        return next((one for one in self.protocols if isinstance(one, Comparing)), None)
+
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether evaluators run on Ray. Raises ConfigError for a judge with replicas but without a cluster."""
+        if self.cluster.address != "none":
+            return True
+        for seat in self.bench.seats.values():
+            if seat.config.replicas:
+                raise ConfigError(
+                    f"{seat.name}.replicas: needs a cluster; add --cluster local, or leave replicas out"
+                )
+        return False
+
+
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A run as its file describes it. Relative paths, such as a protocol's `file`, start at the file's folder."""
 
@@ -312,9 +353,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ConfigError(f"{where}: {mistake(error, cls)}") from error
         check_names(list(config.judges), list(protocol_loaders()))
         others = {name: JudgeConfig.of(one, f"judges.{name}") for name, one in config.judges.items()}
-        config = msgspec.structs.replace(config, judge=config.judge_config(), judges=others)
-        config.scoring_protocols()
-        config.stop_config()
+        config = msgspec.structs.replace(config, judge=JudgeConfig.of(config.judge), judges=others)
+        _ = config.resolved
         if config.reward is not None:
             config.check_reward()
         return config
@@ -327,47 +367,46 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """This configuration with its relative paths made relative to `folder`."""
         return msgspec.convert(rooted(msgspec.to_builtins(self), Path(folder)), type=RunConfig)
 
-    def judge_config(self) -> JudgeConfig:
-        """The judge's configuration, also where the file gives a SPEC."""
-        return JudgeConfig.of(self.judge)
-
     @cached_property
-    def bench(self) -> Bench:
-        """The judges of the run's protocols. Raises ConfigError."""
+    def resolved(self) -> Resolved:
+        """What it comes to. Raises ConfigError for unknown names and options."""
         others = {name: JudgeConfig.of(one) for name, one in self.judges.items()}
-        return Bench(self.judge_config(), others, self._unwrapped(self.protocols))
+        named, stop = self._named(self.protocols), self.until_resolved
+        return Resolved(
+            bench=Bench(JudgeConfig.of(self.judge), others, named),
+            protocols=self._as_judged(named),
+            cluster=ClusterConfig(address=self.cluster) if isinstance(self.cluster, str) else self.cluster,
+            stop=StopConfig.from_spec(stop) if isinstance(stop, str) else stop,
+            reads_the_web=self.fetch.mode == "live" and any(getattr(one, "pages", False) for one in named),
+        )
 
-    def stop_config(self) -> StopConfig | None:
-        """When the run may stop early, or None for never. Raises ConfigError."""
-        stop = self.until_resolved
-        return StopConfig.from_spec(stop) if isinstance(stop, str) else stop
+    def judge_of(self, answer: str) -> JudgeConfig:
+        """The judge of a protocol or a medium."""
+        return JudgeConfig.of(self.judges.get(answer, self.judge))
 
-    def cluster_config(self) -> ClusterConfig:
-        """Where evaluators run, also where the file gives an address alone."""
-        return ClusterConfig(address=self.cluster) if isinstance(self.cluster, str) else self.cluster
+    def _named(
+        self, entries: list[str | dict[str, Any]], may_bring_pages: bool = False
+    ) -> tuple[ScoringProtocol, ...]:
+        """The protocols of `entries`, with the options that they share."""
+        shared = {
+            "min_answered": self.min_answered,
+            "pages": may_bring_pages or self.fetch.mode != "off",
+            **({"checkout": self.tasks} if self.tasks else {}),
+        }
+        return named_protocols(entries, shared)
 
-    def is_on_cluster(self) -> bool:
-        """Whether evaluators run on Ray. Raises ConfigError for a judge with replicas but without a cluster."""
-        if self.cluster_config().address != "none":
-            return True
-        for seat in self.bench.seats.values():
-            if seat.config.replicas:
-                raise ConfigError(
-                    f"{seat.name}.replicas: needs a cluster; add --cluster local, or leave replicas out"
-                )
-        return False
-
-    def scoring_protocols(self) -> tuple[ScoringProtocol, ...]:
-        """The protocols with their options. Raises ConfigError for unknown names and options."""
-        return self._chosen(self.protocols)
-
-    def comparing(self) -> Comparing | None:
-        """The protocol that compares reports with one another, if there is one."""
-        return next((one for one in self.scoring_protocols() if isinstance(one, Comparing)), None)
+    def _as_judged(self, protocols: tuple[ScoringProtocol, ...]) -> tuple[ScoringProtocol, ...]:
+        """`protocols`, those whose judge gives expected values with metrics for these."""
+        # Free text has no labels whose probabilities could be seen, and a winner no mean: both are sampled.
+        plain = (PublishedCalls, Comparing)
+        return tuple(
+            expected(one) if self.judge_of(one.name).expects and not isinstance(one, plain) else one
+            for one in protocols
+        )
 
     def with_budget(self, comparisons: int) -> "RunConfig":
         """This configuration with at most so many comparisons of reports. Raises ConfigError if it makes none."""
-        if (comparing := self.comparing()) is None:
+        if (comparing := self.resolved.comparing) is None:
             raise ConfigError("--budget: no protocol compares reports; add pairwise to protocols:")
         entries = [
             {**({"name": one} if isinstance(one, str) else one), "budget": comparisons}
@@ -401,50 +440,14 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def published_prompts(self) -> dict[str, str]:
         """Digests of the prompts that published calls take from their checkouts, by a name. Raises ConfigError."""
         found: dict[str, str] = {}
-        for protocol in self._all_protocols():
+        rewarded = [] if self.reward is None else self.reward.protocols
+        for protocol in (*self.resolved.protocols, *(self._named(rewarded) if rewarded else ())):
             if isinstance(protocol, PublishedCalls):
                 try:
                     found |= protocol.prompts()
                 except CheckoutError as error:
                     raise ConfigError(f"protocols: {protocol.name}: {error}") from error
         return found
-
-    def _all_protocols(self) -> tuple[ScoringProtocol, ...]:
-        """The protocols of the run, and those of its rewards if they are others."""
-        entries = [] if self.reward is None else self.reward.protocols
-        return (*self._unwrapped(self.protocols), *(self._unwrapped(entries) if entries else ()))
-
-    def _chosen(
-        self, entries: list[str | dict[str, Any]], may_bring_pages: bool = False
-    ) -> tuple[ScoringProtocol, ...]:
-        chosen = self._unwrapped(entries, may_bring_pages)
-        # Free text has no labels whose probabilities could be seen, and a winner no mean: both are sampled.
-        plain = (PublishedCalls, Comparing)
-        return tuple(
-            expected(one) if self.judge_of(one.name).expects and not isinstance(one, plain) else one
-            for one in chosen
-        )
-
-    @property
-    def reads_the_web(self) -> bool:
-        """Whether a protocol reads pages that are fetched during the run."""
-        return self.fetch.mode == "live" and any(
-            getattr(one, "pages", False) for one in self._unwrapped(self.protocols)
-        )
-
-    def judge_of(self, answer: str) -> JudgeConfig:
-        """The judge of a protocol or a medium."""
-        return JudgeConfig.of(self.judges.get(answer, self.judge))
-
-    def _unwrapped(
-        self, entries: list[str | dict[str, Any]], may_bring_pages: bool = False
-    ) -> tuple[ScoringProtocol, ...]:
-        shared = {
-            "min_answered": self.min_answered,
-            "pages": may_bring_pages or self.fetch.mode != "off",
-            **({"checkout": self.tasks} if self.tasks else {}),
-        }
-        return named_protocols(entries, shared)
 
     def audit_judge(self) -> JudgeConfig:
         """The second judge of rewards. Raises ConfigError where none is configured."""
@@ -462,7 +465,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def reward_formula(self) -> Formula:
         """What makes a rollout's scorecards a reward, and the protocols that give them. Raises ConfigError."""
         reward = self.reward_config()
-        protocols = self._chosen(reward.protocols or self.protocols, may_bring_pages=True)
+        protocols = self._as_judged(self._named(reward.protocols or self.protocols, may_bring_pages=True))
         compares = [one.name for one in protocols if isinstance(one, Comparing)]
         if compares:
             raise ConfigError(

@@ -124,18 +124,12 @@ class Asker:
             ).digest()
         return found
 
-    async def ask(
-        self, question: Question[A], repeat: int = 0, priority: int = 0, deadline: float | None = None
-    ) -> Judgment[A]:
-        """The judgment of `question`.
-
-        `deadline` is in seconds of the event loop's clock. Raises only what the judge raises for itself (engine-fatal)
-        and StoreError.
-        """
+    async def ask(self, question: Question[A], repeat: int = 0, priority: int = 0) -> Judgment[A]:
+        """The judgment of `question`. Raises only what the judge raises for itself (engine-fatal) and StoreError."""
         key = self.key(question, repeat)
         (judgment,) = self.store.at_hand((key,), (question,))
         if judgment is None:
-            return await self._find(question, key, repeat, priority, deadline)
+            return await self._find(question, Asked(key=key, repeat=repeat, priority=priority))
         self.count_stored(1)
         return judgment
 
@@ -158,7 +152,7 @@ class Asker:
             return stored
 
         async def find(question: Question[A], key: bytes) -> Judgment[A]:
-            judgment = await self._find(question, key, repeat, priority, None)
+            judgment = await self._find(question, Asked(key=key, repeat=repeat, priority=priority))
             each(judgment)
             return judgment
 
@@ -170,21 +164,8 @@ class Asker:
         found = iter(await together(*late))
         return [next(found) if judgment is None else judgment for judgment in known]
 
-    async def _find(
-        self, question: Question[A], key: bytes, repeat: int, priority: int, deadline: float | None
-    ) -> Judgment[A]:
-        """What the store has elsewhere, or else the judge says, before the deadline."""
-        # Not the deadline: others who wait for the same key may have more time, or no deadline at all.
-        asked = Asked(key=key, repeat=repeat, priority=priority)
-        if deadline is None:
-            return await self._get_or_answer(question, asked)
-        try:
-            async with asyncio.timeout_at(deadline):
-                return await self._get_or_answer(question, asked)
-        except TimeoutError:
-            return self._judgment(key, question, Reply(reason="deadline"))
-
-    async def _get_or_answer(self, question: Question[A], asked: Asked) -> Judgment[A]:
+    async def _find(self, question: Question[A], asked: Asked) -> Judgment[A]:
+        """The judgment that the store has elsewhere, or else the judge's."""
         key = asked.key
         if key not in self._flights and (stored := await self.store.get(key, question)) is not None:
             self.count_stored(1)
@@ -284,7 +265,7 @@ class Remembered:
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The stored or fresh judgment, as a reply."""
-        judgment = await self._asker.ask(question, asked.repeat, asked.priority, asked.deadline)
+        judgment = await self._asker.ask(question, asked.repeat, asked.priority)
         return Reply(
             answer=judgment.answer,
             reason=judgment.reason,

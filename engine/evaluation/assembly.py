@@ -13,7 +13,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.evaluation.asker import Asker, Reader, Remembered
 from adjudge.engine.evaluation.evaluator import Evaluator, Recall
-from adjudge.engine.evaluation.gate import Limit, Limited, RunTrust, Trust
+from adjudge.engine.evaluation.gate import Gate, Gates, Limit, RunGates
 from adjudge.engine.evaluation.router import Router
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.store import JudgmentStore, PageStore, Place
@@ -58,15 +58,15 @@ async def open_evaluator(
     judges: Mapping[str, Judge] = MappingProxyType({}),
     fetcher: Fetcher | None = None,
     limits: Mapping[str, Limit] = MappingProxyType({}),
-    trust: Trust | None = None,
+    gates: Gates | None = None,
     cores: float | None = None,
 ) -> AsyncIterator[Evaluator]:
     """The evaluator of `config`, its stores open. On the way out everything is written and closed.
 
     Judgments and pages are kept at `place`, if given, instead of the configured store. `judge` makes every judge,
     `judges` are some of them by their names in the configuration, and `fetcher` reads pages, instead of the configured
-    ones. Each judge is asked under its limit in `limits`, or without one under the configured limit. `trust` wraps each
-    configured judge, or each member of a panel; by default, it is a run's. `cores` are this process's own.
+    ones. `gates` are made before each of them, or each member of a panel; by default, they are a run's. Each judge is
+    asked under its limit in `limits`, or without one under the configured limit. `cores` are this process's own.
 
     Raises ConfigError, StoreError, and what the judge raises for a server it cannot use.
     """
@@ -92,19 +92,23 @@ async def open_evaluator(
         stack.push_async_callback(pages.close)
         if fetcher is not None:
             stack.push_async_callback(fetcher.close)
-        made = {} if judge is None else {name: judge(book) for name in config.bench.seats.keys() - judges}
+        made = (
+            {}
+            if judge is None
+            else {name: judge(book) for name in config.resolved.bench.seats.keys() - judges}
+        )
         traced = _traced(config, book, stack.enter_context(opened_tracer(config.tracing)))
-        seating = _Seating(judgments, metrics, trust or RunTrust(config), book, limits, traced)
+        seating = _Seating(judgments, metrics, gates or RunGates(config), book, limits, traced)
         askers = {}
-        for name, seat in config.bench.seats.items():
+        for name, seat in config.resolved.bench.seats.items():
             askers[name] = seating.asker(seat, judges.get(name, made.get(name)))
             stack.push_async_callback(askers[name].judge.close)
         yield Evaluator(
-            config.bench,
+            config.resolved.bench,
             askers,
             Reader(pages, fetcher, metrics),
-            config.scoring_protocols(),
-            window_of(config, sum(seat.slots for seat in config.bench.seats.values())),
+            config.resolved.protocols,
+            window_of(config, sum(seat.slots for seat in config.resolved.bench.seats.values())),
             config.report_limit,
             await _recall(stack, place, judgments, config, book, askers),
         )
@@ -119,7 +123,7 @@ async def _recall(
     askers: Mapping[str, Asker],
 ) -> Recall:
     """What finds the scorecards at `place` that the same protocols, judges, prompts and criteria have made."""
-    cards, bench = KeptCards(place), config.bench
+    cards, bench = KeptCards(place), config.resolved.bench
     await cards.open()
     stack.push_async_callback(cards.close)
 
@@ -128,7 +132,7 @@ async def _recall(
         return [askers[seat.name].judge.identity for seat in seats]
 
     ambient = (book.digests(), config.criteria_digests(), config.report_limit)
-    return Recall(cards, judgments, config.scoring_protocols(), judging, ambient)
+    return Recall(cards, judgments, config.resolved.protocols, judging, ambient)
 
 
 def _traced(config: RunConfig, book: PromptBook, tracer: Any) -> Callable[[JudgeConfig], Spans | None]:
@@ -146,17 +150,17 @@ def window_of(config: RunConfig, slots: int) -> int:
     """How many (case, protocol) pairs run at once for a judge that takes `slots` questions at once."""
     if config.serial:
         return 1
-    return max(LEAST_WINDOW, slots) * (READING if config.reads_the_web else 1)
+    return max(LEAST_WINDOW, slots) * (READING if config.resolved.reads_the_web else 1)
 
 
 class _Seating:
-    """Makes the judges of a run: watched, trusted, and under their limits."""
+    """Makes the judges of a run: watched, and each behind its gate."""
 
     def __init__(
         self,
         judgments: JudgmentStore,
         metrics: Metrics,
-        trust: Trust,
+        gates: Gates,
         book: PromptBook,
         limits: Mapping[str, Limit],
         traced: Callable[[JudgeConfig], Spans | None],
@@ -164,7 +168,7 @@ class _Seating:
         self._traced = traced
         self._judgments = judgments
         self._metrics = metrics
-        self._trust = trust
+        self._gates = gates
         self._book = book
         self._limits = limits
 
@@ -176,32 +180,27 @@ class _Seating:
         return Asker(judge, self._judgments, self._book, self._metrics, self._traced(config))
 
     def _judge(self, seat: Seat, given: Judge | None) -> Judge:
-        if given is not None:
-            self._metrics.watch_judge(given)
-            return self._limited(given, seat.name, seat.config)
-        if seat.config.backend != "panel":
-            return self._asked(
-                make_judge(seat.config, self._book, seat.free_text), seat.name, seat.name, seat.config
-            )
+        if given is not None or seat.config.backend != "panel":
+            judge = given or make_judge(seat.config, self._book, seat.free_text)
+            return self._gated(judge, seat.name, seat.name, seat.config)
         members = [
             Remembered(
                 self._asker(
-                    self._asked(make_judge(config, self._book, seat.free_text), seat.name, name, config),
+                    self._gated(make_judge(config, self._book, seat.free_text), seat.name, name, config),
                     config,
                 )
             )
             for name, config in list(seat.limited())[1:]
         ]
-        return self._limited(PanelJudge(members, seat.config.combination), seat.name, seat.config)
+        return Gate(PanelJudge(members, seat.config.combination), limit=self._limit(seat.name, seat.config))
 
-    def _asked(self, judge: Judge, seat: str, name: str, config: JudgeConfig) -> Judge:
+    def _gated(self, judge: Judge, seat: str, name: str, config: JudgeConfig) -> Judge:
         """A judge that is asked itself, as one of a `seat`, under the limit of its own `name`."""
         self._metrics.watch_judge(judge)
-        return self._limited(self._trust(judge, seat), name, config)
+        return self._gates.before(judge, seat, self._limit(name, config))
 
-    def _limited(self, judge: Judge, name: str, config: JudgeConfig) -> Judge:
-        limit = self._limits.get(name) or (Limit(config) if config.is_rated else None)
-        return judge if limit is None else Limited(judge, limit)
+    def _limit(self, name: str, config: JudgeConfig) -> Limit | None:
+        return self._limits.get(name) or (Limit(config) if config.is_rated else None)
 
 
 def make_book(config: RunConfig) -> PromptBook:

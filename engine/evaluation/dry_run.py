@@ -70,9 +70,9 @@ async def dry_run(
     """
     config.published_prompts()
     book, place = make_book(config), place or Place.of(config.store)
-    judges = {name: make_judge(seat.config, book) for name, seat in config.bench.seats.items()}
+    judges = {name: make_judge(seat.config, book) for name, seat in config.resolved.bench.seats.items()}
     notes = {
-        name: NoteTaker(judge, book, _thinking_tokens(config.bench.seats[name].config))
+        name: NoteTaker(judge, book, _thinking_tokens(config.resolved.bench.seats[name].config))
         for name, judge in judges.items()
     }
     fetcher, source = make_fetcher(config.fetch, network=False)
@@ -82,10 +82,10 @@ async def dry_run(
     await pages.open()
     reader = AssumingReader(pages, fetcher, assume=config.fetch.mode == "live")
     evaluator = Evaluator(
-        config.bench,
+        config.resolved.bench,
         {name: Asker(taker, judgments, book) for name, taker in notes.items()},
         reader,
-        protocols or config.scoring_protocols(),
+        protocols or config.resolved.protocols,
         16,
         config.report_limit,
     )

@@ -1,15 +1,16 @@
-"""What stands between a question and its judge: limits of what is in flight, and whether it can be relied on.
+"""One gate before each judge: what a question passes on its way.
 
-Limits of a judge's questions in flight, requests and tokens per minute. They may change while questions are out.
+`Gate` is a judge itself. It holds three things, each of which may be missing:
 
-A cluster's driver leases shares of one limit to its evaluators; together they never hold more than the
-whole.
+- a `Limit`: questions in flight, requests and tokens a minute. It may change while questions are out: a cluster's
+  driver leases shares of one limit to its evaluators, and together they never hold more than the whole.
+- a trust: the judge is probed before its first question, and watched while it is asked. `RunTrust` has time: a judge
+  that cannot be used ends the run before anything is stored, and one that falls silent pauses it. `RewardTrust` has
+  none: while the judge cannot be used, its rewards are judge_unavailable at once, and it is tried again in the
+  background.
+- a `Budget`: the most questions and the most money that a run may spend.
 
-Whether a judge can be relied on: tried before its first question, and watched while it is asked.
-
-`Trusted` is for runs, which have time: a judge that cannot be used ends the run before anything is stored, and one that
-falls silent pauses it. `Standby` is for rewards, which have none: while the judge cannot be used they are
-judge_unavailable at once, and it is tried again in the background.
+`RunGates` and `RewardGates` make the gates of all judges of a run, and know what they have in common.
 """
 
 import asyncio
@@ -17,13 +18,13 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from adjudge.engine.config.judge import PATIENCE_S, JudgeConfig
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.work.budget import Budget, Metered, Spent
+from adjudge.engine.work.budget import Budget, Spent, cost_of
 from adjudge.fetchers.flight import shared
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
@@ -33,21 +34,23 @@ from adjudge.judges.slots import Slots
 __all__ = [
     "NOT_ASKED",
     "Check",
+    "Gate",
+    "Gates",
     "Limit",
-    "Limited",
     "Patience",
     "Rate",
+    "RewardGates",
     "RewardTrust",
+    "RunGates",
     "RunTrust",
-    "Standby",
-    "Trust",
-    "Trusted",
     "refusal",
 ]
 
 _log = logging.getLogger(__name__)
 
 A = TypeVar("A", bound=Answer)
+Ask = Callable[[], Coroutine[Any, Any, Reply[A]]]
+"""Sends one question on, to the next part of the gate or to the judge."""
 
 _BURST_SECONDS = 5.0
 _BYTES_PER_TOKEN = 4.0  # of a prompt, until the judge has counted tokens
@@ -112,6 +115,7 @@ class Limit:
         self.slots = Slots(share)
         self.requests = self._rate(config.requests_per_minute, share, whole=1.0)
         self.tokens = self._rate(config.tokens_per_minute, share)
+        self._bytes, self._tokens = _BYTES_PER_TOKEN, 1.0
 
     def lease(self, share: int) -> None:
         """Hold `share` of the total from now on; an excess in flight is released as questions are answered."""
@@ -131,43 +135,25 @@ class Limit:
         """The share held: the leased one, or the number still in flight if that is more."""
         return max(self.slots.total, self.slots.in_use)
 
-
-class Limited:
-    """A judge under a limit. Its identity is the judge's own."""
-
-    def __init__(self, judge: Judge, limit: Limit) -> None:
-        self.identity = judge.identity
-        self._judge = judge
-        self._limit = limit
-        self._bytes, self._tokens = _BYTES_PER_TOKEN, 1.0
-
-    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The judge's reply, once the limit admits the question."""
-        slots, requests, tokens = self._limit.slots, self._limit.requests, self._limit.tokens
-        await slots.acquire(asked.priority)
+    async def answered(self, question: Question[A], priority: int, ask: "Ask[A]") -> Reply[A]:
+        """The reply of `ask`, once the limit admits the question; a lower `priority` goes first."""
+        await self.slots.acquire(priority)
         try:
-            if requests is not None:
-                await requests.spend(1)
-            if tokens is None:
-                return await self._judge.answer(question, asked)
-            return await self._within(tokens, question, asked)
+            if self.requests is not None:
+                await self.requests.spend(1)
+            if self.tokens is None:
+                return await ask()
+            size = _size(question)
+            expected = size * self._tokens / self._bytes
+            await self.tokens.spend(expected)
+            reply = await ask()
+            used = reply.usage.prompt_tokens + reply.usage.completion_tokens
+            self.tokens.correct(used - expected if used else 0.0)
+            if used:
+                self._bytes, self._tokens = self._bytes + size, self._tokens + used
+            return reply
         finally:
-            slots.release()
-
-    async def _within(self, tokens: Rate, question: Question[A], asked: Asked) -> Reply[A]:
-        size = _size(question)
-        expected = size * self._tokens / self._bytes
-        await tokens.spend(expected)
-        reply = await self._judge.answer(question, asked)
-        used = reply.usage.prompt_tokens + reply.usage.completion_tokens
-        tokens.correct(used - expected if used else 0.0)
-        if used:
-            self._bytes, self._tokens = self._bytes + size, self._tokens + used
-        return reply
-
-    async def close(self) -> None:
-        """Close the judge."""
-        await self._judge.close()
+            self.slots.release()
 
 
 def _size(question: Question[A]) -> int:
@@ -181,14 +167,12 @@ ATTEMPTS = 3  # for a question that is unavailable while the judge answers other
 NOT_ASKED: Reply[Any] = Reply(reason="judge_unavailable")
 """The reply of a judge that is known to be down. It says nothing about the question, so it is not stored."""
 
-_UNHEARD = frozenset({"judge_unavailable", "judge_timeout", "deadline"})
+_UNHEARD = frozenset({"judge_unavailable", "judge_timeout"})
 
 Say = Callable[[str], None]
 Check = Callable[[str, int], Coroutine[Any, Any, None]]
 """Called with a judge's name in the configuration and its window, in tokens, before the first question. Raises
 JudgeError if it is too small."""
-Trust = Callable[[Judge, str], Judge]
-"""Wraps a judge that is asked itself: one of the configured ones, by its name there, or each member of a panel."""
 WindowCheck = Callable[[int], Coroutine[Any, Any, None]]
 
 
@@ -223,17 +207,19 @@ def warn(line: str) -> None:
     _log.warning("%s", line)
 
 
-class _Watched:
+class _Trust:
     """What both kinds know of their judge. `say` is given each line for the user.
 
     `window` is the fewest tokens that a good server takes, where one says so; `check` is awaited when it is known,
     before the first question.
     """
 
-    def __init__(self, judge: Judge, patience: Patience, say: Say, check: WindowCheck | None) -> None:
-        self.identity = judge.identity
+    def __init__(
+        self, judge: Judge, patience: Patience, say: Say = warn, check: WindowCheck | None = None
+    ) -> None:
         self.window: int | None = None
         self.check = check
+        self._name = judge.identity.name
         self._judge = judge
         self._patience = patience
         self._say = say
@@ -243,12 +229,11 @@ class _Watched:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Close the judge."""
+        """Stop probing."""
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._judge.close()
 
     async def _try(self) -> JudgeError | None:
         """Probe every server once, and name those that are left out from now on; why none can be used."""
@@ -287,8 +272,8 @@ class _Watched:
         return task
 
 
-class Trusted(_Watched):
-    """A judge of a run. Raises JudgeError at its first question if it cannot be used, and later if it stays silent.
+class RunTrust(_Trust):
+    """The trust in a judge of a run. Raises JudgeError if it cannot be used at its first question or falls silent.
 
     Questions that come back judge_unavailable wait until the judge answers somebody, and are asked again then.
     """
@@ -308,8 +293,8 @@ class Trusted(_Watched):
         """Whether questions wait for the judge to answer again."""
         return self._outage is not None
 
-    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The judge's reply, which may take as long as the judge is away."""
+    async def answered(self, ask: Ask[A]) -> Reply[A]:
+        """The reply of `ask`, which may take as long as the judge is away."""
         if self._trial is None:
             self._trial = self._begin(asyncio.ensure_future(self._first_try()))
         await shared(self._trial)
@@ -317,13 +302,13 @@ class Trusted(_Watched):
         try:
             if self._paused:
                 await self._until_heard()
-            reply = await self._judge.answer(question, asked)
+            reply = await ask()
             for _ in range(ATTEMPTS - 1):
                 if reply.reason != "judge_unavailable":
                     break
                 self._missed += 1
                 await self._until_heard()
-                reply = await self._judge.answer(question, asked)
+                reply = await ask()
         finally:
             self._outstanding -= 1
             self._news.set()
@@ -343,7 +328,7 @@ class Trusted(_Watched):
             outage.cancel()
         if self._paused:
             self._paused = False
-            self._say(f"judge {self.identity.name}: is back; the run goes on")
+            self._say(f"judge {self._name}: is back; the run goes on")
 
     async def _until_heard(self) -> None:
         """Wait until the judge answers a question or a probe. Raises JudgeError when it is given up."""
@@ -362,11 +347,12 @@ class Trusted(_Watched):
             self._news.clear()
             await self._news.wait()
         self._paused = True
-        await self._pause(f"judge {self.identity.name}")
+        await self._pause()
         self._outage = None
         self._hear()
 
-    async def _pause(self, name: str) -> None:
+    async def _pause(self) -> None:
+        name = f"judge {self._name}"
         self._say(f"{name}: no longer answers; the run is paused, and goes on when the judge is back")
         why: list[JudgeError] = []
         try:
@@ -378,10 +364,10 @@ class Trusted(_Watched):
             raise JudgeError(said, "unreachable") from None
 
 
-class Standby(_Watched):
-    """A judge of rewards, tried in the background from `start` on. While it cannot be used, replies are NOT_ASKED.
+class RewardTrust(_Trust):
+    """The trust in a judge of rewards, which is tried in the background from `start` on.
 
-    `trouble` says in one line why it cannot be used, None if it can.
+    While it cannot be used, replies are NOT_ASKED. `trouble` says in one line why it cannot be used, None if it can.
     """
 
     def __init__(
@@ -399,8 +385,8 @@ class Standby(_Watched):
         if self._trial is None:
             self._trial = self._begin(asyncio.ensure_future(self._keep_trying()))
 
-    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The judge's reply, or NOT_ASKED. Never raises."""
+    async def answered(self, ask: Ask[A]) -> Reply[A]:
+        """The reply of `ask`, or NOT_ASKED. Never raises."""
         if not self._tried.is_set():
             self.start()
             await self._tried.wait()
@@ -410,7 +396,7 @@ class Standby(_Watched):
         if self._watch is None:
             self._watch = self._begin(asyncio.ensure_future(self._doubt()))
         try:
-            reply = await self._judge.answer(question, asked)
+            reply = await ask()
         except JudgeError as error:
             self._fall(error)
             return NOT_ASKED
@@ -433,7 +419,7 @@ class Standby(_Watched):
     async def _keep_trying(self) -> None:
         await self._until_good(self._fall)
         if self.trouble is not None and self._tried.is_set():
-            self._say(f"judge {self.identity.name}: can be used again")
+            self._say(f"judge {self._name}: can be used again")
         self.trouble = self._trial = None
         self._tried.set()
 
@@ -447,8 +433,64 @@ class Standby(_Watched):
         self._watch = None
 
 
-class RunTrust:
-    """The trust of a run: its judges are waited for, and are not asked more than the run may spend."""
+class Gate:
+    """A judge behind a limit, a trust and a budget, as far as they are given. Its identity is the judge's own.
+
+    A question waits for the limit, and counts against it until it has its reply; the trust asks the judge, once or more
+    often; the budget counts each time. Raises JudgeError and LimitReached.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        *,
+        limit: Limit | None = None,
+        trust: RunTrust | RewardTrust | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        self.identity = judge.identity
+        self._judge = judge
+        self._limit = limit
+        self._trust = trust
+        self._budget = budget
+        self._price = None if budget is None else budget.price_of(judge.identity.name)
+
+    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
+        """The judge's reply, or the trust's while the judge cannot be used."""
+        ask: Ask[A] = partial(self._ask, question, asked)
+        if self._trust is not None:
+            ask = partial(self._trust.answered, ask)
+        return await (ask() if self._limit is None else self._limit.answered(question, asked.priority, ask))
+
+    async def _ask(self, question: Question[A], asked: Asked) -> Reply[A]:
+        if self._budget is None:
+            return await self._judge.answer(question, asked)
+        await self._budget.begin()
+        cost = 0.0
+        try:
+            reply = await self._judge.answer(question, asked)
+            cost = cost_of(reply.usage, self._price)
+            return reply
+        finally:
+            self._budget.end(cost)
+
+    async def close(self) -> None:
+        """Close the judge."""
+        if self._trust is not None:
+            await self._trust.close()
+        await self._judge.close()
+
+
+class Gates(Protocol):
+    """Makes the gates of a run's judges."""
+
+    def before(self, judge: Judge, name: str, limit: Limit | None) -> Gate:
+        """The gate before `judge`: the one that the configuration calls `name`, or a member of that panel."""
+        ...
+
+
+class RunGates:
+    """The gates of a run: its judges are waited for, and are not asked more than the run may spend."""
 
     def __init__(
         self,
@@ -459,20 +501,20 @@ class RunTrust:
     ) -> None:
         self._check = check
         self._patience = patience
-        self._seats = config.bench.seats
+        self._seats = config.resolved.bench.seats
         self._say = say
         self._budget = Budget(config)
-        self._made: list[Trusted] = []
+        self._trusts: list[RunTrust] = []
 
-    def __call__(self, judge: Judge, name: str) -> Judge:
-        """`judge`, tried before it is asked if it is a server or an engine."""
-        metered = Metered(judge, self._budget)
-        if not isinstance(judge, Probed):
-            return metered
-        patience = self._patience or Patience(patience_s=self._seats[name].config.patience_s)
-        check = None if self._check is None else partial(self._check, name)
-        self._made.append(Trusted(metered, patience, self._say, check))
-        return self._made[-1]
+    def before(self, judge: Judge, name: str, limit: Limit | None) -> Gate:
+        """The gate before `judge`; a server or an engine is tried before it is asked."""
+        trust = None
+        if isinstance(judge, Probed):
+            patience = self._patience or Patience(patience_s=self._seats[name].config.patience_s)
+            check = None if self._check is None else partial(self._check, name)
+            trust = RunTrust(judge, patience, self._say, check)
+            self._trusts.append(trust)
+        return Gate(judge, limit=limit, trust=trust, budget=self._budget)
 
     @property
     def spent(self) -> Spent:
@@ -482,31 +524,31 @@ class RunTrust:
     @property
     def is_waiting(self) -> bool:
         """Whether questions wait for a judge to answer again."""
-        return any(judge.is_waiting for judge in self._made)
+        return any(trust.is_waiting for trust in self._trusts)
 
 
-class RewardTrust:
-    """The trust of rewards: their judges may come later, and are never waited for."""
+class RewardGates:
+    """The gates of rewards: their judges may come later, and are never waited for."""
 
     def __init__(self, patience: Patience | None = None) -> None:
         self._patience = patience or Patience()
-        self._made: list[tuple[str, Standby]] = []
+        self._trusts: list[tuple[str, RewardTrust]] = []
 
-    def __call__(self, judge: Judge, name: str) -> Judge:
-        """`judge`, on standby if it is a server or an engine."""
-        if not isinstance(judge, Probed):
-            return judge
-        standby = Standby(judge, self._patience)
-        self._made.append((name, standby))
-        return standby
+    def before(self, judge: Judge, name: str, limit: Limit | None) -> Gate:
+        """The gate before `judge`; a server or an engine is on standby."""
+        trust = None
+        if isinstance(judge, Probed):
+            trust = RewardTrust(judge, self._patience)
+            self._trusts.append((name, trust))
+        return Gate(judge, limit=limit, trust=trust)
 
     def start(self, check: Check) -> None:
         """Try every judge, in the background; `check` is called with each window."""
-        for name, judge in self._made:
-            judge.check = partial(check, name)
-            judge.start()
+        for name, trust in self._trusts:
+            trust.check = partial(check, name)
+            trust.start()
 
     @property
     def trouble(self) -> str | None:
         """Why a judge cannot be used now, in one line; rewards are judge_unavailable then. None if all can."""
-        return next((judge.trouble for _, judge in self._made if judge.trouble is not None), None)
+        return next((trust.trouble for _, trust in self._trusts if trust.trouble is not None), None)

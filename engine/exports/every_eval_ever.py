@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.engine.exports.shared import place
 from adjudge.engine.runs.board import Leaderboard, MetricBoard, Standing
 from adjudge.engine.runs.record import RunRecord
+from adjudge.fetchers.files import file_name
 from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["write_every_eval_ever"]
@@ -34,7 +34,7 @@ def write_every_eval_ever(board: Leaderboard, record: RunRecord, out: Path) -> I
             ]
             if results:
                 developer, _, model = system.rpartition("/")
-                folder = out / protocol / place(developer or "unknown") / place(model or "unknown")
+                folder = out / protocol / file_name(developer or "unknown") / file_name(model or "unknown")
                 name = uuid.uuid5(uuid.NAMESPACE_URL, f"adjudge:{record.run}:{protocol}:{system}")
                 folder.mkdir(parents=True, exist_ok=True)
                 file = folder / f"{name}.json"

@@ -13,7 +13,7 @@ from pathlib import Path
 from adjudge.engine.config.reward import Formula
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.exports.shared import place
+from adjudge.fetchers.files import file_name
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["write_rewards"]
@@ -37,7 +37,7 @@ def write_rewards(cards: Iterable[Scorecard], config: RunConfig, out: Path) -> I
         if value is None:
             continue
         scores = {name: score for name, score in formula.scores(own).items() if score is not None}
-        folder = out if len(reports) == 1 else out / place(system) / place(task)
+        folder = out if len(reports) == 1 else out / file_name(system) / file_name(task)
         folder = folder / str(sample) if sample and len(reports) > 1 else folder
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "reward.json"

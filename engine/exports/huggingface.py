@@ -16,11 +16,12 @@ from typing import Any
 import yaml
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.exports.shared import Figure, figures_of, place
+from adjudge.engine.exports.shared import Figure, figures_of
 from adjudge.engine.formats.hub import dataset_name
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.tables.files import leaderboard_markdown, write_leaderboard
+from adjudge.fetchers.files import file_name
 
 __all__ = ["write_eval_results", "write_space"]
 
@@ -36,11 +37,11 @@ def write_eval_results(board: Leaderboard, record: RunRecord, out: Path) -> Iter
     if (commit := record.revisions.get(record.config.tasks)) is not None:
         dataset["revision"] = commit
     for system, figures in figures_of(board):
-        folder = out / place(system) / ".eval_results"
+        folder = out / file_name(system) / ".eval_results"
         folder.mkdir(parents=True, exist_ok=True)
         for protocol in dict.fromkeys(figure.board.protocol for figure in figures):
             own = [figure for figure in figures if figure.board.protocol == protocol]
-            file = folder / f"{place(protocol)}.yaml"
+            file = folder / f"{file_name(protocol)}.yaml"
             entries = [_entry(figure, dataset, record) for figure in own]
             file.write_text(yaml.safe_dump(entries, sort_keys=False, allow_unicode=True), encoding="utf-8")
             yield file

@@ -9,12 +9,11 @@ import msgspec
 from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench, rigorous
 from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, rows
 from adjudge.engine.formats.deepresearch_bench import Query
-from adjudge.engine.formats.names import BENCHMARKS
 from adjudge.engine.formats.recorded import Results
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold
 
-__all__ = ["READERS", "read_results"]
+__all__ = ["read_deepresearch_bench", "read_dr3", "read_livedrbench", "read_results", "read_rigorous"]
 
 
 class _Criteria(msgspec.Struct):
@@ -27,24 +26,28 @@ _RAW = "raw_results"
 _FIRST_LINE = 1 << 26  # bytes
 
 
-def read_results(folder: Path, benchmark: str, system: str | None = None) -> Results:
-    """The results of `benchmark` in `folder` (or in one file), as `system`'s where its name is given.
+def read_results(
+    folder: Path,
+    benchmark: str,
+    read: Callable[[Path, str | None, Results], None],
+    system: str | None = None,
+) -> Results:
+    """What `read` finds of `benchmark` in `folder` (or in one file), as `system`'s where its name is given.
 
     Raises FormatError if there are none.
     """
-    if benchmark not in BENCHMARKS:
-        raise FormatError(f"format: unknown format {benchmark!r}; use one of {', '.join(BENCHMARKS)}")
     if not folder.exists():
         raise FormatError(f"import: {folder} does not exist; give a folder of results")
     results = Results()
-    READERS[benchmark](folder, system, results)
+    read(folder, system, results)
     if not results.found:
         first = f"; the first line left out: {results.rejected[0]}" if results.rejected else ""
         raise FormatError(f"import: {folder} has no results of {benchmark}; give their folder or file{first}")
     return results.distinct()
 
 
-def _deepresearch_bench(folder: Path, system: str | None, results: Results) -> None:
+def read_deepresearch_bench(folder: Path, system: str | None, results: Results) -> None:
+    """Add the rows of RACE and FACT; a file is known by the keys of its first row."""
     steps: dict[tuple[Path, str], list[Path]] = {}
     judged: list[Path] = []
     criteria: dict[str, RaceGold] = {}
@@ -75,28 +78,23 @@ def _deepresearch_bench(folder: Path, system: str | None, results: Results) -> N
     results.tasks = {name: task for name, task in results.tasks.items() if name in reported}
 
 
-def _livedrbench(folder: Path, system: str | None, results: Results) -> None:
+def read_livedrbench(folder: Path, system: str | None, results: Results) -> None:
+    """Add the results of a file for each system."""
     for file in (*_files(folder, "*.json"), *_files(folder, "*.jsonl")):
         livedrbench.read_results(file, system or file.stem, results)
 
 
-def _dr3(folder: Path, system: str | None, results: Results) -> None:
+def read_dr3(folder: Path, system: str | None, results: Results) -> None:
+    """Add the results of folders that name their systems. Raises FormatError for a `system`."""
     if system is not None:
         raise FormatError("import: DR3-Eval's folders name their systems; leave --system out")
     dr3.read_results(folder, results)
 
 
-def _rigorous(folder: Path, system: str | None, results: Results) -> None:
+def read_rigorous(folder: Path, system: str | None, results: Results) -> None:
+    """Add the results of a file `Eval_SYSTEM.jsonl` for each system."""
     for file in _files(folder, "Eval_*.jsonl"):
         rigorous.read_results(file, system or file.stem.removeprefix("Eval_"), results)
-
-
-READERS: dict[str, Callable[[Path, str | None, Results], None]] = {
-    "deepresearch-bench": _deepresearch_bench,
-    "livedrbench": _livedrbench,
-    "dr3-eval": _dr3,
-    "rigorous": _rigorous,
-}
 
 
 def _files(folder: Path, pattern: str) -> Iterator[Path]:

@@ -14,6 +14,7 @@ import msgspec
 
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.documents import READABLE
+from adjudge.fetchers.files import write_whole
 
 __all__ = ["SCHEME", "HubData", "HubError", "from_hub"]
 
@@ -194,6 +195,4 @@ def _keep(home: Path, revision: str, listing: _Listing) -> None:
     home.mkdir(parents=True, exist_ok=True)
     raw = msgspec.json.encode(listing)
     for name in {revision, listing.commit}:
-        written = home / f".{name}.json.{os.getpid()}"
-        written.write_bytes(raw)
-        written.rename(home / f"{name}.json")
+        write_whole(home / f"{name}.json", raw)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.fetchers.files import file_name
 from adjudge.fetchers.page import Page
 from adjudge.scoring.contract.case import Report, Task
 from adjudge.scoring.contract.reasons import Reason
@@ -160,8 +160,7 @@ def language_of(prompt: str) -> str:
 
 def folder_name(system: str, sample: int) -> str:
     """A folder's or file's name for the results of a system's sample."""
-    name = quote(system, safe=" ()[]{},;:=+@!'&~") if "/" in system or system.startswith(".") else system
-    return f"{name} sample {sample}" if sample else name
+    return f"{file_name(system)} sample {sample}" if sample else file_name(system)
 
 
 def dumped(row: object) -> str:

@@ -100,7 +100,7 @@ async def _score(
         language=language,
         gold={name: msgspec.Raw(msgspec.json.encode(one)) for name, one in given.items()},
     )
-    chosen = config.scoring_protocols()
+    chosen = config.resolved.protocols
     async with open_evaluator(config) as evaluator:
         found = {card.protocol: card async for card in evaluator.run([Case(task=task, report=report)])}
     heads = {

@@ -13,7 +13,7 @@ import msgspec
 
 from adjudge.engine.config.reward import Formula, RewardConfig, Value
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
-from adjudge.engine.evaluation.gate import RewardTrust
+from adjudge.engine.evaluation.gate import RewardGates
 from adjudge.engine.rewards.flags import flags_of
 from adjudge.engine.rewards.report import prompt_in, report_in
 from adjudge.engine.rewards.reward import GivenPage, Part, Reward, RewardItem, own_gold, pages_in
@@ -167,7 +167,7 @@ class Rollout:
         evaluator: Evaluator,
         formula: Formula,
         config: RewardConfig,
-        trust: RewardTrust,
+        gates: RewardGates,
         priority: int,
         repeat: int,
     ) -> None:
@@ -180,7 +180,7 @@ class Rollout:
         self._evaluator = evaluator
         self._formula = formula
         self._config = config
-        self._trust = trust
+        self._gates = gates
         self._pages = _pages(item)
         self._all: list[CaseTools] = []
         self._tools = self._new_tools(self.case)
@@ -250,7 +250,7 @@ class Rollout:
     @property
     def late(self) -> Reason:
         """Why there is no answer in time."""
-        is_away = self._trust.trouble is not None or any(
+        is_away = self._gates.trouble is not None or any(
             one.reasons["judge_unavailable"] for one in self._all
         )
         return "judge_unavailable" if is_away else "deadline"

@@ -21,7 +21,7 @@ from adjudge.engine.errors import StoreError, UsageError
 from adjudge.engine.evaluation.assembly import LEAST_WINDOW, open_evaluator
 from adjudge.engine.evaluation.dry_run import dry_run
 from adjudge.engine.evaluation.evaluator import Evaluator
-from adjudge.engine.evaluation.gate import Patience, RewardTrust, RunTrust, Trust
+from adjudge.engine.evaluation.gate import Gates, Patience, RewardGates, RunGates
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.rewards.audit import Audit, CanaryWatch
@@ -139,7 +139,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
 
 def _say_invalid(config: RunConfig, tasks: Mapping[str, Task]) -> None:
     """Log how many tasks have gold that a protocol cannot read: no judge is asked about these."""
-    for protocol in config.scoring_protocols():
+    for protocol in config.resolved.protocols:
         if wrong := invalid_gold(protocol, tasks.values()):
             _log.warning(
                 "reward: the gold of %d of %d tasks cannot be read, and their rewards fail: %s",
@@ -162,8 +162,8 @@ async def open_replay(config: RunConfig) -> AsyncIterator["RewardScorer"]:
     async def fit(judge: str, window: int) -> None:
         await scorer.fit_reports(judge, window)
 
-    trust = RunTrust(config, check=fit)
-    async with _evaluator(config, Place.of(config.store) / "rewards", trust) as evaluator:
+    gates = RunGates(config, check=fit)
+    async with _evaluator(config, Place.of(config.store) / "rewards", gates) as evaluator:
         scorer = RewardScorer(config, evaluator, tasks)
         try:
             yield scorer
@@ -176,31 +176,31 @@ async def _open(
     config: RunConfig, place: Place, tasks: Mapping[str, Task], patience: Patience | None
 ) -> AsyncIterator["RewardScorer"]:
     """The scorer of `config` alone, without canaries and audit."""
-    trust = RewardTrust(patience)
-    async with _evaluator(config, place, trust) as evaluator:
-        scorer = RewardScorer(config, evaluator, tasks, trust)
+    gates = RewardGates(patience)
+    async with _evaluator(config, place, gates) as evaluator:
+        scorer = RewardScorer(config, evaluator, tasks, gates)
         if config.reward_config().group.asks:
             await asyncio.to_thread(shares, [], [1, 1], 0)  # compiled before a deadline runs
-        trust.start(scorer.fit_reports)
+        gates.start(scorer.fit_reports)
         try:
             yield scorer
         finally:
             await scorer.close()
 
 
-def _evaluator(config: RunConfig, place: Place, trust: Trust) -> AbstractAsyncContextManager[Evaluator]:
+def _evaluator(config: RunConfig, place: Place, gates: Gates) -> AbstractAsyncContextManager[Evaluator]:
     """An evaluator that does all its work in this process, or has judge and fetchers on a cluster."""
-    if not config.is_on_cluster():
-        return open_evaluator(config, place, trust=trust)
+    if not config.resolved.is_on_cluster:
+        return open_evaluator(config, place, gates=gates)
     from adjudge.engine.cluster.workers import open_front
 
-    return open_front(config, place, trust)
+    return open_front(config, place, gates)
 
 
 class RewardScorer:
     """Computes rewards by the formula of `config`, with `evaluator` to ask and read. One event loop.
 
-    `trust` is that in the judges behind `evaluator`.
+    `gates` are before the judges behind `evaluator`.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class RewardScorer:
         config: RunConfig,
         evaluator: Evaluator,
         tasks: Mapping[str, Task],
-        trust: RewardTrust | None = None,
+        gates: RewardGates | None = None,
     ) -> None:
         self.reward_config = config.reward_config()
         self.evaluator = evaluator
@@ -216,7 +216,7 @@ class RewardScorer:
         self.audit: Audit | None = None
         self.canary: CanaryWatch | None = None
         self.log: RunLog | None = None
-        self._trust = trust or RewardTrust()
+        self._gates = gates or RewardGates()
         evaluator.report_limit = min(evaluator.report_limit, self.reward_config.length.max)
         self._config = config
         self.positions = Positions()
@@ -228,18 +228,18 @@ class RewardScorer:
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._enough = {
             name: AHEAD * max(LEAST_WINDOW, seat.slots) * (seat.config.replicas or 1)
-            for name, seat in config.bench.seats.items()
+            for name, seat in config.resolved.bench.seats.items()
         }
 
     @property
     def judge(self) -> str:
         """The judges, in words."""
-        return Judging.of(self._config.bench, self.evaluator.judges).said
+        return Judging.of(self._config.resolved.bench, self.evaluator.judges).said
 
     @property
     def judge_trouble(self) -> str | None:
         """Why the judge cannot be used now, in one line; rewards are judge_unavailable then. None if it can."""
-        return self._trust.trouble
+        return self._gates.trouble
 
     async def fit_reports(self, judge: str, window: int) -> None:
         """Hold reports to what the window of a judge, in tokens, has room for. Raises JudgeError.
@@ -300,7 +300,7 @@ class RewardScorer:
                 self.evaluator,
                 formula,
                 self.reward_config,
-                self._trust,
+                self._gates,
                 priority - BEFORE_BULK,
                 repeat,
             )

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from adjudge.engine.config.settings import ConfigError
+from adjudge.fetchers.files import write_whole
 
 __all__ = ["Reading", "alive", "beating", "held", "last_pulse"]
 
@@ -120,10 +121,8 @@ def beating(folder: Path, reading: Callable[[], Reading]) -> Iterator[None]:
 
 def _write(folder: Path, pulse: Pulse) -> None:
     """A beat that cannot be written is left out: the run matters more."""
-    written = folder / f".{FILE}.tmp"
     with suppress(OSError):
-        written.write_bytes(msgspec.json.encode(pulse))
-        written.rename(folder / FILE)
+        write_whole(folder / FILE, msgspec.json.encode(pulse))
 
 
 def _is_locked(folder: Path) -> bool | None:

@@ -27,6 +27,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.pulse import alive, last_pulse
+from adjudge.fetchers.files import write_whole
 from adjudge.judges import JudgeIdentity, Usage
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
@@ -480,9 +481,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     def write(self, folder: Path) -> None:
         """Write run.json into `folder`, atomically."""
-        written = folder / ".run.json.tmp"
-        written.write_bytes(self.encoded())
-        written.rename(folder / "run.json")
+        write_whole(folder / "run.json", self.encoded())
 
     @classmethod
     def read(cls, folder: Path) -> "RunRecord":

@@ -26,6 +26,7 @@ from pyarrow import fs
 
 from adjudge.engine.config.redaction import credentials
 from adjudge.engine.errors import StoreError, UsageError
+from adjudge.fetchers.files import whole_file
 
 __all__ = [
     "DamagedPart",
@@ -169,17 +170,11 @@ class Place(msgspec.Struct, frozen=True):
         return sum(map(len, pieces))
 
     def _write_local(self, name: str, pieces: Sequence[Bytes]) -> None:
-        unfinished = Path(self.path) / f".{name}.tmp"
-        try:
-            with unfinished.open("wb", _BUFFER) as sink:
-                for piece in pieces:
-                    sink.write(piece)
-                sink.flush()
-                os.fsync(sink.fileno())
-            unfinished.rename(Path(self.path) / name)
-        except OSError:
-            unfinished.unlink(missing_ok=True)
-            raise
+        with whole_file(Path(self.path) / name) as unfinished, unfinished.open("wb", _BUFFER) as sink:
+            for piece in pieces:
+                sink.write(piece)
+            sink.flush()
+            os.fsync(sink.fileno())
 
     def move(self, name: str, folder: str) -> None:
         """Move the file `name` into `folder` inside this place."""

@@ -18,6 +18,7 @@ from adjudge.engine.runs.board import Corrected, Leaderboard, MetricBoard, Stand
 from adjudge.engine.tables.page import leaderboard_page
 from adjudge.engine.tables.sections import sections_of
 from adjudge.engine.tables.terminal import escaped, markdown_table
+from adjudge.fetchers.files import write_whole
 
 __all__ = ["leaderboard_markdown", "write_leaderboard"]
 
@@ -78,9 +79,7 @@ def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            written = out / f".{name}.tmp"
-            written.write_bytes(content)
-            written.rename(out / name)
+            write_whole(out / name, content)
     except OSError as error:
         raise UsageError(f"out: {out} cannot be written: {error.strerror}; choose another folder") from error
     return out / "leaderboard.html"

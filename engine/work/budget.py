@@ -2,19 +2,15 @@
 
 import asyncio
 import math
-from typing import TypeVar
 
 import msgspec
 
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import LimitReached
-from adjudge.judges import Answer, Asked, Judge, Question, Reply, Usage
-from adjudge.judges.judgment import PROBE_SECONDS, Verdict, probe
+from adjudge.judges import Usage
 
-__all__ = ["Budget", "Metered", "Spent", "cost_of"]
-
-A = TypeVar("A", bound=Answer)
+__all__ = ["Budget", "Spent", "cost_of"]
 
 
 def cost_of(usage: Usage, price: Price | None) -> float:
@@ -84,32 +80,3 @@ class Budget:
         self.spent += Spent(0, cost)
         self._out -= 1
         self._settled.set()
-
-
-class Metered:
-    """A judge whose questions count against a budget. Its identity is the judge's own. Raises LimitReached."""
-
-    def __init__(self, judge: Judge, budget: Budget) -> None:
-        self.identity = judge.identity
-        self._judge = judge
-        self._budget = budget
-        self._price = budget.price_of(judge.identity.name)
-
-    async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
-        """The judge's reply."""
-        await self._budget.begin()
-        cost = 0.0
-        try:
-            reply = await self._judge.answer(question, asked)
-            cost = cost_of(reply.usage, self._price)
-            return reply
-        finally:
-            self._budget.end(cost)
-
-    async def probe(self, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
-        """The judge's own verdicts; probes count against nothing."""
-        return await probe(self._judge, timeout_s)
-
-    async def close(self) -> None:
-        """Close the judge."""
-        await self._judge.close()

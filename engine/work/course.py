@@ -28,7 +28,7 @@ class Course:
     def __init__(self, config: RunConfig, dataset: Dataset) -> None:
         self._dataset, self._repeats = dataset, config.repeats
         self._resolver, self._rounds = _resolver(config, dataset), _rounds(config, dataset)
-        alone = sum(not isinstance(one, Comparing) for one in config.scoring_protocols())
+        alone = sum(not isinstance(one, Comparing) for one in config.resolved.protocols)
         self.scorecards = len(dataset.reports) * config.repeats * alone
         self.scorecards += 0 if self._rounds is None else self._rounds.scorecards
 
@@ -60,7 +60,7 @@ class Course:
 
 
 def _resolver(config: RunConfig, dataset: Dataset) -> "Resolver | None":
-    if (stop := config.stop_config()) is None:
+    if (stop := config.resolved.stop) is None:
         return None
     from adjudge.engine.work.resolver import Resolver
 
@@ -68,7 +68,7 @@ def _resolver(config: RunConfig, dataset: Dataset) -> "Resolver | None":
 
 
 def _rounds(config: RunConfig, dataset: Dataset) -> "Rounds | None":
-    if (comparing := config.comparing()) is None:
+    if (comparing := config.resolved.comparing) is None:
         return None
     from adjudge.engine.work.tournament import Rounds
 

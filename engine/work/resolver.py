@@ -27,7 +27,7 @@ class Resolver:
     def __init__(self, stop: StopConfig, config: RunConfig, dataset: Dataset) -> None:
         self._stop = stop
         self._dataset = dataset
-        self._protocols = config.scoring_protocols()
+        self._protocols = config.resolved.protocols
         self._repeats = config.repeats
         self._protocol, self._metric = _found(stop.metric, self._protocols)
         self._pairs = _pairs(stop, dataset.systems)

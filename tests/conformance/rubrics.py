@@ -23,7 +23,7 @@ from tests.tools import DirectTools
 def check_set(path: Path) -> Iterator[Check]:
     """Every report's figures, and every system's means as a leaderboard takes them."""
     given = json.loads(path.read_text(encoding="utf-8"))
-    (protocol,) = RunConfig.of({"tasks": "t", "protocols": [given["protocol"]]}).scoring_protocols()
+    (protocol,) = RunConfig.of({"tasks": "t", "protocols": [given["protocol"]]}).resolved.protocols
     metrics: dict[str, Metric] = {}
     found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for case in cases(given):

@@ -260,7 +260,7 @@ def _rested(began: float, shortest_s: float) -> float:
 
 def _tallies(record: RunRecord, due: Due, done: Counter[tuple[str, str]]) -> Iterator[Tally]:
     """Every protocol in all systems, then in each. Comparisons are due in all, not by system."""
-    alone = {one.name: not isinstance(one, Comparing) for one in record.config.scoring_protocols()}
+    alone = {one.name: not isinstance(one, Comparing) for one in record.config.resolved.protocols}
     each = {system: count * record.config.repeats for system, count in due.systems.items()}
     reports = sum(each.values())
     compared = due.scorecards - reports * sum(alone.values())

@@ -139,7 +139,7 @@ class Replayer:
         return found
 
     def _named(self, protocol: str) -> list[ScoringProtocol]:
-        return [one for one in self._config.scoring_protocols() if one.name == protocol]
+        return [one for one in self._config.resolved.protocols if one.name == protocol]
 
     def _asker(self, protocol: str) -> ProtocolAsker:
         media = self._judging.protocol_media(protocol)

@@ -1,5 +1,0 @@
-"""The benchmarks whose own result files are read and written, by the names of `--format`."""
-
-__all__ = ["BENCHMARKS"]
-
-BENCHMARKS = ("deepresearch-bench", "livedrbench", "dr3-eval", "rigorous")
