@@ -26,7 +26,7 @@ from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.part import current
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
-from adjudge.scoring.contract.scorecard import OutcomeKind, Scorecard
+from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["KINDS", "CardIndex", "RowsSoFar", "ScoreRows", "Verdicts", "joined", "release", "use_little"]
 
@@ -50,7 +50,7 @@ class Kind(msgspec.Struct, frozen=True):
     good: bool | None
 
 
-KINDS: Mapping[OutcomeKind, Kind] = {
+KINDS: Mapping[str, Kind] = {
     "supported": Kind("✓", "supported", True),
     "met": Kind("✓", "full points", True),
     "matched": Kind("✓", "matched", True),
@@ -83,7 +83,7 @@ class Verdicts(msgspec.Struct, frozen=True):
         return cls(tuple(counts.get(kind, 0) for kind in KINDS))
 
     @property
-    def by_kind(self) -> dict[OutcomeKind, int]:
+    def by_kind(self) -> dict[str, int]:
         """The kinds that there are, and how many of each."""
         return {kind: count for kind, count in zip(KINDS, self.counts, strict=True) if count}
 

@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -29,7 +29,7 @@ from adjudge.engine.viewer.data.passages import Span, said_at
 from adjudge.engine.viewer.data.query import ReportQuery, address
 from adjudge.scoring.contract.case import Citation, Unread
 from adjudge.scoring.contract.protocol import ExplainedCriterion
-from adjudge.scoring.contract.scorecard import Evidence, Outcome, OutcomeKind, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Outcome, Scorecard
 from adjudge.scoring.text.aside import aside, storable
 
 __all__ = ["Line", "MarkedReport", "line_of", "lines_of", "marked_report"]
@@ -53,7 +53,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     said: str
     outcome: Outcome
-    kind: OutcomeKind | Literal[""]
+    kind: str
     sign: str
     group: str = ""
     reason: str = ""
