@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from adjudge.engine.runs.record import RunRecord
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Outcome, Scorecard
 from adjudge.scoring.deepresearch_bench.race import Race
 from benchmarks import viewer
 from benchmarks.timing import Row, alone, main
@@ -53,7 +53,7 @@ class World(viewer.World):
         evidence = tuple(
             Evidence(
                 what=f"{DIMENSIONS[n % 4]}: {self.sentences[int(card.task_id) * CRITERIA + n]}",
-                outcome="7.5 of 10, reference 8",
+                outcome=Outcome("points", 7.5, 10.0, 8.0, "7.5 of 10, reference 8"),
                 judgment=card.judgments[0],
                 note=" ".join(self.some(3)),
             )

@@ -39,7 +39,7 @@ from adjudge.engine.store.part import TableKind, stamped, write_part
 from adjudge.engine.store.scorecards import SCORECARDS, score_table
 from adjudge.engine.tables.files import write_leaderboard
 from adjudge.judges import JudgeIdentity
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard, count_kinds
+from adjudge.scoring.contract.scorecard import Evidence, Outcome, Scorecard, count_kinds
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from benchmarks.timing import RUNS, Row, alone, main
 from tests.browser import NAMES
@@ -178,7 +178,12 @@ class World:
         }
         scores |= {"supported": supported, "pairs": float(CITED), "judged": float(CITED), "cited": 1.0}
         evidence = tuple(
-            Evidence(what=fact, outcome=verdict, judgment=key, url=f"https://site{page}.example/page")
+            Evidence(
+                what=fact,
+                outcome=Outcome(verdict, words=verdict),
+                judgment=key,
+                url=f"https://site{page}.example/page",
+            )
             for fact, verdict, key, page in zip(facts, verdicts, keys, pages, strict=True)
         )
         card = Scorecard(

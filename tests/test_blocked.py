@@ -113,7 +113,7 @@ async def test_quoted_sentence_that_cites_the_source_is_blocked() -> None:
     )
     assert type(question) is BlockedItems and "papers.example" in question.blocked
     assert [line.value for line in card.evidence] == [-1, 1, -1, 0]
-    assert card.evidence[0].outcome == "met, but rests on a blocked source"
+    assert card.evidence[0].outcome.words == "met, but rests on a blocked source"
     assert (card.evidence[0].quote, card.evidence[0].note) == ("The wall costs 900 million", "because")
     assert card.scores == {
         "info_recall": pytest.approx(1 / 3), "presentation": 0, "total": 0.25, "blocked_rate": 0.5,

@@ -433,7 +433,7 @@ class TestScore:
 
     async def test_evidence_lists_what_was_met_and_supported(self):
         card = await score_case(DR3(), case(), DirectTools(judge()))
-        found = Counter(line.outcome for line in card.evidence)
+        found = Counter(line.outcome.words for line in card.evidence)
         assert (found["met"], found["not met"]) == (2, 1)
         assert (found["supported"], found["unsupported"]) == (2, 2)
 

@@ -120,7 +120,7 @@ def test_all_modules_are_scored_side_by_side() -> None:
     assert card.scores["reasoning_accuracy"] == pytest.approx(1 / 3)
     assert (card.scores["reasoning_precision"], card.scores["reasoning_recall"]) == (0.5, 0.5)
     assert card.scores["reasoning_recall_macro"] == pytest.approx((0.5 + 0 + 0) / 3)
-    said = {line.what: line.outcome for line in card.evidence}
+    said = {line.what: line.outcome.words for line in card.evidence}
     assert (said["water is wet"], said["fire is cold"]) == ("true", "true")
     assert (
         sorted(type(question).__name__ for question in tools.questions)

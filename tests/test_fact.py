@@ -135,7 +135,7 @@ async def test_paper_and_code_count_the_same_pairs_differently(extraction: str) 
 
 async def test_evidence_names_every_pair() -> None:
     card, tools = await run()
-    assert [(line.what, line.outcome, line.url) for line in card.evidence] == [
+    assert [(line.what, line.outcome.words, line.url) for line in card.evidence] == [
         ("Trams are cheap in every large city.", "supported", A),
         ("Trams are quiet in the night.", "unsupported", A),
         ("Trams are quiet in the night.", "unsupported", B),
@@ -151,7 +151,7 @@ async def test_page_that_bars_everybody_stays_in_the_paper_count(reason: str) ->
     near(card, pairs=4, supported=0, unsupported=1, unknown=1, unreachable=2, unscored=0)
     near(card, c_acc=0, c_acc_strict=0, e_cit=0, judged=1, judged_strict=3)
     assert card.status == "scored"
-    assert [line.outcome for line in card.evidence][:2] == ["unreachable", "unreachable"]
+    assert [line.outcome.words for line in card.evidence][:2] == ["unreachable", "unreachable"]
     assert {line.reason for line in card.evidence} == {reason, ""}
 
 
@@ -207,7 +207,7 @@ async def test_page_missing_for_our_reasons_leaves_the_other_pairs(reason: str) 
     assert card.bounds["c_acc_strict"] == card.bounds["c_acc"] == Bounds(1 / 4, 1 / 2, 3, 4)
     assert card.bounds["e_cit"] == Bounds(1, 2, 3, 4)
     assert set(card.reasons.values()) == {reason}
-    assert [line.outcome for line in card.evidence] == ["supported", "unsupported", "", "unknown"]
+    assert [line.outcome.words for line in card.evidence] == ["supported", "unsupported", "", "unknown"]
 
 
 async def test_gone_page_is_no_score_where_the_judge_failed() -> None:
@@ -427,7 +427,7 @@ async def test_long_page_is_shown_in_parts_and_evidence_says_so() -> None:
     assert len(context["page"]) < PAGE_CHARS + 1_000
     assert (context["title"], context["description"]) == ("T", "D")
     card, _ = await run(pages={**PAGES, A: long})
-    assert card.evidence[0].outcome == f"supported ({PAGE_CHARS} of {len(long.text)} characters shown)"
+    assert card.evidence[0].outcome.words == f"supported ({PAGE_CHARS} of {len(long.text)} characters shown)"
 
 
 def windowed(characters: int) -> Callable[[Question[Any]], Any]:
@@ -450,7 +450,7 @@ FILLER = "Nothing of interest stands in this line about the weather.\n"
 async def test_page_beyond_the_window_is_shown_by_its_best_parts(window: int, shown: int) -> None:
     long = page(A, FILLER * 900 + SENTENCE + FILLER * 900)
     card, tools = await run(judge=windowed(window), pages={**PAGES, A: long})
-    assert card.evidence[0].outcome == f"supported ({shown} of {len(long.text)} characters shown)"
+    assert card.evidence[0].outcome.words == f"supported ({shown} of {len(long.text)} characters shown)"
     near(card, **COUNTS)
     last = [question for question in tools.questions if isinstance(question, Backed)][-1]
     assert "Trams are cheap" in last.context["page"]
@@ -459,14 +459,14 @@ async def test_page_beyond_the_window_is_shown_by_its_best_parts(window: int, sh
 async def test_short_page_is_shown_whole_where_it_fits() -> None:
     short = page(A, FILLER * 60 + SENTENCE)  # 3,637 characters
     card, _ = await run(judge=windowed(4_000), pages={**PAGES, A: short})
-    assert card.evidence[0].outcome == "supported"
+    assert card.evidence[0].outcome.words == "supported"
     card, _ = await run(judge=windowed(3_000), pages={**PAGES, A: short})
-    assert card.evidence[0].outcome == f"supported (1500 of {len(short.text)} characters shown)"
+    assert card.evidence[0].outcome.words == f"supported (1500 of {len(short.text)} characters shown)"
 
 
 async def test_window_too_small_for_any_part_is_an_overflow() -> None:
     card, tools = await run(judge=windowed(1_000), pages={**PAGES, A: page(A, SENTENCE * 1_000)})
-    assert (card.evidence[0].outcome, card.evidence[0].reason) == (
+    assert (card.evidence[0].outcome.words, card.evidence[0].reason) == (
         "(1500 of 37000 characters shown)",
         "context_overflow",
     )
@@ -518,7 +518,7 @@ async def test_lexical_judge_works_in_both_languages() -> None:
     for extraction in ("judge", "markers"):
         tools = DirectTools(LexicalJudge(), pages)
         card = await score_case(Fact(extraction=extraction), case(text), tools)  # type: ignore[arg-type]
-        assert [line.outcome for line in card.evidence] == [
+        assert [line.outcome.words for line in card.evidence] == [
             "supported",
             "unsupported",
             "supported",

@@ -24,7 +24,7 @@ from adjudge.engine.viewer.labelling import (
     write_sheet,
 )
 from adjudge.scoring.contract.labels import LabelKind, Labelled
-from adjudge.scoring.contract.scorecard import Evidence
+from adjudge.scoring.contract.scorecard import MISSING, Evidence
 from tests.made_runs import made_run
 from tests.test_cli import one_line
 from tests.test_cli import run as command
@@ -43,7 +43,7 @@ def items(**counts: int) -> list[Item]:
             system=system,
             task_id=str(number),
             sample=0,
-            line=Evidence(what="x", outcome=""),
+            line=Evidence(what="x", outcome=MISSING),
             labelled=Labelled.of(KIND, "no" if number % 5 == 0 else "yes"),
         )
         for system, count in counts.items()

@@ -9,7 +9,7 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.items import Item, items_of, labelled_cards
 from adjudge.engine.runs.record import RunRecord
-from adjudge.scoring.contract.scorecard import Evidence
+from adjudge.scoring.contract.scorecard import MISSING, Evidence, Outcome
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.dr3_eval.dr3 import DR3
 from adjudge.scoring.drmi_bench.drmi import DrMi
@@ -59,30 +59,33 @@ def test_labels_make_up_the_metric_they_count_in(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("protocol", "line", "label", "value"),
     [
-        (Fact, {"outcome": "supported (900 of 4000 characters shown)", "url": "u"}, "supported", 1.0),
-        (Fact, {"outcome": "Supported by everything", "url": "u"}, "", None),
-        (Fact, {"outcome": "unreachable", "url": "u", "reason": "page_gone"}, "", 0.0),
-        (Fact, {"outcome": "unreachable", "url": "u", "reason": "page_timeout"}, "", None),
-        (Fact, {"outcome": "", "url": "u", "reason": "judge_timeout"}, "", None),
-        (Rubrics, {"outcome": "2 of 3"}, "partly met", 2 / 3),
-        (Rubrics, {"outcome": "3 of 3"}, "met", 1.0),
-        (Rubrics, {"outcome": "-4 of 0", "worst": -4.0}, "yes", -1.0),
-        (Rubrics, {"outcome": "0 of 0", "worst": -4.0}, "no", 0.0),
-        (Rubrics, {"outcome": "0 of 0"}, "no", 0.0),
-        (Rubrics, {"outcome": "1.2.3 of 4"}, None, None),
-        (Rubrics, {"outcome": "used 3 times, relevance 4"}, None, None),
-        (DR3, {"what": "claim: x (citing y)", "outcome": "unsupported: no"}, "unsupported", 0.0),
-        (DR3, {"what": "checklist: x", "outcome": "not in the reply"}, "", None),
-        (DR3, {"what": "insight: x", "outcome": "0.5"}, "partly", 0.0),
-        (DR3, {"what": "depth", "outcome": "0.5 of 1"}, None, None),
-        (LiveDR, {"outcome": "no match"}, "no", 0.0),
-        (LiveDR, {"outcome": "Aspirin", "value": 1.0}, "yes", 1.0),
-        (LiveDR, {"outcome": "2"}, None, None),
-        (DrMi, {"outcome": "false", "value": 1.0}, "false", 0.0),
-        (DrMi, {"outcome": "Compare costs.", "value": 1.0}, "yes", 1.0),
+        (Fact, {"outcome": Outcome("supported", words="supported (in part)"), "url": "u"}, "supported", 1.0),
+        (Fact, {"outcome": Outcome("note", words="supported"), "url": "u"}, "", None),
+        (Fact, {"outcome": Outcome("unreachable"), "url": "u", "reason": "page_gone"}, "", 0.0),
+        (Fact, {"outcome": Outcome("unreachable"), "url": "u", "reason": "page_timeout"}, "", None),
+        (Fact, {"outcome": MISSING, "url": "u", "reason": "judge_timeout"}, "", None),
+        (Rubrics, {"outcome": Outcome.graded(2, 3)}, "partly met", 2 / 3),
+        (Rubrics, {"outcome": Outcome.graded(3, 3)}, "met", 1.0),
+        (Rubrics, {"outcome": Outcome.graded(-4, 0), "worst": -4.0}, "yes", -1.0),
+        (Rubrics, {"outcome": Outcome.graded(0, 0), "worst": -4.0}, "no", 0.0),
+        (Rubrics, {"outcome": Outcome.graded(0, 0)}, "no", 0.0),
+        (Rubrics, {"outcome": MISSING, "reason": "judge_timeout", "judgment": "0" * 32}, "", None),
+        (Rubrics, {"outcome": Outcome("missing", words="no gold"), "reason": "gold_missing"}, None, None),
+        (Rubrics, {"outcome": Outcome("note", words="2 of 3")}, None, None),
+        (Rubrics, {"outcome": Outcome("points", 4.0, words="used 3 times, relevance 4")}, None, None),
+        (DR3, {"what": "claim: x (citing y)", "outcome": Outcome("unsupported")}, "unsupported", 0.0),
+        (DR3, {"what": "checklist: x", "outcome": MISSING}, "", None),
+        (DR3, {"what": "checklist: x", "outcome": Outcome.graded(0, 1)}, "not met", 0.0),
+        (DR3, {"what": "insight: x", "outcome": Outcome.graded(0.5, 1)}, "partly", 0.0),
+        (DR3, {"what": "depth", "outcome": Outcome.graded(0.5, 1)}, None, None),
+        (LiveDR, {"outcome": Outcome("unmatched")}, "no", 0.0),
+        (LiveDR, {"outcome": Outcome("matched", words="Aspirin")}, "yes", 1.0),
+        (LiveDR, {"outcome": Outcome("points", 2, 3)}, None, None),
+        (DrMi, {"outcome": Outcome("false"), "value": 1.0}, "false", 0.0),
+        (DrMi, {"outcome": Outcome("matched", words="true")}, "yes", 1.0),
     ],
 )
-def test_lines_are_read_as_labels_by_their_words(protocol, line, label, value) -> None:
+def test_lines_are_read_as_labels_by_their_fields(protocol, line, label, value) -> None:
     found = protocol.labelled(Evidence(**{"what": "x", **line}))
     assert (found and found.label) == label
     assert (found and found.value) == (value if value is None else pytest.approx(value))

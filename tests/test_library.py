@@ -138,7 +138,7 @@ def test_documented_queries_run_without_our_code(number, quickstart, monkeypatch
         ours = quickstart.evidence.to_pylist()
         mine = [row for row in ours if row["protocol"] == "fact" and row["key"]]
         assert sorted(row[:5] for row in found) == sorted(
-            (row["system"], row["task_id"], row["what"], row["outcome"], row["url"]) for row in mine
+            (row["system"], row["task_id"], row["what"], row["kind"], row["url"]) for row in mine
         )
     if number == 1:
         assert sum(row[2] for row in found) == quickstart.record.from_judge

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adjudge.engine.viewer.data.index import Verdicts
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Column, Ends, Listing, Scatter, differences, natural, writer
-from adjudge.scoring.contract.scorecard import Evidence, Metric, count_kinds
+from adjudge.scoring.contract.scorecard import MISSING, Evidence, Metric, Outcome, count_kinds
 
 COLUMNS = [Column("task", "id"), Column("value", "value", number=True)]
 ROWS = [{"id": str(number), "value": None if number == 3 else number % 5} for number in range(1, 13)]
@@ -83,20 +83,20 @@ def test_counts_are_written_whole_and_others_with_decimals() -> None:
 
 
 def test_verdicts_are_counted_by_kind() -> None:
-    lines = ["supported", "unsupported (later)", "supported", "rather long"]
-    evidence = [*(Evidence(what="x", outcome=one) for one in lines),
-                Evidence(what="y", outcome="", reason="judge_timeout")]  # fmt: skip
+    outcomes = [Outcome("supported"), Outcome("unsupported"), Outcome("supported"), Outcome("note")]
+    evidence = [*(Evidence(what="x", outcome=one) for one in outcomes),
+                Evidence(what="y", outcome=MISSING, reason="judge_timeout")]  # fmt: skip
     found = Verdicts.of(count_kinds(evidence))
-    assert found.by_kind == {"supported": 2, "unsupported": 1, "none": 1}
-    assert (found.good, found.total) == (2, 4)
+    assert found.by_kind == {"supported": 2, "unsupported": 1, "missing": 1}
+    assert (found.figure, found.total) == ("2 of 4", 4)
     assert found.said == "2 supported, 1 unsupported, 1 missing"
-    assert found.parts == [("supported", 0.0, 50.0), ("unsupported", 50.0, 25.0), ("none", 75.0, 25.0)]
+    assert found.parts == [("supported", 0.0, 50.0), ("unsupported", 50.0, 25.0), ("missing", 75.0, 25.0)]
     assert Verdicts.kinds([found, None]) == [
         ("supported", "supported"),
         ("unsupported", "unsupported"),
-        ("none", "missing"),
+        ("missing", "missing"),
     ]
-    assert Verdicts.kinds([Verdicts((0, 0, 0, 0, 0, 0, 0, 3))]) == [] and Verdicts.kinds([]) == []
+    assert Verdicts.kinds([Verdicts.of({"missing": 3})]) == [] and Verdicts.kinds([]) == []
 
 
 @given(st.lists(NUMBERS.filter(lambda value: value == 0 or 1e-99 < abs(value) < 1e99), min_size=1))

@@ -94,7 +94,7 @@ def test_entities_are_matched_in_order_without_replacement() -> None:
     asked = [question.references for question in tools.questions if isinstance(question, SameAs)]
     assert asked == [("Ann", "Bob", "Cy"), ("Ann", "Cy"), ("Ann", "Cy"), ("Ann", "Cy")]
     assert card.status == "scored"
-    assert {line.outcome for line in card.evidence} == {"Bob", "no match", "Ann"}
+    assert {line.outcome.words for line in card.evidence} == {"Bob", "no match", "Ann"}
 
 
 def test_question_is_skipped_when_nothing_remains() -> None:
@@ -154,7 +154,10 @@ def test_object_is_graded_field_by_field() -> None:
     (question,) = tools.questions
     assert isinstance(question, GradeFields)
     assert question.predicted == ("title: HOT", "year: 2023")
-    assert [(one.what, one.outcome) for one in card.evidence] == [("title: HOT", "3"), ("year: 2023", "0")]
+    assert [(one.what, one.outcome.words) for one in card.evidence] == [
+        ("title: HOT", "3"),
+        ("year: 2023", "0"),
+    ]
 
 
 @pytest.mark.parametrize(("said", "grade"), [(10, 3), (9, 2), (6, 2), (5, 1), (3, 1), (2, 0), (0, 0)])
@@ -529,7 +532,7 @@ def test_trace_step_may_be_branch_and_backtrack() -> None:
     trace = raw(["b one", "y a dead end, so another line", "c three"])
     card, tools = score(case_of("entities", [["Ann"]], [["Ann"]], trace=trace), label)
     assert (card.scores["branches"], card.scores["backtracks"]) == (2, 1)
-    assert "branch, backtrack" in {line.outcome for line in card.evidence}
+    assert "branch, backtrack" in {line.outcome.words for line in card.evidence}
     asked = [question for question in tools.questions if isinstance(question, LabelSteps)]
     assert all("c three" in question.context["trace"] for question in asked)
 
@@ -538,7 +541,9 @@ def test_trace_step_in_the_evidence_is_bounded() -> None:
     card, _ = score(
         case_of("entities", [["Ann"]], [["Ann"]], trace=raw(["b" * 900, "c two", "x three"])), label
     )
-    shown = [(one.what, one.outcome) for one in card.evidence if one.outcome in ("branch", "backtrack")]
+    shown = [
+        (one.what, one.outcome.words) for one in card.evidence if one.outcome.words in ("branch", "backtrack")
+    ]
     assert shown == [("b" * 200, "branch"), ("x three", "backtrack")]
 
 

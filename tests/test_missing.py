@@ -8,7 +8,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.record import Failure, Failures
 from adjudge.engine.statistics.selection import cause_of, explained, remedy, said_of
 from adjudge.scoring.contract.reasons import CAUSES, TRANSIENT
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.contract.scorecard import MISSING, Evidence, Scorecard
 from tests.test_ranks import record
 
 
@@ -48,7 +48,7 @@ def card(task: str, *urls: str) -> Scorecard:
         scores={"score": None, "other": None},
         status="unscored",
         reasons={"score": "page_timeout", "other": "page_timeout"},
-        evidence=tuple(Evidence(what="w", outcome="", url=url, reason="page_timeout") for url in urls),
+        evidence=tuple(Evidence(what="w", outcome=MISSING, url=url, reason="page_timeout") for url in urls),
     )
 
 

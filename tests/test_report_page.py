@@ -15,7 +15,7 @@ from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ReportQuery
 from adjudge.engine.viewer.pages.marked_report import Line, lines_of
 from adjudge.scoring.contract.protocol import ExplainedCriterion
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.contract.scorecard import MISSING, Evidence, Outcome, Scorecard
 from tests.mock_openai import MockOpenAI
 from tests.viewing import quickstart, viewing
 from tests.worlds import lines, world
@@ -37,10 +37,6 @@ def made(*evidence: Evidence) -> list[Line]:
     return lines_of(card)
 
 
-def points(outcome: str) -> Evidence:
-    return Evidence(what="It has a date.", outcome=outcome, value=1.0)
-
-
 @pytest.fixture(scope="module")
 def mocked(tmp_path_factory) -> Path:
     """The shipped example under a judge that answers at random, with reasons."""
@@ -54,31 +50,33 @@ def mocked(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "kind", "said"),
+    ("outcome", "kind", "said", "has_bar"),
     [
-        ("3 of 3", "met", "3 of 3"),
-        ("1.5 of 3", "partly", "1.5 of 3"),
-        ("0 of 3", "unmet", "0 of 3"),
-        ("0 of 0", "met", "no points taken away"),
-        ("-4 of 0", "unmet", "4 points taken away"),
-        ("supported (in part)", "supported", "supported (in part)"),
-        ("unsupported: the page says so", "unsupported", "unsupported: the page says so"),
-        ("not cited", "unmet", "not cited"),
-        ("7 of 10, reference 6", "", "7 of 10, reference 6"),
-        ("no match", "", "no match"),
+        (Outcome.graded(3, 3), "met", "3 of 3", True),
+        (Outcome.graded(1.5, 3), "partly", "1.5 of 3", True),
+        (Outcome.graded(0, 3), "unmet", "0 of 3", True),
+        (Outcome.graded(0, 0), "met", "no points taken away", False),
+        (Outcome.graded(-4, 0), "unmet", "4 points taken away", False),
+        (Outcome("supported", words="supported (in part)"), "supported", "supported (in part)", False),
+        (Outcome("unmet", words="not cited"), "unmet", "not cited", False),
+        (Outcome("points", 7, 10, 6, "7 of 10, reference 6"), "", "7 of 10, reference 6", True),
+        (Outcome("points", 0.6, words="60%"), "", "60%", False),
+        (Outcome("unmatched", words="no match"), "unmatched", "no match", False),
+        (Outcome("note", words="supported by 3 of 4 hosts"), "", "supported by 3 of 4 hosts", False),
     ],
 )
-def test_outcome_has_a_kind_and_words(outcome: str, kind: str, said: str) -> None:
-    (line,) = made(points(outcome))
-    assert (line.kind, line.said) == (kind, said) and (not kind or kind in KINDS)
+def test_outcome_has_a_kind_and_words(outcome: Outcome, kind: str, said: str, has_bar: bool) -> None:
+    (line,) = made(Evidence(what="It has a date.", outcome=outcome, value=1.0))
+    assert (line.kind, line.said, line.has_bar) == (kind, said, has_bar)
+    assert not kind or (line.sign and kind in KINDS)
 
 
 def test_what_is_looked_for_in_the_text_is_said_by_the_report() -> None:
     found = made(
-        Evidence(what="claim: It is high.", outcome="supported"),
-        Evidence(what="claim: It is old.", outcome="", reason="judge_timeout"),
-        Evidence(what="insight: It is red.", outcome="1", value=1.0, quote="as red as brick"),
-        Evidence(what="insight: It is new.", outcome="0", value=0.0),
+        Evidence(what="claim: It is high.", outcome=Outcome("supported")),
+        Evidence(what="claim: It is old.", outcome=MISSING, reason="judge_timeout"),
+        Evidence(what="insight: It is red.", outcome=Outcome("met"), value=1.0, quote="as red as brick"),
+        Evidence(what="insight: It is new.", outcome=Outcome("unmet"), value=0.0),
     )
     assert [line.looked_for for line in found] == ["It is high.", "It is old.", "as red as brick", ""]
     assert [line.group for line in found] == ["claim", "claim", "insight", "insight"]
@@ -87,9 +85,14 @@ def test_what_is_looked_for_in_the_text_is_said_by_the_report() -> None:
 
 def test_missing_page_of_a_statement_keeps_it_a_statement() -> None:
     (line,) = made(
-        Evidence(what="It is high.", outcome="", url="https://www.a.example/b", reason="page_not_in_snapshot")
+        Evidence(
+            what="It is high.",
+            outcome=MISSING,
+            url="https://www.a.example/b",
+            reason="page_not_in_snapshot",
+        )
     )
-    assert line.is_statement and line.host == "a.example" and line.kind == "none"
+    assert line.is_statement and line.host == "a.example" and line.kind == "missing"
 
 
 async def test_criteria_are_explained_from_the_gold(mocked: Path) -> None:

@@ -345,7 +345,7 @@ class TestScore:
             assert set(card.scores.values()) == {None}
             assert set(card.reasons.values()) == {reason}
             assert [(line.what, line.reason) for line in card.evidence] == [("gold", reason)]
-            assert "task 1" in card.evidence[0].outcome
+            assert "task 1" in card.evidence[0].outcome.words
 
     async def test_rubrics_may_be_objects(self):
         gold = GOLD | {"qsr": [{"criterion": "Is it so?", "values": [0, 3]}]}

@@ -71,7 +71,7 @@ async def test_items_share_questions_by_their_levels() -> None:
     ]  # fmt: skip
     assert len({one.context.digest for one in questions}) == 1
     assert [line.what for line in card.evidence] == [one["criterion"] for one in mixed()]
-    outcomes = {line.what: line.outcome for line in card.evidence}
+    outcomes = {line.what: line.outcome.words for line in card.evidence}
     assert (outcomes["b2"], outcomes["b19"], outcomes["s0"], outcomes["s1"], outcomes["both"]) == (
         "3 of 3", "0 of 0", "3 of 3", "1 of 3", "0 of 2",
     )  # fmt: skip

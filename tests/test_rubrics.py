@@ -196,7 +196,7 @@ class TestScore:
             "tag:faults": -1,
             "pass_rate:faults": 0,
         }
-        assert [line.outcome for line in card.evidence] == ["3 of 3", "1 of 2", "-6 of 0"]
+        assert [line.outcome.words for line in card.evidence] == ["3 of 3", "1 of 2", "-6 of 0"]
         assert len({question.context.digest for question in tools.questions}) == 1
 
     async def test_file_and_gold_criteria_add_up_for_their_task(self, tmp_path):

@@ -151,7 +151,7 @@ def _print_evidence(found: Iterable[CardEvidence]) -> None:
         for line in card.evidence:
             source = f"  {line.url}" if line.url else ""
             reason = f" ({line.reason})" if line.reason else ""
-            console.print(f"  - {line.what}\n    {line.outcome}{reason}{source}", markup=False)
+            console.print(f"  - {line.what}\n    {line.outcome.words}{reason}{source}", markup=False)
             for name, text in (("reason given", line.note), ("quoted", line.quote)):
                 if text:
                     console.print(f"    {name}: {text}", markup=False)

@@ -40,7 +40,7 @@ from adjudge.engine.formats.rejected import Rejected
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import storable
 from adjudge.scoring.contract.case import Report, Task
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.contract.scorecard import MISSING, Evidence, Outcome, OutcomeKind, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Tally, citation_accuracy
 from adjudge.scoring.deepresearch_bench.race import dimension_score, pointwise, total
 from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, MOST, RaceGold
@@ -396,9 +396,12 @@ class FactRow(msgspec.Struct, frozen=True):
             for place, fact in enumerate(source.facts):
                 known = source.validate_error is None and place < len(verdicts)
                 unread = source.validate_error in _UNREACHED
+                kind: OutcomeKind = (
+                    verdicts[place].result if known else "unreachable" if unread else "missing"
+                )
                 yield Evidence(
                     what=storable(fact),
-                    outcome=verdicts[place].result if known else "unreachable" if unread else "",
+                    outcome=MISSING if kind == "missing" else Outcome(kind, words=kind),
                     url=storable(url),
                     reason="" if known else (source.validate_error or "") if unread else "judge_unparseable",
                 )
@@ -520,7 +523,7 @@ def _fact_row(run: RunToWrite, card: Scorecard) -> dict[str, Any]:
 
 
 def _source(run: RunToWrite, card: Scorecard, url: str, lines: list[Evidence]) -> dict[str, Any]:
-    verdicts = [line.outcome.partition(" ")[0] for line in lines]
+    verdicts = ["" if line.outcome.kind == "missing" else line.outcome.kind for line in lines]
     error = next((line.reason for line in lines if line.reason), None)
     address = address_of(url)
     page = None if isinstance(address, Page) else run.pages.get(address)

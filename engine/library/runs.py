@@ -32,7 +32,7 @@ from adjudge.engine.store.scorecards import run_cards
 from adjudge.engine.tables.standings import rankings, standings
 from adjudge.engine.tables.templates import render
 from adjudge.scoring.contract.reasons import TRANSIENT
-from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 
 __all__ = ["Run", "compare", "compare_async", "open", "open_async"]
 
@@ -47,6 +47,10 @@ _EVIDENCE = pa.schema(
         ("id", pa.string()),
         ("what", pa.string()),
         ("outcome", pa.string()),
+        ("kind", pa.string()),
+        ("points", pa.float64()),
+        ("most", pa.float64()),
+        ("reference", pa.float64()),
         ("value", pa.float64()),
         ("reason", pa.string()),
         ("url", pa.string()),
@@ -57,12 +61,8 @@ _ASKED = pa.schema([*_WHOSE_TYPES, ("key", pa.string())])
 
 
 def evidence_table(cards: Iterable[Scorecard]) -> pa.Table:
-    """A row for each line of evidence: what was judged, the outcome, the page's URL and the judgment's key."""
-    rows = [
-        (*_whose(card), one.id, one.what, one.outcome, one.value, one.reason, one.url, one.judgment)
-        for card in cards
-        for one in card.evidence
-    ]
+    """A row for each line of evidence: what was judged, the outcome in words and by fields, the URL and the key."""
+    rows = [(*_whose(card), *_fields(one)) for card in cards for one in card.evidence]
     return _table(rows, _EVIDENCE)
 
 
@@ -85,6 +85,12 @@ def page_table(place: Place, source: str, cards: Iterable[Scorecard]) -> pa.Tabl
     found = _found(place, PAGES, "url", urls)
     own = found.filter(pc.equal(pc.cast(found["source"], pa.string()), source))
     return in_clear(_first(own, "url").drop_columns(["key", "source"])).sort_by("url")
+
+
+def _fields(line: Evidence) -> tuple[str | float | None, ...]:
+    kind, points, most, reference, words = msgspec.structs.astuple(line.outcome)
+    of = (words, kind, points, most, reference)
+    return line.id, line.what, *of, line.value, line.reason, line.url, line.judgment
 
 
 def _whose(card: Scorecard) -> tuple[str, str, str, int, int]:
@@ -147,7 +153,10 @@ class Run:
 
     @cached_property
     def evidence(self) -> pa.Table:
-        """A row for each thing that was judged, with its outcome, its page's `url` and its judgment's `key`."""
+        """A row for each thing that was judged, with its page's `url` and its judgment's `key`.
+
+        `outcome` is in words, `kind` one of the closed list of `Outcome`.
+        """
         return evidence_table(self._cards)
 
     @cached_property

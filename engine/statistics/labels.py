@@ -21,11 +21,13 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.scores import figure
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import run_cards
+from adjudge.scoring.contract.scorecard import Outcome
 from adjudge.scoring.kernels.agreement.human_consistency import krippendorffs_alpha, wilson
 
 __all__ = ["LabelAgreement", "Pair", "share_of", "with_labels"]
 
 _NAMED = 5
+_ON_SOURCES = frozenset({"supported", "unsupported", "unknown", "unreachable"})
 _NUMBER = re.compile(r"-?\d{1,12}(?:\.\d{1,12})?")
 _ASIDE = re.compile(r"(?:(-?\d[\d.]{0,20}) of |(\w[\w-]{0,40}) \().*", re.DOTALL)
 
@@ -157,7 +159,7 @@ def _lines(record: RunRecord, wanted: set[tuple[str, str]]) -> dict[_Key, list[t
             continue
         for line in card.evidence:
             place += 1
-            verdict = "" if line.reason else _plain(line.outcome)
+            verdict = "" if line.reason or line.outcome.kind == "missing" else _said(line.outcome)
             key = (card.task_id, card.system, line.what.strip(), card.sample)
             found[key].append((line.url, _Line(card.protocol, place, verdict)))
     return found
@@ -169,9 +171,16 @@ def _fitting(lines: dict[_Key, list[tuple[str, _Line]]], label: Label) -> Iterat
             yield line
 
 
-def _plain(verdict: str) -> str:
-    """A verdict as it is compared: without what is said beside it, "1.0 of 2" as 1."""
-    text = verdict.strip().casefold()
+def _said(outcome: Outcome) -> str:
+    """The judge's verdict as a label is compared with it: points, the kind of a verdict on a source, or the words."""
+    if outcome.points is not None and outcome.most is not None:
+        return f"{outcome.points:g}"
+    return outcome.kind if outcome.kind in _ON_SOURCES else outcome.words.strip().casefold()
+
+
+def _plain(label: str) -> str:
+    """A label as it is compared: without what is said beside it, "1.0 of 2" as 1."""
+    text = label.strip().casefold()
     said = _ASIDE.fullmatch(text)
     text = (said[1] or said[2]) if said else text
     return f"{float(text):g}" if _NUMBER.fullmatch(text) else text

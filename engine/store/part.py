@@ -272,7 +272,8 @@ def listed(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     return values
 
 
-SCHEMA_VERSION = 4  # 2: pages have a size; 3: parts have check sums; 4: judgments have records
+SCHEMA_VERSION = 5
+"""2: pages have a size; 3: parts have check sums; 4: judgments have records; 5: outcomes of evidence are typed."""
 _CHECKED = 3
 _VERSION_KEY = b"adjudge.schema"
 _REPLACES_KEY = b"adjudge.replaces"

@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.store.cards import read_card
 from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.part import NAMES, Integer, Key, Name, TableKind, Text, Time, current, schema_of
 from adjudge.engine.store.parts import PartStore, Table, scan
@@ -77,7 +78,7 @@ class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True, g
     rival: Annotated[str | None, NAMES] = None
     """The other system of a comparison; null for a report that was judged alone."""
     verdicts: Annotated[str | None, pa.string()] = None
-    """How many lines of its evidence are of which kind, as JSON (`{"supported": 3}`); null in older rows."""
+    """How many lines of its evidence have which kind of outcome, as JSON (`{"supported": 3}`); null in older rows."""
     written_at: Time
     """When the scorecard was made."""
 
@@ -235,7 +236,7 @@ def run_cards(place: Place, run: str) -> list[Scorecard]:
     """Every scorecard of `run`, by protocol, system, task, sample and repeat."""
     found: list[Scorecard] = []
     for rows in _rows_of(place, run, [*SCORE_COLUMNS[:5], "card"]):
-        found += [msgspec.json.decode(card, type=Scorecard) for card in rows["card"].to_pylist()]
+        found += [read_card(card) for card in rows["card"].to_pylist()]
     return sorted(
         found, key=lambda card: (card.protocol, card.system, card.task_id, card.sample, card.repeat)
     )
@@ -262,7 +263,7 @@ def find_cards(place: Place, run: str, system: str, task_id: str) -> list[Scorec
         either = pc.or_kleene(pc.equal(held["system"], text(system)), pc.equal(held[RIVAL], text(system)))
         wanted = pc.and_(pc.equal(held["run"], text(run)), pc.equal(held["task_id"], text(task_id)))
         cards = rows.filter(pc.and_kleene(wanted, either))["card"].to_pylist()
-        found += [msgspec.json.decode(card, type=Scorecard) for card in cards]
+        found += [read_card(card) for card in cards]
     return sorted(found, key=lambda card: (card.protocol, card.sample, card.repeat, card.system, card.rival))
 
 
@@ -296,10 +297,7 @@ class KeptCards(Table[_CardRow]):
         """Of each of `keys`, its first scorecard, or None. Raises StoreError."""
         at_hand = self._parts.at_hand(keys)
         rows = [row or await self._parts.get(key) for key, row in zip(keys, at_hand, strict=True)]
-        return [None if row is None else _decoder.decode(row.card) for row in rows]
-
-
-_decoder = msgspec.json.Decoder(Scorecard)
+        return [None if row is None else read_card(row.card) for row in rows]
 
 
 _COLUMNS = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds", "rival"]

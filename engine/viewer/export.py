@@ -45,7 +45,7 @@ from adjudge.engine.viewer.pages.report import evidence_page, report_page
 from adjudge.engine.viewer.pages.system import system_page
 from adjudge.engine.viewer.pages.task import task_page
 from adjudge.scoring.contract.protocol import ExplainedCriterion
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Outcome, Scorecard
 from adjudge.scoring.text.aside import open_workers
 
 __all__ = ["Exported", "Names", "export"]
@@ -171,7 +171,7 @@ class PublishedRun(OpenRun):
         if why is None:
             return card
         said = f"The evidence is not published: it tells the gold of {card.protocol}, which is {why}."
-        return msgspec.structs.replace(card, evidence=(Evidence(what=said, outcome=""),))
+        return msgspec.structs.replace(card, evidence=(Evidence(what=said, outcome=Outcome("note")),))
 
 
 AT_ONCE = 4
@@ -386,7 +386,9 @@ class _Export:
             name = f"{card.system}, task {card.task_id}"
             for n, line in enumerate(card.evidence, 1):
                 text = " ".join(
-                    filter(None, (line.what, line.outcome, line.reason, line.url, line.note, line.quote))
+                    filter(
+                        None, (line.what, line.outcome.words, line.reason, line.url, line.note, line.quote)
+                    )
                 )
                 statements.add(f"{card.protocol}: {name}, {n}", address("evidence", wanted, n=n), text)
             if card.protocol == cards[0].protocol:

@@ -21,7 +21,7 @@ import msgspec
 from adjudge.judges import Answer, Judgment, Question, numbered
 from adjudge.judges.published import PublishedQuestion, UnreadableReply
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Bounds, Evidence, Missing, Partial
+from adjudge.scoring.contract.scorecard import MISSING, Bounds, Evidence, Missing, Outcome, Partial
 
 __all__ = [
     "ANY",
@@ -71,10 +71,12 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
         """The same answer about `item`."""
         return Answered(item, self.value, self.worst, self.best, self.judgment)
 
-    def evidence(self, what: str, outcome: Callable[[float], str], id: str = "") -> Evidence:
+    def evidence(self, what: str, outcome: Callable[[float], Outcome], id: str = "") -> Evidence:
         """A line of evidence: what was asked about, by its `id` if it has one, and the outcome."""
         if isinstance(self.value, Missing):
-            return Evidence(what=what, outcome="", judgment=self.judgment, reason=self.value.reason, id=id)
+            return Evidence(
+                what=what, outcome=MISSING, judgment=self.judgment, reason=self.value.reason, id=id
+            )
         return Evidence(
             what=what, outcome=outcome(self.value), judgment=self.judgment, id=id, value=self.value
         )

@@ -11,9 +11,9 @@ import msgspec
 from adjudge.judges import Answer, Judgment, Question, numbered
 from adjudge.judges.lexical import coverage, figures, terms
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Missing, first_missing
+from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, first_missing
 
-__all__ = ["SameAs", "Sameness", "Verdicts", "batches", "clipped", "same_as", "same_text"]
+__all__ = ["SameAs", "Sameness", "Verdicts", "batches", "clipped", "matched", "same_as", "same_text"]
 
 BATCH = 20
 _MAX_SHOWN = 2_000
@@ -61,6 +61,11 @@ def clipped(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} [...]"
 
 
+def matched(references: str) -> Outcome:
+    """What a candidate was found to be the same as; no match where that is empty."""
+    return Outcome("matched" if references else "unmatched", words=clipped(references) or "no match")
+
+
 def batches(items: Sequence[str]) -> list[tuple[str, ...]]:
     """`items` in order, at most 20 at a time: what fits one question."""
     return [tuple(items[start : start + BATCH]) for start in range(0, len(items), BATCH)]
@@ -83,7 +88,7 @@ class Verdicts(NamedTuple):
         key = self.judgments[0].key.hex() if self.judgments else ""
         return Evidence(
             what=clipped(candidate),
-            outcome=clipped("; ".join(found)) or "no match",
+            outcome=matched("; ".join(found)),
             judgment=key,
             value=float(bool(found)),
         )

@@ -63,7 +63,7 @@ class GoldItem(msgspec.Struct, frozen=True, kw_only=True):
     def given(self, evidence: Iterable[Evidence]) -> float | None:
         """What a report with this `evidence` got for the item, as a share of `full`; None if nothing says."""
         if self.matched:
-            return float(any(self.item in line.outcome for line in evidence))
+            return float(any(self.item in line.outcome.words for line in evidence))
         for line in evidence:
             if line.what == self.line and line.value is not None:
                 return line.value / self.full

@@ -3,7 +3,6 @@
 The kinds of labels that several protocols share.
 """
 
-import re
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -13,11 +12,12 @@ from adjudge.scoring.contract.scorecard import Evidence
 __all__ = [
     "BACKED",
     "MATCH",
+    "MATCHED",
+    "MET_LABELS",
     "MET_OR_NOT",
     "GivesLabels",
     "LabelKind",
     "Labelled",
-    "first_words",
     "labelled_points",
 ]
 
@@ -59,7 +59,7 @@ class Labelled(msgspec.Struct, frozen=True, kw_only=True):
 class GivesLabels(Protocol):
     """A protocol whose evidence people can label.
 
-    `labelled` needs no options of the protocol, and reads lines of older runs as far as their words allow.
+    `labelled` needs no options of the protocol.
     """
 
     @staticmethod
@@ -83,6 +83,8 @@ MET_OR_NOT = LabelKind(
     question="Does the report meet the criterion?",
     labels={"met": 1.0, "not met": 0.0},
 )
+MET_LABELS: dict[str, str] = {"met": "met", "unmet": "not met"}
+"""The label of MET_OR_NOT for each kind of outcome that has one."""
 PENALTY = LabelKind(
     name="penalty",
     question="Does the report do what is described, for which points are taken away?",
@@ -94,27 +96,19 @@ MATCH = LabelKind(
     labels={"yes": 1.0, "no": 0.0},
     shows=("references",),
 )
-
-_POINTS = re.compile(r"(-?[\d.]{1,24}(?:e[+-]?\d{1,3})?) of (-?[\d.]{1,24}(?:e[+-]?\d{1,3})?)")
-_ASIDE = re.compile(r" \(|: |, but ")
-
-
-def first_words(line: Evidence) -> str:
-    """The outcome without what is said after it: "supported (900 of 4000 characters shown)" as "supported"."""
-    return _ASIDE.split(line.outcome, maxsplit=1)[0].strip()
+MATCHED: dict[str, str] = {"matched": "yes", "unmatched": "no"}
+"""The label of MATCH for each kind of outcome that has one."""
 
 
 def labelled_points(line: Evidence, metric: str) -> Labelled | None:
-    """The label of a line such as "2 of 3", which `metric` weighs by the most points; None for other lines.
+    """The label of a criterion with points, which `metric` weighs by the most points; None for other lines.
 
     Where points can only be taken away, it is about that, and weighs by the most that can be.
     """
-    found = _POINTS.fullmatch(line.outcome)
-    if found is None:
-        return Labelled(kind=CRITERION, label="", metric=metric) if line.reason and not line.outcome else None
-    try:
-        points, best = float(found[1]), float(found[2])
-    except ValueError:
+    points, best = line.outcome.points, line.outcome.most
+    if line.outcome.kind == "missing":
+        return Labelled(kind=CRITERION, label="", metric=metric) if line.judgment else None
+    if points is None or best is None:
         return None
     if best <= 0.0:
         lost = -(line.worst or min(points, 0.0))

@@ -16,7 +16,7 @@ from adjudge.fetchers.page import PageSource
 from adjudge.judges import Answer, Judgment, Question
 from adjudge.scoring.contract.case import Case, GoldError, Report, Unread
 from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing, Partial, Scorecard
+from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing, Outcome, Partial, Scorecard
 
 __all__ = [
     "MAX_REPORT_CHARS",
@@ -169,7 +169,7 @@ async def score_case(
         return _bounded(protocol, case, await protocol.score(case, tools))
     except (GoldError, Unread) as error:
         what = "gold" if isinstance(error, GoldError) else "report"
-        evidence = [Evidence(what=what, outcome=str(error), reason=error.reason)]
+        evidence = [Evidence(what=what, outcome=Outcome("missing", words=str(error)), reason=error.reason)]
         return unscored(protocol, case, error.reason, evidence)
 
 

@@ -1,15 +1,13 @@
 """The result for one report under one protocol: a value or a reason for every metric, and the evidence.
 
-The outcomes of lines of evidence: of which kind each is, and the points that it states.
+A line of evidence ends in an `Outcome`: its kind from a closed list, the points it gives, and its words for people.
 
 What the metrics of a protocol are, in words: for tooltips, tables and documentation.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -18,21 +16,20 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.reasons import Reason
 
 __all__ = [
+    "MISSING",
     "Bounds",
     "Evidence",
     "Metric",
     "MetricWords",
     "Missing",
     "Outcome",
+    "OutcomeKind",
     "Partial",
-    "Points",
     "Scorecard",
     "Value",
     "count_kinds",
     "explained",
     "first_missing",
-    "kind_of",
-    "points_of",
 ]
 
 A = TypeVar("A", bound=Answer)
@@ -112,6 +109,48 @@ class Partial(msgspec.Struct, frozen=True):
 Value = float | Missing | Partial
 
 
+OutcomeKind = Literal[
+    "supported", "unsupported", "unknown", "unreachable",
+    "met", "partly", "unmet", "blocked",
+    "matched", "unmatched",
+    "true", "false", "not_stated",
+    "won", "tied", "lost",
+    "points", "problem", "note", "missing",
+]  # fmt: skip
+"""What came of a line of evidence.
+
+Of a statement and its source: "supported", "unsupported", "unknown", or "unreachable" (the page). Of a criterion: "met"
+(all points), "partly", "unmet", or "blocked" (met, but only by a source that does not count). Of an answer beside gold:
+"matched" or "unmatched". Of a gold statement, by the report: "true", "false" or "not_stated". Of a comparison: "won",
+"tied" or "lost". "points" are a mark or a grade that is neither met nor unmet. A "problem" is one that the judge lists,
+a "note" says something and judges nothing. "missing" has no verdict; the line's `reason` says why.
+"""
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What came of a line of evidence, and its `words` for people, which no program reads.
+
+    `points` of `most`, in the protocol's own unit, beside those of a `reference` report; each None where the protocol
+    does not say.
+    """
+
+    kind: OutcomeKind
+    points: float | None = None
+    most: float | None = None
+    reference: float | None = None
+    words: str = ""
+
+    @classmethod
+    def graded(cls, points: float, most: float, words: str = "") -> "Outcome":
+        """A criterion with `points` of `most`: met, partly met or unmet; `words` says so where it is empty."""
+        kind: OutcomeKind = "met" if points >= most else "partly" if points > 0 else "unmet"
+        return cls(kind, points, most, words=words or f"{points:g} of {most:g}")
+
+
+MISSING = Outcome("missing")
+"""No verdict, and nothing to say but the line's reason."""
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """A line of evidence: what was judged (a criterion, a statement), the outcome, and its source.
 
@@ -121,7 +160,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     what: str
-    outcome: str
+    outcome: Outcome
     judgment: str = ""
     url: str = ""
     reason: str = ""
@@ -201,72 +240,9 @@ def first_missing(judgments: Iterable[Judgment[A]]) -> Missing | None:
     return None
 
 
-_STATED = frozenset({"supported", "unsupported", "unknown", "unreachable"})
-_WORDS = {"met": "met", "not met": "unmet", "cited": "met", "not cited": "unmet"}
-_POINTS = re.compile(
-    r"(-?\d{1,9}(?:\.\d{1,9})?) of (\d{1,9}(?:\.\d{1,9})?)(?:, reference (\d{1,9}(?:\.\d{1,9})?))?"
-)
-
-
-class Points(msgspec.Struct, frozen=True):
-    """Points of so many, and those of the report that it is compared with, if there is one."""
-
-    given: float
-    most: float
-    reference: float | None
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """As much of a line of evidence as says what came of it."""
-
-    outcome: str
-    reason: str = ""
-    value: float | None = None
-
-
-def kind_of(line: Evidence | Outcome) -> str:
-    """Of which kind the outcome of a line is; "" for one of no kind.
-
-    Of a statement "supported", "unsupported", "unknown" or "unreachable" (its page); of a criterion "met" (full
-    points), "partly" or "unmet"; of either "none" where it is missing.
-    """
-    return _kind(*_told(line))
-
-
-def _told(line: Evidence | Outcome) -> tuple[str, bool, bool]:
-    return line.outcome, line.value is not None, bool(line.reason)
-
-
-@lru_cache(256)  # a large run has millions of lines, and few different outcomes
-def _kind(outcome: str, has_value: bool, has_reason: bool) -> str:
-    word = outcome.partition(" ")[0].rstrip(":")
-    if word in _STATED:
-        return word
-    if outcome in _WORDS:
-        return _WORDS[outcome]
-    points = points_of(outcome)
-    if points is not None and points.reference is None and has_value:
-        if points.given >= points.most:
-            return "met"
-        return "partly" if points.given > 0 else "unmet"
-    return "none" if has_reason else ""
-
-
-def count_kinds(lines: Iterable[Evidence | Outcome]) -> dict[str, int]:
-    """How many lines are of which kind; those of no kind are not counted."""
-    found: Counter[str] = Counter()
-    for told, count in Counter(map(_told, lines)).items():
-        found[_kind(*told)] += count
-    return {kind: count for kind, count in found.items() if kind}
-
-
-def points_of(outcome: str) -> Points | None:
-    """The points that an outcome states."""
-    found = _POINTS.fullmatch(outcome)
-    if found is None:
-        return None
-    given, most, reference = (None if one is None else float(one) for one in found.groups())
-    return Points(given or 0.0, most or 0.0, reference)
+def count_kinds(lines: Iterable[Evidence]) -> dict[str, int]:
+    """How many lines have which kind of outcome."""
+    return dict(Counter(line.outcome.kind for line in lines))
 
 
 class MetricWords(msgspec.Struct, frozen=True, kw_only=True):

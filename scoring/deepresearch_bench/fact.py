@@ -34,10 +34,20 @@ from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import numbered
 from adjudge.scoring.answers.parts import ANY, EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.labels import LabelKind, Labelled, first_words
+from adjudge.scoring.contract.labels import LabelKind, Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import CAUSES, Reason
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value, first_missing
+from adjudge.scoring.contract.scorecard import (
+    MISSING,
+    Evidence,
+    Metric,
+    Missing,
+    Outcome,
+    OutcomeKind,
+    Scorecard,
+    Value,
+    first_missing,
+)
 from adjudge.scoring.deepresearch_bench.fact_questions import Repeats, Verdict, back, distinct, extract
 from adjudge.scoring.deepresearch_bench.words import FACT
 from adjudge.scoring.text.aside import aside, storable
@@ -67,7 +77,7 @@ _JUDGED = ("judged", "judged_strict", "supported_strict")
 MAX_STATEMENTS = 20
 _LEFT_OUT = Evidence(
     what=f"The report has more than {MAX_FACTS:,} facts or references; those after the limit were not read.",
-    outcome="",
+    outcome=Outcome("note"),
 )
 
 BACKING = LabelKind(
@@ -246,11 +256,11 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """The verdict on a pair, which `c_acc` counts; a page that nobody gets counts as 0 without one."""
         if not line.url:
             return None
-        label = first_words(line)
-        if label == "unreachable":
+        kind = line.outcome.kind
+        if kind == "unreachable":
             value = None if line.reason in _OTHERWISE else 0.0
             return Labelled(kind=BACKING, label="", metric="c_acc", value=value)
-        return Labelled.of(BACKING, label if label in BACKING.labels else "", "c_acc")
+        return Labelled.of(BACKING, kind if kind in BACKING.labels else "", "c_acc")
 
 
 def values_of(pairs: Sequence[Pair], cited: bool) -> dict[str, Value]:
@@ -375,15 +385,18 @@ def evidence_of(checked: Iterable[tuple[Pair, ...]]) -> Iterator[Evidence]:
             yield from map(_line, pairs)
         else:
             what = f"{len(pairs)} statements, repeats included"
-            yield Evidence(what=what, outcome="", url=pairs[0].url, reason=pairs[0].reason or "")
+            yield Evidence(what=what, outcome=MISSING, url=pairs[0].url, reason=pairs[0].reason or "")
 
 
 def _line(pair: Pair) -> Evidence:
-    outcome: str = "unreachable" if pair.unreachable else pair.verdict or ""
-    if pair.shown:
-        outcome = f"{outcome} ({pair.shown})".strip()
+    kind: OutcomeKind = "unreachable" if pair.unreachable else pair.verdict or "missing"
+    words = "" if kind == "missing" else kind
     return Evidence(
-        what=pair.fact, outcome=outcome, judgment=pair.judgment, url=pair.url, reason=pair.reason or ""
+        what=pair.fact,
+        outcome=Outcome(kind, words=f"{words} ({pair.shown})".strip() if pair.shown else words),
+        judgment=pair.judgment,
+        url=pair.url,
+        reason=pair.reason or "",
     )
 
 
@@ -392,4 +405,4 @@ def unread(groups: Sequence[Group]) -> Iterator[Evidence]:
     if groups:
         facts = sum(len(group.facts) for group in groups)
         what = f"{facts} statements on {len(groups)} pages, not read: fetch is off; set fetch: mode: to read them"
-        yield Evidence(what=what, outcome="", reason="page_not_in_snapshot")
+        yield Evidence(what=what, outcome=MISSING, reason="page_not_in_snapshot")

@@ -41,6 +41,7 @@ from adjudge.scoring.contract.gold import GoldSource
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
+from adjudge.scoring.deepresearch_bench.race import out_of_ten
 from adjudge.scoring.deepresearch_bench.words import RACE
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
@@ -558,15 +559,10 @@ def _evidence(found: RaceShares, reply: ReadReply[object]) -> list[Evidence]:
     return [
         Evidence(
             what=f"{name}: {item.criterion}",
-            outcome=_shown(item),
+            outcome=out_of_ten(item.target, item.reference),
             judgment=reply.judgment,
             value=None if item.reference is None else item.target,
         )
         for name, marks in found.marks.items()
         for item in marks.items
     ]
-
-
-def _shown(item: MarkedItem) -> str:
-    mark = f"{item.target:g} of 10"
-    return mark if item.reference is None else f"{mark}, reference {item.reference:g}"

@@ -45,7 +45,7 @@ from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
+from adjudge.scoring.contract.scorecard import MISSING, Evidence, Metric, Missing, Outcome, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.words import RACE
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
@@ -69,6 +69,7 @@ __all__ = [
     "chunks",
     "dimension_score",
     "match_weight",
+    "out_of_ten",
     "pointwise",
     "relative",
     "system_scores",
@@ -440,7 +441,7 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
         if judgment.answer is None:
             return self._unscored(case, Missing(judgment.reason or "judge_unparseable"))
         mark = judgment.answer.mark
-        evidence = Evidence(what="overall", outcome=f"{mark:g} of 10", judgment=judgment.key.hex())
+        evidence = Evidence(what="overall", outcome=out_of_ten(mark), judgment=judgment.key.hex())
         return Scorecard.of(self.name, case, {"overall": pointwise(mark), "total": mark}, [evidence])
 
     async def _marks(
@@ -554,12 +555,17 @@ def _averaged(one: _Marks, other: _Marks) -> _Marks:
     )
 
 
+def out_of_ten(mark: float, reference: float | None = None) -> Outcome:
+    """A mark from 0 to 10, beside that of the reference report if there is one."""
+    beside = "" if reference is None else f", reference {reference:g}"
+    return Outcome("points", mark, 10.0, reference, f"{mark:g} of 10{beside}")
+
+
 def _evidence(item: _Item, alone: bool) -> Evidence:
     marks = item.marks
-    shown = f"{marks.target:g} of 10" if alone else f"{marks.target:g} of 10, reference {marks.reference:g}"
     return Evidence(
         what=item.criterion.named(item.dimension),
-        outcome="" if marks.reason else shown,
+        outcome=MISSING if marks.reason else out_of_ten(marks.target, None if alone else marks.reference),
         judgment=marks.judgment,
         reason=marks.reason or "",
         value=None if marks.reason or alone else marks.target,

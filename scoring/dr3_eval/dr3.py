@@ -22,13 +22,15 @@ from adjudge.judges import Answer, Context, Question
 from adjudge.scoring.answers.parts import EVERY, Answered, MinAnswered, combined, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource
-from adjudge.scoring.contract.labels import BACKED, MET_OR_NOT, LabelKind, Labelled, first_words
+from adjudge.scoring.contract.labels import BACKED, MET_LABELS, MET_OR_NOT, LabelKind, Labelled
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import (
     Evidence,
     Metric,
     MetricWords,
     Missing,
+    Outcome,
+    OutcomeKind,
     Partial,
     Scorecard,
     Value,
@@ -233,10 +235,10 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         scores = answers.scores((sandbox.coverage(cited), lenient), gold, self.min_answered)
         scores |= role_counts(strictly(pairs), sandbox, cited)
         evidence = [
-            *(answer.evidence(f"insight: {answer.item}", "{:g}".format) for answer in [*files, *pages]),
+            *(answer.evidence(f"insight: {answer.item}", _graded) for answer in [*files, *pages]),
             *(_pair_evidence(answer, sandbox) for answer in pairs),
             *(answer.evidence(f"checklist: {answer.item}", _met_or_not) for answer in met),
-            depth.evidence("depth", "{:g} of 1".format),
+            depth.evidence("depth", lambda value: Outcome.graded(value, 1.0)),
             *_coverage_evidence(sandbox, cited),
         ]
         return Scorecard.of(self.name, case, scores, evidence)
@@ -258,9 +260,8 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Whether a source backs a claim (`fa`), an item is met (`if`), or the report holds an insight."""
         if line.what.partition(": ")[0] not in _LABELLED:
             return None
-        kind, metric, words = _LABELLED[line.what.partition(": ")[0]]
-        said = first_words(line)
-        return Labelled.of(kind, words.get(said, said if said in kind.labels else ""), metric)
+        kind, metric, labels = _LABELLED[line.what.partition(": ")[0]]
+        return Labelled.of(kind, labels.get(line.outcome.kind, ""), metric)
 
     async def draft(
         self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
@@ -410,11 +411,11 @@ INSIGHT = LabelKind(
     labels={"wholly": 1.0, "partly": 0.0, "no": 0.0},
 )
 _LABELLED: dict[str, tuple[LabelKind, str, dict[str, str]]] = {
-    "claim": (BACKED, "fa", {}),
-    "checklist": (MET_OR_NOT, "if", {"1": "met", "0": "not met"}),
-    "insight": (INSIGHT, "", {"1": "wholly", "0.5": "partly", "0": "no"}),
+    "claim": (BACKED, "fa", {"supported": "supported", "unsupported": "unsupported"}),
+    "checklist": (MET_OR_NOT, "if", MET_LABELS),
+    "insight": (INSIGHT, "", {"met": "wholly", "partly": "partly", "unmet": "no"}),
 }
-"""The kind, metric and words of each kind of line; the words are those that are not labels themselves."""
+"""Of each kind of line, what people label, the metric, and the label of each kind of outcome that has one."""
 
 
 def _pair_evidence(answer: Answered[Pair], sandbox: Sandbox) -> Evidence:
@@ -428,13 +429,19 @@ def _pair_evidence(answer: Answered[Pair], sandbox: Sandbox) -> Evidence:
 def _coverage_evidence(sandbox: Sandbox, cited: Cited) -> Iterator[Evidence]:
     for place, source in enumerate(sandbox.sources):
         if source.required:
-            outcome = "cited" if place in cited.sources else "not cited"
+            is_cited = place in cited.sources
+            outcome = Outcome("met", words="cited") if is_cited else Outcome("unmet", words="not cited")
             yield Evidence(what=f"required source: {source.label}", outcome=outcome, url=source.url)
 
 
-def _supported_or_not(value: float) -> str:
-    return "supported" if value else "unsupported"
+def _graded(value: float) -> Outcome:
+    return Outcome.graded(value, 1.0, f"{value:g}")
 
 
-def _met_or_not(value: float) -> str:
-    return "met" if value else "not met"
+def _supported_or_not(value: float) -> Outcome:
+    kind: OutcomeKind = "supported" if value else "unsupported"
+    return Outcome(kind, words=kind)
+
+
+def _met_or_not(value: float) -> Outcome:
+    return Outcome("met", words="met") if value else Outcome("unmet", words="not met")

@@ -29,7 +29,7 @@ from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableRepl
 from adjudge.scoring.answers.parts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Partial, Scorecard, Value
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Partial, Scorecard, Value
 from adjudge.scoring.dr3_eval.dr3 import WORDS, Gold
 from adjudge.scoring.dr3_eval.published_facts import fact_wordings, factual_accuracy
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
@@ -339,7 +339,11 @@ class _Asking:
 
     def _note(self, kind: str, batch: Sequence[str], found: Sequence[float | None], judgment: str) -> None:
         for item, value in zip(batch, found, strict=True):
-            outcome = "not in the reply" if value is None else f"{float(value):g}"
+            outcome = (
+                Outcome("missing", words="not in the reply")
+                if value is None
+                else Outcome.graded(float(value), 1.0, f"{float(value):g}")
+            )
             self.evidence.append(Evidence(what=f"{kind}: {item}", outcome=outcome, judgment=judgment))
 
 

@@ -45,7 +45,7 @@ from adjudge.judges.published import (
 from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Missing, Value
+from adjudge.scoring.contract.scorecard import MISSING, Evidence, Missing, Outcome, OutcomeKind, Value
 from adjudge.scoring.dr3_eval.dr3 import Gold
 from adjudge.scoring.dr3_eval.published_replies import Claim, claims_in, supported_in
 from adjudge.scoring.dr3_eval.sandbox import MAX_NAMES, Source, Title, same_title
@@ -548,7 +548,10 @@ def _mean(answers: Sequence[tuple[None, float]]) -> float | None:
 def _evidence(cited: Cited, verdict: Verdict) -> Evidence:
     what = f"claim: {cited.text} (citing {cited.citation})"
     if isinstance(verdict.supported, Missing):
-        return Evidence(what=what, outcome="", judgment=verdict.judgment, reason=verdict.supported.reason)
-    said = "supported" if verdict.supported else "unsupported" if verdict.told else "not in the reply"
-    outcome = f"{said}: {verdict.reason}" if verdict.reason else said
-    return Evidence(what=what, outcome=outcome, judgment=verdict.judgment)
+        return Evidence(
+            what=what, outcome=MISSING, judgment=verdict.judgment, reason=verdict.supported.reason
+        )
+    kind: OutcomeKind = "supported" if verdict.supported else "unsupported" if verdict.told else "missing"
+    said = "not in the reply" if kind == "missing" else kind
+    words = f"{said}: {verdict.reason}" if verdict.reason else said
+    return Evidence(what=what, outcome=Outcome(kind, words=words), judgment=verdict.judgment)

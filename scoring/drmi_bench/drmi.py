@@ -22,13 +22,15 @@ from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
 from adjudge.scoring.contract.case import Case, Report
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource, joined
-from adjudge.scoring.contract.labels import MATCH, LabelKind, Labelled
+from adjudge.scoring.contract.labels import MATCH, MATCHED, LabelKind, Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import (
+    MISSING,
     Evidence,
     Metric,
     MetricWords,
     Missing,
+    Outcome,
     Scorecard,
     Value,
     first_missing,
@@ -262,11 +264,10 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
         """Whether a subtask is in the expert's plan, or what the report makes of a statement."""
-        if line.outcome in STATED.labels:
-            return Labelled.of(STATED, line.outcome)
-        if line.value is not None or line.outcome == "no match":
-            return Labelled.of(MATCH, "yes" if line.value else "no")
-        return None
+        kind = line.outcome.kind
+        if kind in STATED.labels:
+            return Labelled.of(STATED, kind)
+        return Labelled.of(MATCH, MATCHED[kind]) if kind in MATCHED else None
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics of the modules that the task has gold for. Raises GoldError."""
@@ -400,7 +401,7 @@ async def _retrieval(case: Case, gold: Gold, tools: Tools) -> Scored:
     for _, rule in _RULES:
         found = retrieval_scores(predicted, gold.references, rule, gold.kind)
         figures += [found.accuracy, found.overlap.f1, found.overlap.precision, found.overlap.recall]
-    count = f"{figures[0]:.3f} of {len(predicted)} references"
+    count = Outcome("note", words=f"{figures[0]:.3f} of {len(predicted)} references")
     return Scored(tuple(figures), [Evidence(what="retrieval accuracy", outcome=count)])
 
 
@@ -426,7 +427,7 @@ async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
             evidence.append(
                 Evidence(
                     what=text,
-                    outcome=label or "",
+                    outcome=MISSING if label is None else Outcome(label, words=label),
                     judgment=judgment.key.hex(),
                     reason=reason or "",
                     value=None if label is None else float(label == right_label),

@@ -22,7 +22,7 @@ from adjudge.judges.lexical import coverage, figures, terms
 from adjudge.scoring.answers.parts import Overlap
 from adjudge.scoring.answers.sameness import batches, clipped, same_text
 from adjudge.scoring.contract.case import NULL
-from adjudge.scoring.contract.scorecard import Evidence, Missing, first_missing
+from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, first_missing
 from adjudge.scoring.kernels.matching import match_claims as kernel
 from adjudge.scoring.livedrbench.claims import (
     MAX_CLAIMS,
@@ -270,7 +270,8 @@ async def _graded(
         for key, number in zip(batch, numbered(len(batch)), strict=True):
             worst[key] = best[key] = judgment.answer.items[number]
             what = f"{clipped(key)}: {clipped(shown(predicted[key]))}"
-            evidence.append(Evidence(what=what, outcome=str(worst[key]), judgment=judgment.key.hex()))
+            grade = Outcome("points", float(worst[key]), float(BEST), words=str(worst[key]))
+            evidence.append(Evidence(what=what, outcome=grade, judgment=judgment.key.hex()))
     ends = [Graded(tuple(predicted), grades, tuple(gold), whole) for grades in (worst, best)]
     return Grading(ends[:1], ends[1:], 1, [missing] if missing else [], evidence)
 
@@ -419,7 +420,7 @@ async def _matches(
     evidence = verdicts.evidence(value, open_entries)
     if any(equal):
         literal = next(" | ".join(aliases) for aliases, known in zip(gold, equal, strict=True) if known)
-        evidence = msgspec.structs.replace(evidence, outcome=literal)
+        evidence = msgspec.structs.replace(evidence, outcome=Outcome("matched", words=literal), value=1.0)
     return same, evidence
 
 

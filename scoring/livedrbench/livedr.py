@@ -24,7 +24,7 @@ from adjudge.judges.lexical import figures, names, sentences
 from adjudge.scoring.answers.parts import Overlap
 from adjudge.scoring.contract.case import NULL, Case, GoldError
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource, joined
-from adjudge.scoring.contract.labels import MATCH, Labelled
+from adjudge.scoring.contract.labels import MATCH, MATCHED, Labelled
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import (
     Bounds,
@@ -294,8 +294,8 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
         """Whether a claim matches a reference; grades of fields and labels of steps are none."""
-        known = line.value is not None or line.outcome == "no match"
-        return Labelled.of(MATCH, "yes" if line.value else "no") if known else None
+        kind = line.outcome.kind
+        return Labelled.of(MATCH, MATCHED[kind]) if kind in MATCHED else None
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """All of `metrics`, without those of the trace where the report has none. Raises GoldError."""

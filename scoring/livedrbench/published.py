@@ -29,7 +29,7 @@ from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableRepl
 from adjudge.scoring.answers.parts import Overlap, ask_until_read
 from adjudge.scoring.contract.case import NULL, Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Scorecard, Value
 from adjudge.scoring.livedrbench.claims import fenced_json
 from adjudge.scoring.livedrbench.livedr import LIVEDR
 
@@ -280,7 +280,8 @@ class PublishedLiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             found: Overlap | Missing = answer
         elif not _fits(category, truths, answer):
             found = Overlap(0.0, 0.0, 0.0)
-            evidence.append(Evidence(what="answer", outcome="not of the shape that the question asks for"))
+            said = Outcome("note", words="not of the shape that the question asks for")
+            evidence.append(Evidence(what="answer", outcome=said))
         elif category.startswith("scifacts-"):
             found = await _Scifacts(wordings, tools).graded(truths[0], answer[0])
         elif category in NAMED:

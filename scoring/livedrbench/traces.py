@@ -16,7 +16,7 @@ from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.answers.sameness import batches
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Missing, Value
+from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, Value
 from adjudge.scoring.livedrbench.claims import rows, shown
 
 __all__ = ["LabelSteps", "StepLabels", "TraceCounts", "count_trace", "sources", "steps"]
@@ -93,8 +93,8 @@ async def count_trace(case: Case, trace: msgspec.Raw, tools: Tools) -> TraceCoun
             label = items.get(key)
             labels.append(Answered(label, missing if label is None else 1.0, 0.0, 1.0))
             if label not in (None, "continue"):
-                outcome = "branch, backtrack" if label == "both" else label
-                evidence.append(Evidence(what=step[:200], outcome=outcome, judgment=judgment.key.hex()))
+                said = Outcome("note", words="branch, backtrack" if label == "both" else label)
+                evidence.append(Evidence(what=step[:200], outcome=said, judgment=judgment.key.hex()))
     return TraceCounts((named, _count(labels, "branch"), _count(labels, "backtrack")), evidence)
 
 

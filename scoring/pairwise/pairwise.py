@@ -17,7 +17,7 @@ from adjudge.judges.lexical import coverage, terms
 from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, MetricWords, Scorecard, Value
+from adjudge.scoring.contract.scorecard import Evidence, Metric, MetricWords, Outcome, Scorecard, Value
 
 __all__ = ["FIRST", "LAST", "WON", "Pairwise"]
 
@@ -94,7 +94,9 @@ class Pairwise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         own, rival = case.report.text, case.rival.text
         if own == rival:
             same = Evidence(
-                what=f"{case.report.system} and {case.rival.system}", outcome="the same text", value=0.5
+                what=f"{case.report.system} and {case.rival.system}",
+                outcome=Outcome("tied", words="the same text"),
+                value=0.5,
             )
             return Scorecard.of(self.name, case, dict.fromkeys((WON, FIRST, LAST), 0.5), [same])
 
@@ -133,5 +135,12 @@ def _mean(given: Sequence[tuple[str, float]]) -> float | None:
     return fmean(value for _, value in given) if given else None
 
 
-def _outcome(value: float) -> str:
-    return {1.0: "won", 0.5: "tied", 0.0: "lost"}[value]
+def _outcome(value: float) -> Outcome:
+    return _OUTCOMES[value]
+
+
+_OUTCOMES = {
+    1.0: Outcome("won", words="won"),
+    0.5: Outcome("tied", words="tied"),
+    0.0: Outcome("lost", words="lost"),
+}

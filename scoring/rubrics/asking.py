@@ -15,7 +15,7 @@ from adjudge.judges.lexical import coverage, rank, remembered, sentences, terms
 from adjudge.scoring.answers.parts import Answered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence
+from adjudge.scoring.contract.scorecard import Evidence, Outcome
 from adjudge.scoring.rubrics.criteria import Criterion
 
 __all__ = [
@@ -298,7 +298,7 @@ def _among(criterion: Criterion, one: ItemAnswer) -> Graded:
 def _graded(answer: Answered[Criterion]) -> Graded:
     criterion = answer.item
     line = answer.evidence(
-        criterion.criterion, lambda points: f"{points:g} of {criterion.best:g}", criterion.id
+        criterion.criterion, lambda points: Outcome.graded(points, criterion.best), criterion.id
     )
     if criterion.worst < 0.0:
         line = msgspec.structs.replace(line, worst=criterion.worst)

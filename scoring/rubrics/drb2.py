@@ -8,9 +8,9 @@ import msgspec
 from adjudge.judges import Context, Question
 from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case, GoldError
-from adjudge.scoring.contract.labels import MET_OR_NOT, Labelled
+from adjudge.scoring.contract.labels import MET_LABELS, MET_OR_NOT, Labelled
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Value
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Outcome, Scorecard, Value
 from adjudge.scoring.rubrics.asking import (
     MAX_ITEMS,
     Explained,
@@ -31,7 +31,11 @@ Dimension = Literal["info_recall", "analysis", "presentation"]
 DIMENSIONS: tuple[Dimension, ...] = ("info_recall", "analysis", "presentation")
 
 MET, NOT_MET, RESTS_ON_BLOCKED = 1.0, 0.0, -1.0
-_OUTCOMES = {MET: "met", NOT_MET: "not met", RESTS_ON_BLOCKED: "met, but rests on a blocked source"}
+_OUTCOMES = {
+    MET: Outcome("met", words="met"),
+    NOT_MET: Outcome("unmet", words="not met"),
+    RESTS_ON_BLOCKED: Outcome("blocked", words="met, but rests on a blocked source"),
+}
 
 Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
@@ -140,9 +144,10 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
         """Whether an item is met (`total`); one that rests on a blocked source counts as 0, without a label."""
-        if line.outcome == _OUTCOMES[RESTS_ON_BLOCKED]:
+        kind = line.outcome.kind
+        if kind == "blocked":
             return Labelled(kind=MET_OR_NOT, label="", metric="total", value=0.0)
-        return Labelled.of(MET_OR_NOT, line.outcome, "total")
+        return Labelled.of(MET_OR_NOT, MET_LABELS.get(kind, ""), "total")
 
     def _gold(self, case: Case) -> Gold:
         gold = case.gold(self.name, Gold)

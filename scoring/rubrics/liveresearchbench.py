@@ -20,7 +20,7 @@ from adjudge.scoring.answers.parts import EVERY, Answered, combined, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.labels import Labelled, labelled_points
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Partial, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Outcome, Partial, Scorecard
 from adjudge.scoring.rubrics.asking import MAX_ITEMS, give_points
 from adjudge.scoring.rubrics.criteria import LIVERESEARCHBENCH, Criterion, share
 from adjudge.scoring.rubrics.figures import MAX_CRITERIA
@@ -322,14 +322,14 @@ async def _counted(kind: type[ListedProblems], metric: str, gold: LiveGold, case
     listed = [
         Evidence(
             what=f"{metric}: {one.problem}",
-            outcome="problem",
+            outcome=Outcome("problem", words="problem"),
             judgment=found.judgment,
             quote=one.place,
         )
         for one in (judgment.answer.problems if judgment.answer is not None else ())
     ]
     return {metric: measured([found], _mean, EVERY)}, [
-        found.evidence(metric, lambda value: f"{value:.0%}"),
+        found.evidence(metric, lambda value: Outcome("points", value, words=f"{value:.0%}")),
         *listed,
     ]
 
@@ -360,7 +360,9 @@ async def _compared(reference: str, case: Case, tools: Tools) -> Part:
         "depth_won": measured(orders(lambda won: float(won == 1.0)), _sum, EVERY),
         "depth_decided": measured(orders(lambda won: float(won != 0.5)), _sum, EVERY),
     }
-    return values, [one.evidence(one.item, lambda value: f"{value:g}") for one in won]
+    return values, [
+        one.evidence(one.item, lambda value: Outcome("points", value, words=f"{value:g}")) for one in won
+    ]
 
 
 def _sum(given: Sequence[tuple[str, float]]) -> float:

@@ -27,7 +27,7 @@ from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
 from adjudge.scoring.contract.labels import Labelled, labelled_points
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Scorecard, Value
 from adjudge.scoring.rubrics.asking import give_points
 from adjudge.scoring.rubrics.criteria import (
     RIGOROUS,
@@ -152,8 +152,12 @@ def _evidence(answer: Answered[Keyword]) -> Evidence:
     keyword = answer.item
     what = f"{'anchor' if keyword.wanted else 'deviation'}: {keyword.word}"
     if not keyword.frequency:
-        return Evidence(what=what, outcome="not used")
-    return answer.evidence(what, lambda relevance: f"used {keyword.frequency} times, relevance {relevance:g}")
+        return Evidence(what=what, outcome=Outcome("note", words="not used"))
+
+    def rated(relevance: float) -> Outcome:
+        return Outcome("points", relevance, words=f"used {keyword.frequency} times, relevance {relevance:g}")
+
+    return answer.evidence(what, rated)
 
 
 DIMENSIONS = ("structure", "clarity", "coverage", "citation", "originality", "data", "format")
@@ -492,7 +496,7 @@ def _link_evidence(links: LinkMatch) -> Evidence:
     found = (
         f"{links.full} of {links.trusted} cited; {links.host} of {links.cited} citations on a trusted host"
     )
-    return Evidence(what="trustworthy sources", outcome=found)
+    return Evidence(what="trustworthy sources", outcome=Outcome("note", words=found))
 
 
 def _written(case: Case) -> int | None:

@@ -14,7 +14,7 @@ from adjudge.scoring.answers.parts import Answered, MinAnswered
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome
 from adjudge.scoring.rubrics.asking import ItemsAQuestion, give_points
 from adjudge.scoring.rubrics.criteria import (
     RLER,
@@ -175,4 +175,4 @@ def _scored(rubric: Criterion, line: Evidence) -> Evidence:
     if line.value is None:
         return line
     score = line.value / rubric.weight + 0.0
-    return msgspec.structs.replace(line, value=score, outcome=f"{score:g} of 1")
+    return msgspec.structs.replace(line, value=score, outcome=Outcome.graded(score, 1.0))

@@ -8,7 +8,7 @@ import msgspec
 from adjudge.judges import Answer, Context, Question
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Scorecard
 
 
 class Opinion(Answer, frozen=True, kw_only=True):
@@ -50,5 +50,9 @@ class WordCount(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         fits = (
             Missing(judgment.reason) if judgment.answer is None else float(judgment.answer.length == "right")
         )
-        evidence = [Evidence(what="length", outcome=f"{words} words", judgment=judgment.key.hex())]
+        evidence = [
+            Evidence(
+                what="length", outcome=Outcome("note", words=f"{words} words"), judgment=judgment.key.hex()
+            )
+        ]
         return Scorecard.of(self.name, case, {"fits": fits, "words": words / self.per}, evidence)

@@ -2,7 +2,7 @@
 
 The viewer's memory: what a page has read is given back once it is shown.
 
-What the viewer shows of outcomes: a sign and words for each kind, and how many of each kind a scorecard has.
+The kinds of outcome that are verdicts: a sign and words for each, and how many of each a scorecard has.
 
 A run's score rows, read on demand: row groups without a wanted row are not opened.
 
@@ -21,11 +21,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.store.cards import OldCard, read_card, read_counts
 from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.part import current
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
-from adjudge.scoring.contract.scorecard import Outcome, Scorecard, count_kinds
+from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["KINDS", "CardIndex", "RowsSoFar", "ScoreRows", "Verdicts", "joined", "release", "use_little"]
 
@@ -42,44 +43,43 @@ def release() -> None:
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind of outcome: its sign, and the words for it in a legend."""
+    """A kind of verdict: its sign, the words for it in a legend, and whether it is good; None where it is neither."""
 
     sign: str
     words: str
+    good: bool | None
 
 
 KINDS: Mapping[str, Kind] = {
-    "supported": Kind("✓", "supported"),
-    "met": Kind("✓", "full points"),
-    "partly": Kind("◐", "some points"),
-    "unsupported": Kind("✗", "unsupported"),
-    "unmet": Kind("✗", "no points"),
-    "unknown": Kind("?", "unknown"),
-    "unreachable": Kind("⊘", "page unreachable"),
-    "none": Kind("–", "missing"),
+    "supported": Kind("✓", "supported", True),
+    "met": Kind("✓", "full points", True),
+    "matched": Kind("✓", "matched", True),
+    "partly": Kind("◐", "some points", False),
+    "unsupported": Kind("✗", "unsupported", False),
+    "unmet": Kind("✗", "no points", False),
+    "unmatched": Kind("✗", "no match", False),
+    "blocked": Kind("✗", "rests on a blocked source", False),
+    "true": Kind("T", "said to be true", None),
+    "false": Kind("F", "said to be false", None),
+    "not_stated": Kind("·", "not stated", None),
+    "unknown": Kind("?", "unknown", False),
+    "unreachable": Kind("⊘", "page unreachable", False),
+    "missing": Kind("–", "missing", False),
 }
-"""The kinds of outcome in the order in which they are counted; other outcomes have none."""
+"""The kinds of outcome that are counted, in their order.
 
-
-class CountedCard(msgspec.Struct, frozen=True, kw_only=True):
-    """As much of a stored scorecard as its verdicts need: a fifth of the time and memory of the whole."""
-
-    protocol: str
-    system: str
-    task_id: str
-    sample: int
-    repeat: int
-    evidence: tuple[Outcome, ...] = ()
+Marks, notes and listed problems are no verdicts; won and lost comparisons have tables of their own.
+"""
 
 
 class Verdicts(msgspec.Struct, frozen=True):
-    """How many lines of evidence are of which kind, in the order of KINDS."""
+    """How many lines of evidence have which verdict, in the order of KINDS."""
 
     counts: tuple[int, ...]
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> "Verdicts":
-        """Those of which there are so many of each kind (`count_kinds`)."""
+        """From the lines of each kind of outcome (`count_kinds`)."""
         return cls(tuple(counts.get(kind, 0) for kind in KINDS))
 
     @property
@@ -93,9 +93,11 @@ class Verdicts(msgspec.Struct, frozen=True):
         return sum(self.counts)
 
     @property
-    def good(self) -> int:
-        """How many are supported or have full points."""
-        return sum(self.by_kind.get(kind, 0) for kind in ("supported", "met"))
+    def figure(self) -> str:
+        """How many are good (supported, matched, full points) of those that could be; all, where none could be."""
+        good = sum(count for kind, count in self.by_kind.items() if KINDS[kind].good)
+        rated = sum(count for kind, count in self.by_kind.items() if KINDS[kind].good is not None)
+        return f"{good:,} of {rated:,}" if rated else f"{self.total:,}"
 
     @property
     def said(self) -> str:
@@ -117,7 +119,7 @@ class Verdicts(msgspec.Struct, frozen=True):
         present = {kind for one in found if one is not None for kind in one.by_kind}
         return (
             [(kind, about.words) for kind, about in KINDS.items() if kind in present]
-            if present - {"none"}
+            if present - {"missing"}
             else []
         )
 
@@ -210,7 +212,8 @@ def _may_hold(file: pq.ParquetFile, group: int, column: int, value: str | int) -
     return found is None or not found.has_min_max or found.min <= value <= found.max
 
 
-C = TypeVar("C", Scorecard, CountedCard)
+C = TypeVar("C", Scorecard, OldCard)
+Read = Callable[[memoryview], C]
 Columns = npt.NDArray[np.int32]
 CardName = tuple[str, str, str, int, int]  # protocol, system, task, sample, repeat
 
@@ -275,7 +278,7 @@ class CardIndex:
     def find(self, system: str, task: str, sample: int, repeat: int) -> list[Scorecard]:
         """The cards of one report, in order of protocol."""
         wanted = self._of(system, task) & (self._sample == sample) & (self._repeat == repeat)
-        return sorted((card for _, card in self._at(wanted, Scorecard)), key=lambda card: card.protocol)
+        return sorted((card for _, card in self._at(wanted, read_card)), key=lambda card: card.protocol)
 
     def verdicts_of_system(self, system: str, tasks: Collection[str]) -> dict[CardName, Verdicts]:
         """The verdicts of the cards of a system's reports for `tasks`."""
@@ -293,12 +296,12 @@ class CardIndex:
         unread[[place for place in places if place in self._counted]] = False
         for place, row in self._rows(unread, [*_NAME, "verdicts"]):
             if row["verdicts"] is not None:
-                counts = msgspec.json.decode(row["verdicts"], type=dict[str, int])
-                self._counted[place] = tuple(row[column] for column in _NAME), Verdicts.of(counts)
+                verdicts = Verdicts.of(read_counts(row["verdicts"]))
+                self._counted[place] = tuple(row[column] for column in _NAME), verdicts
                 unread[place] = False
-        for place, card in self._at(unread, CountedCard):  # those of an older version
+        for place, card in self._at(unread, _old_card):
             name = (card.protocol, card.system, card.task_id, card.sample, card.repeat)
-            self._counted[place] = name, Verdicts.of(count_kinds(card.evidence))
+            self._counted[place] = name, Verdicts.of(card.counts)
         return dict(self._counted[place] for place in places)
 
     def _rows(
@@ -317,13 +320,13 @@ class CardIndex:
         )
         return found
 
-    def _at(self, wanted: npt.NDArray[np.bool_], kind: type[C]) -> Iterator[tuple[int, C]]:
-        """The cards where `wanted` is set as `kind`, with their places; each group of rows is read once."""
+    def _at(self, wanted: npt.NDArray[np.bool_], read: Read[C]) -> Iterator[tuple[int, C]]:
+        """What `read` makes of the cards where `wanted` is set, with their places; each group of rows is read once."""
         for (part, group), places in self._groups(wanted).items():
             last = max(places)
             for start, column in self._cards(part, group):
                 for row in sorted(places.keys() & range(start, start + len(column))):
-                    yield places[row], _card(column[row - start], kind)
+                    yield places[row], read(_bytes(column[row - start]))
                 if start + len(column) > last:
                     break
 
@@ -372,7 +375,7 @@ class CardIndex:
             found = pc.match_substring(column, holding, ignore_case=True).to_pylist()
             for row, hit in enumerate(found, start):
                 if hit and row in wanted:
-                    yield row, _card(column[row - start], Scorecard)
+                    yield row, read_card(_bytes(column[row - start]))
 
     def _cards(self, part: int, group: int) -> Iterator[tuple[int, pa.Array]]:
         """The cards of a row group in batches, each with the row of its first card."""
@@ -386,8 +389,11 @@ class CardIndex:
             release()
 
 
-def _card(text: pa.StringScalar, kind: type[C]) -> C:
-    return msgspec.json.decode(memoryview(text.as_buffer()), type=kind)
+def _bytes(text: pa.StringScalar) -> memoryview:
+    return memoryview(text.as_buffer())
+
+
+_old_card = msgspec.json.Decoder(OldCard).decode
 
 
 def _numbered(names: pa.ChunkedArray, known: dict[str, int]) -> npt.NDArray[np.int32]:

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Literal, NewType
+from typing import Literal, NewType, get_args
 
 import msgspec
 import nh3
@@ -19,6 +19,8 @@ from markdown_it.parser_inline import ParserInline
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
+
+from adjudge.scoring.contract.scorecard import OutcomeKind
 
 __all__ = ["PART_CHARS", "Mark", "MarkedText", "PlacedLines", "Source", "blocks", "marked_text", "source_of"]
 
@@ -173,20 +175,7 @@ MAX_RENDERED = 500_000
 _MAX_BLOCK = 2 * PART_CHARS
 _MAX_HTML = 2_000_000
 
-KINDS = frozenset(
-    {
-        "supported",
-        "unsupported",
-        "unknown",
-        "unreachable",
-        "none",
-        "met",
-        "partly",
-        "unmet",
-        "mixed",
-        "quoted",
-    }
-)
+KINDS = frozenset((*get_args(OutcomeKind), "mixed", "quoted"))
 _CLASSES = {f"v-{kind}" for kind in KINDS}
 _CLOSERS = re.compile(r"[*_~`]{0,3}[.,:;!?)\]}\"'”’»›。，、：；！？）】」』］》…]{1,4}[*_~`]{0,3}")
 _OWN_DIRECTION = frozenset(

@@ -81,7 +81,12 @@ class People:
             named = self._by_item.get(item.id, [])
             worded = [one for one in self._worded(card, item.line) if _is_about(one, card, item.line)]
             said = [
-                Said(one.label, one.rater, one.note, one.label in (item.labelled.label, item.line.outcome))
+                Said(
+                    one.label,
+                    one.rater,
+                    one.note,
+                    one.label in (item.labelled.label, item.line.outcome.words),
+                )
                 for one in (*named, *worded)
             ]
             if said:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from adjudge.engine.tables.cells import number
-from adjudge.engine.viewer.data.index import joined
+from adjudge.engine.viewer.data.index import KINDS, joined
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import DifferencesQuery, NotThere, ReportQuery, address
 from adjudge.engine.viewer.pages.frame import (
@@ -21,7 +21,7 @@ from adjudge.engine.viewer.pages.frame import (
     writer,
 )
 from adjudge.engine.viewer.pages.report import report_crumbs
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, kind_of
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
 
 __all__ = ["difference_page", "differences_page"]
 
@@ -138,7 +138,7 @@ def _written(metric: Metric, *cards: Scorecard) -> list[str]:
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """A line of evidence under both judges: (outcome, kind of verdict) each."""
+    """A line of evidence under both judges: (outcome in words, kind of verdict) each."""
 
     here: tuple[str, str]
     there: tuple[str, str]
@@ -196,7 +196,8 @@ def _aligned(here: Scorecard, there: Scorecard) -> list[_Line]:
 def _outcome(line: Evidence | None) -> tuple[str, str]:
     if line is None:
         return "missing", ""
-    return line.outcome or line.reason or "-", kind_of(line)
+    kind = line.outcome.kind
+    return line.outcome.words or line.reason or "-", kind if kind in KINDS else ""
 
 
 def _judged(run: OpenRun, protocol: str) -> str:

@@ -29,7 +29,7 @@ from adjudge.engine.viewer.data.passages import Span, said_at
 from adjudge.engine.viewer.data.query import ReportQuery, address
 from adjudge.scoring.contract.case import Citation, Unread
 from adjudge.scoring.contract.protocol import ExplainedCriterion
-from adjudge.scoring.contract.scorecard import Evidence, Points, Scorecard, kind_of, points_of
+from adjudge.scoring.contract.scorecard import Evidence, Outcome, Scorecard
 from adjudge.scoring.text.aside import aside, storable
 
 __all__ = ["Line", "MarkedReport", "line_of", "lines_of", "marked_report"]
@@ -44,14 +44,15 @@ _GROUP = re.compile(r"([a-z][a-z_ ]{2,39}): ")
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Line `n` of a scorecard's evidence, counted from 1.
 
-    `kind` is one of KINDS or empty, `group` what several criteria belong to (a dimension, a tag), `weight` the share of
-    the whole in percent, `host` the source's. `looked_for` is what to find in the report, empty if nothing is. `people`
-    is what people said of it.
+    `kind` is the outcome's if that is one of KINDS, else empty, `group` what several criteria belong to (a dimension, a
+    tag), `weight` the share of the whole in percent, `host` the source's. `looked_for` is what to find in the report,
+    empty if nothing is. `people` is what people said of it.
     """
 
     n: int
     what: str
     said: str
+    outcome: Outcome
     kind: str
     sign: str
     group: str = ""
@@ -61,7 +62,6 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     host: str = ""
     judgment: str = ""
-    points: Points | None = None
     explanation: str = ""
     weight: str = ""
     looked_for: str = ""
@@ -76,6 +76,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     def is_statement(self) -> bool:
         """Whether it is a statement of the report, not a criterion."""
         return bool(self.looked_for) and not self.quote
+
+    @property
+    def has_bar(self) -> bool:
+        """Whether its points are drawn as a bar: some of so many, none of them taken away."""
+        points, most = self.outcome.points, self.outcome.most
+        return points is not None and points >= 0.0 and bool(most)
 
     @property
     def by_people(self) -> str:
@@ -122,7 +128,7 @@ def _lines(
     people: Mapping[int, tuple[Said, ...]],
 ) -> list[Line]:
     known = {one.what: one for one in explained}
-    stated = any(kind_of(line) in _STATEMENTS for line in card.evidence)
+    stated = any(line.outcome.kind in _STATEMENTS for line in card.evidence)
     groups = _groups(card.evidence)
     lines = []
     for n in numbers:
@@ -135,11 +141,12 @@ def _lines(
 def _line(
     n: int, line: Evidence, known: ExplainedCriterion | None, groups: set[str], stated: bool, reason: str
 ) -> Line:
-    kind = kind_of(line)
+    kind = line.outcome.kind
+    about = KINDS.get(kind)
     begun = _GROUP.match(line.what)
     group = begun[1] if begun and begun[1] in groups else ""
     what = line.what[len(group) + 2 :] if group else line.what
-    statement = kind in _STATEMENTS or (kind == "none" and bool(stated or line.url))
+    statement = kind in _STATEMENTS or (kind == "missing" and bool(stated or line.url))
     extra: dict[str, Any] = {}
     if known is not None:
         weight = "" if known.weight is None else f"{number(known.weight, 100)} %"
@@ -149,8 +156,8 @@ def _line(
         n=n,
         what=what,
         said=_said(line),
-        kind=kind,
-        sign=KINDS[kind].sign if kind else "",
+        kind=kind if about else "",
+        sign=about.sign if about else "",
         group=group.replace("_", " "),
         reason=line.reason,
         note=line.note or reason,
@@ -158,7 +165,7 @@ def _line(
         url=line.url,
         host=_host(line.url),
         judgment=line.judgment,
-        points=points_of(line.outcome),
+        outcome=line.outcome,
         looked_for=line.quote or (what if statement else ""),
         **extra,
     )
@@ -166,10 +173,10 @@ def _line(
 
 def _said(line: Evidence) -> str:
     """The outcome in words; of what can only cost points, whether it did."""
-    points = points_of(line.outcome)
-    if points is not None and not points.most:
-        return f"{-points.given:g} points taken away" if points.given else "no points taken away"
-    return line.outcome or line.reason
+    outcome = line.outcome
+    if outcome.points is not None and outcome.most == 0.0:
+        return f"{-outcome.points:g} points taken away" if outcome.points else "no points taken away"
+    return outcome.words or line.reason
 
 
 def _groups(lines: Sequence[Evidence]) -> set[str]:

@@ -139,7 +139,7 @@ def in_statements(cards: CardIndex, words: str, after: int) -> Steps:
 def _statement(card: Scorecard, words: str) -> Find | None:
     """The first line of evidence with `words`, and how many more there are."""
     texts = (
-        " ".join(filter(None, (one.what, one.outcome, one.reason, one.url, one.note, one.quote)))
+        " ".join(filter(None, (one.what, one.outcome.words, one.reason, one.url, one.note, one.quote)))
         for one in card.evidence
     )
     lines = [(n, text) for n, text in enumerate(texts, 1) if words.lower() in text.lower()]

@@ -91,7 +91,7 @@ def _columns(metric: Metric, rows: list[Row]) -> list[Column]:
             if any(row["others"] is not None for row in rows)
             else []
         ),
-        Column("verdicts", tip="How many of all are supported, or have full points."),
+        Column("verdicts", tip="How many of all are supported, matched, or have full points."),
         *([Column("reason", "reason")] if any(row["reason"] for row in rows) else []),
     ]
 

@@ -36,7 +36,11 @@ async def task_page(run: OpenRun, frame: Frame, query: TaskQuery) -> str:
             )
             for one in metrics
         ),
-        *([Column("verdicts", tip="How many of all are supported, or have full points.")] if kinds else []),
+        *(
+            [Column("verdicts", tip="How many of all are supported, matched, or have full points.")]
+            if kinds
+            else []
+        ),
         *([Column("reason")] if reasons else []),
     ]
     listing = Listing.of(
