@@ -231,3 +231,22 @@ def test_public_names_have_one_home() -> None:
             name for name in names if name.startswith("adjudge.engine.") and name.split(".")[2][:1].isupper()
         ]
         assert not wrong and "adjudge.engine.evaluate" not in names, file
+
+
+def test_one_place_chooses_headlines() -> None:
+    """Elsewhere the field of a metric is handed on as it is, and never looked at to choose."""
+    wrong = []
+    for module in MODULES:
+        if module == Path("engine/config/metrics.py"):
+            continue
+        nodes = list(ast.walk(tree(module)))
+        copied = {node.value for node in nodes if isinstance(node, ast.keyword) and node.arg == "headline"}
+        wrong += [
+            f"{module}:{node.lineno}"
+            for node in nodes
+            if isinstance(node, ast.Attribute)
+            and node.attr == "headline"
+            and isinstance(node.ctx, ast.Load)
+            and node not in copied
+        ]
+    assert wrong == []
