@@ -241,3 +241,22 @@ def test_only_one_helper_of_tests_reads_the_examples() -> None:
     files = {path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")}
     named = {path.relative_to(ROOT) for path in files if EXAMPLES.search(path.read_text("utf-8"))}
     assert named == {Path("tests/examples.py")}, "take them from tests.examples.shipped"
+
+
+def test_one_place_chooses_headlines() -> None:
+    """Elsewhere the field of a metric is handed on as it is, and never looked at to choose."""
+    wrong = []
+    for module in MODULES:
+        if module == Path("engine/config/metrics.py"):
+            continue
+        nodes = list(ast.walk(tree(module)))
+        copied = {node.value for node in nodes if isinstance(node, ast.keyword) and node.arg == "headline"}
+        wrong += [
+            f"{module}:{node.lineno}"
+            for node in nodes
+            if isinstance(node, ast.Attribute)
+            and node.attr == "headline"
+            and isinstance(node.ctx, ast.Load)
+            and node not in copied
+        ]
+    assert wrong == []

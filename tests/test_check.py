@@ -198,7 +198,7 @@ def test_another_judge_is_said(runs: Path) -> None:
         ({"system": "none"}, r"system: 'none' is not in the run; use one of good, fair"),
         ({"system": "good", "against": "none"}, r"against: 'none' is not in the baseline"),
         ({"against": "good"}, r"against: no system; pass --system A --against B"),
-        ({"metrics": ["overal"]}, r"metric: 'overal' is unknown; use one of race.overall"),
+        ({"metrics": ["overal"]}, r"metric: unknown metric 'overal'; use 'overall'"),
         ({"metrics": ["fact.c_acc_code"]}, r"has no value per task to test"),
         ({"max_drop": 0.0}, r"max-drop: must be above 0"),
         ({"max_drop": float("nan")}, r"max-drop"),

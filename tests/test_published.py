@@ -12,8 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 from scipy import stats
 
+from adjudge.engine.config.metrics import Name
 from adjudge.engine.errors import UsageError
-from adjudge.engine.statistics.published import Published, agreement_with, figures_for, is_for, read_published
+from adjudge.engine.statistics.published import (
+    Published,
+    agreement_with,
+    figures_for,
+    published_names,
+    read_published,
+)
 from adjudge.engine.tables.terminal import markdown_table, rich_markdown
 from tests.test_cli import one_line, run
 from tests.test_until_resolved import unequal
@@ -224,8 +231,6 @@ def rich(rows: list[list[str]]) -> str:
     ],
 )
 def test_names_of_papers_stand_for_ours(name, metric):
-    protocol, _, own = metric.partition(".")
-    assert is_for(name, protocol, own) == 1
     others = [
         "race.overall",
         "race.insight",
@@ -235,8 +240,11 @@ def test_names_of_papers_stand_for_ours(name, metric):
         "dr3.ir",
         "race.total",
     ]
-    assert not any(is_for(name, *other.split(".")) for other in others if other != metric)
-    assert is_for(metric, protocol, own) == is_for(own, protocol, own) == 2
+    ours = Name(*metric.split(".", 1))
+    known = [ours, *(Name(*other.split(".", 1)) for other in others if other != metric)]
+    for said in (name, metric, ours.metric):
+        assert published_names([Published("A", said, 1.0)], known) == {said: ours}
+    assert published_names([Published("A", name, 1.0)], known[1:]) == {name: None}
 
 
 def test_our_own_name_goes_before_a_paper_s():
@@ -245,13 +253,14 @@ def test_our_own_name_goes_before_a_paper_s():
         Published("A", "c_acc_code", 80.0),
         Published("B", "c_acc", 1.0),
     ]
-    assert figures_for(figures, "fact", "c_acc_code", ["A"]) == {"A": 80.0}
-    assert figures_for(figures, "fact", "c_acc", ["A"]) == {"B": 1.0}
+    assert figures_for(figures[:2], Name("fact", "c_acc_code"), ["A"]) == {"A": 80.0}
+    known = [Name("fact", "c_acc"), Name("fact", "c_acc_code")]
+    assert published_names(figures, known) == {"C. Acc.": known[1], "c_acc_code": known[1], "c_acc": known[0]}
 
 
 def test_systems_are_found_however_they_are_spelled():
     figures = [Published(name, "overall", 1.0) for name in ("OpenAI Deep-Research", "x.1", "Elsewhere")]
-    assert figures_for(figures, "race", "overall", ["openai-deepresearch", "X1", "x 1"]).keys() == {
+    assert figures_for(figures, Name("race", "overall"), ["openai-deepresearch", "X1", "x 1"]).keys() == {
         "openai-deepresearch",
         "x.1",
         "Elsewhere",

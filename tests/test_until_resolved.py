@@ -139,7 +139,7 @@ def test_seed_sets_the_order_of_tasks(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("spec", "named"),
     [
-        ("quality", "rubrics.score"),
+        ("quality", "unknown metric 'quality'; use 'score' or"),
         ("score:one", "METRIC:A,B"),
         ("score:", "METRIC:A,B"),
         ("score:system0,nobody", "nobody"),

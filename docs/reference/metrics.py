@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from mkdocs.exceptions import PluginError
 from reference.words import table
 
+from adjudge.engine.config.metrics import headlines
 from adjudge.scoring.contract.protocol import Comparing, installed_protocols, published_protocols
 from adjudge.scoring.contract.scorecard import Metric, explained
 from adjudge.scoring.rubrics.criteria import Criterion
@@ -44,7 +45,7 @@ def section(name: str, protocol: object, published: object | None) -> str:
     known = {one.name for one in own}
     further = [explained(published, one) for one in declared(published) if one.name not in known]
     rows = [*(_row(name, one) for one in own), *(_row(name, one, published=True) for one in further)]
-    heads = ", ".join(f"`{one.name}`" for one in own if one.headline)
+    heads = ", ".join(f"`{one.name}`" for one in headlines(own))
     source = ", ".join(sorted({one.source for one in own}))
     page = PAGES.get(name, name)
     return f"""## `{name}` {{#{name}}}

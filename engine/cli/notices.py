@@ -118,7 +118,7 @@ def _corrected_sheet(metric: MetricBoard) -> Sheet:
             (found.value, found.low, found.high),
             (found.people, found.people_low, found.people_high),
         )
-        cells = (bracketed(value, low, high, metric.scale) for value, low, high in figures)
+        cells = (bracketed(value, low, high, metric) for value, low, high in figures)
         rows.append((row.a, row.b, *cells, f"{found.n_labelled:,}"))
     return Sheet(
         title=f"{metric.protocol}.{metric.metric}: differences, the judge's and corrected by people",

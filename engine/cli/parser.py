@@ -323,7 +323,7 @@ def _check(commands: Commands) -> None:
         nargs="+",
         default=[],
         metavar="M",
-        help="such as race.overall; by default, what each protocol is ranked by",
+        help="such as race.overall; by default, all that the protocols are ranked by",
     )
     command.add_argument(
         "--max-drop",

@@ -18,6 +18,7 @@ import numpy as np
 from adjudge.engine.cli.exits import DONE, INCOMPLETE, REGRESSED
 from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import print_sheet
+from adjudge.engine.config.metrics import Name, headlines, named
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import FLAGGED_BELOW
 from adjudge.engine.runs.record import RunRecord
@@ -67,6 +68,7 @@ class MetricCheck(msgspec.Struct, frozen=True, kw_only=True):
     scored: float
     outcome: Outcome
     why: str = ""
+    decimals: int = 2
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,10 +119,10 @@ def check(
     """Check the run folder `run` against `baseline`.
 
     Every system of both runs is checked, or `system` of the run against `against` (the same name if left out) of the
-    baseline. `metrics` are names such as `race.overall`; by default each protocol's headline. Without `max_drop`, a
-    drop regresses if it is significant at `alpha` after Holm's correction for all tests. With it (in the units of
-    tables), a metric passes only if a drop of `max_drop` is ruled out at `alpha`, and regresses if a larger one is
-    shown. With less than `min_scored` of the tasks scored in either run, nothing passes.
+    baseline. `metrics` are names such as `race.overall`; by default all that the protocols are ranked by. Without
+    `max_drop`, a drop regresses if it is significant at `alpha` after Holm's correction for all tests. With it (in the
+    units of tables), a metric passes only if a drop of `max_drop` is ruled out at `alpha`, and regresses if a larger
+    one is shown. With less than `min_scored` of the tasks scored in either run, nothing passes.
 
     Raises UsageError.
     """
@@ -235,22 +237,13 @@ def _metrics(records: tuple[RunRecord, RunRecord], names: Sequence[str]) -> Iter
     if not known:
         raise UsageError("metric: the runs have no protocol in common; evaluate both by the same protocols")
     if not names:
-        yield from (
-            (protocol, next((metric for metric in metrics if metric.headline), metrics[0]))
-            for protocol, metrics in known.items()
-        )
+        yield from ((protocol, metric) for protocol, own in known.items() for metric in headlines(own))
         return
-    every = {(protocol, metric.name): metric for protocol, metrics in known.items() for metric in metrics}
-    for name in dict.fromkeys(names):
-        found = [key for key in every if name in (key[1], ".".join(key))]
-        if len(found) != 1:
-            offered = ", ".join(".".join(key) for key in (found or every) if every[key].ratio is None)
-            raise UsageError(
-                f"metric: {name!r} is {'ambiguous' if found else 'unknown'}; use one of {offered}"
-            )
-        if every[found[0]].ratio is not None:
-            raise UsageError(f"metric: {name!r} has no value per task to test; choose another metric")
-        yield found[0][0], every[found[0]]
+    every = {Name(protocol, metric.name): metric for protocol, own in known.items() for metric in own}
+    for name in dict.fromkeys(named(said, every, "metric") for said in names):
+        if every[name].ratio is not None:
+            raise UsageError(f"metric: {name.full!r} has no value per task to test; choose another metric")
+        yield name.protocol, every[name]
 
 
 def _pair(
@@ -275,7 +268,7 @@ def _checked(
 ) -> MetricCheck:
     both = ~np.isnan(pair.before + pair.after)
     shares = [float(np.mean(~np.isnan(one))) if one.size else 0.0 for one in (pair.before, pair.after)]
-    outcome, why = _outcome(test, holm_p, max_drop, alpha, min(shares), min_scored)
+    outcome, why = _outcome(test, holm_p, max_drop, alpha, min(shares), min_scored, pair.metric.decimals + 1)
     sign = -1.0 if pair.metric.lower_is_better else 1.0
     means = [
         sign * float(one[both].mean()) if both.any() else float("nan") for one in (pair.before, pair.after)
@@ -299,6 +292,7 @@ def _checked(
         scored=min(shares),
         outcome=outcome,
         why=why,
+        decimals=pair.metric.decimals,
     )
 
 
@@ -309,6 +303,7 @@ def _outcome(
     alpha: float,
     scored: float,
     min_scored: float,
+    decimals: int,
 ) -> tuple[Outcome, str]:
     """What the test comes to, and why if it is not passed. All of several must pass, so passing needs no correction."""
     if test.n_used < max(2, fewest_tasks(alpha)):
@@ -321,11 +316,15 @@ def _outcome(
         return "unclear", f"{scored:.1%} of the tasks are scored in one of the runs, under {min_scored:.1%}"
     if holm_p is not None and holm_p <= alpha:
         than = "" if max_drop is None else f", more than {max_drop:g}"
-        return "regressed", f"a drop of {test.drop:.3f}{than} (p {holm_p:.2g} after Holm's correction)"
+        return (
+            "regressed",
+            f"a drop of {number(test.drop, decimals=decimals)}{than} (p {holm_p:.2g} after Holm's correction)",
+        )
     if max_drop is not None and not test.p_below <= alpha:
         return (
             "unclear",
-            f"the drop is between {test.low:.3f} and {test.high:.3f}, which does not rule out {max_drop:g}",
+            f"the drop is between {number(test.low, decimals=decimals)} and {number(test.high, decimals=decimals)}, "
+            f"which does not rule out {max_drop:g}",
         )
     return "passed", ""
 
@@ -416,10 +415,10 @@ def check_sheet(found: Check) -> Sheet:
         (
             row.system if row.system == row.against else f"{row.system} (against {row.against})",
             f"{row.protocol}.{row.metric}",
-            *(number(value) for value in (row.before, row.after, row.drop)),
-            span(row.low, row.high),
+            *(number(value, decimals=row.decimals) for value in (row.before, row.after, row.drop)),
+            span(row.low, row.high, decimals=row.decimals),
             chance(row.holm_p),
-            number(row.detectable),
+            number(row.detectable, decimals=row.decimals),
             f"{row.n_used:,} of {row.n_tasks:,}",
             row.outcome,
         )

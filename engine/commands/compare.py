@@ -4,6 +4,7 @@
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ import numpy as np
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import print_sheet
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.scores import ScoreMatrix, figure, read_matrices, read_scores
@@ -52,6 +54,7 @@ class PairedMetric(msgspec.Struct, frozen=True, kw_only=True):
     n_only_b: int
     headline: bool = False
     lower_is_better: bool = False
+    decimals: int = 2
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +118,7 @@ def _paired(matrix: ScoreMatrix, a: str, b: str, metric: Metric, seed: int) -> P
         n_only_b=int((scored[1] & ~scored[0]).sum()),
         headline=metric.headline,
         lower_is_better=metric.lower_is_better,
+        decimals=metric.decimals,
     )
 
 
@@ -134,8 +138,8 @@ def comparison_sheet(found: Comparison) -> Sheet:
     rows = [
         (
             f"{row.protocol}.{row.metric}",
-            number(row.difference, row.scale),
-            span(row.low, row.high, row.scale),
+            number(row.difference, row.scale, row.decimals),
+            span(row.low, row.high, row.scale, row.decimals),
             *(chance(p) for p in (row.t_p, row.holm_p, row.wilcoxon_p, row.sign_flip_p)),
             number(row.cohens_d),
             f"{row.n_used:,}",
@@ -160,8 +164,8 @@ def comparison_sheet(found: Comparison) -> Sheet:
 
 
 def comparison_said(found: Comparison) -> str:
-    """Which of two systems is better by the headline of each protocol, if either is."""
-    heads = [row for row in found.metrics if row.headline] or list(found.metrics[:1])
+    """Which of two systems is better by all that the protocols are ranked by, if either is."""
+    heads = headlines(found.metrics)
     if not heads:
         return f"{found.a} and {found.b} have no metric in common."
     said = "; ".join(_compared(found.a, found.b, row) for row in heads)
@@ -172,15 +176,16 @@ def _compared(a: str, b: str, row: PairedMetric) -> str:
     on = f"on {row.protocol} {row.metric}"
     if row.difference is None:
         return f"no task is scored for both {a} and {b} {on}"
-    if abs(row.difference * row.scale) < 0.005 and (row.t_p is None or row.t_p > ALPHA):
+    if abs(row.difference * row.scale) < 0.5 * 10**-row.decimals and (row.t_p is None or row.t_p > ALPHA):
         return f"{a} and {b} score the same {on}, on the mean of {_tasks(row.n_used)}"
     more = "higher" if row.difference > 0 else "lower"
-    by = f"{number(abs(row.difference), row.scale)} {more}"
+    written = partial(number, scale=row.scale, decimals=row.decimals)
+    by = f"{written(abs(row.difference))} {more}"
     where = f"{on} (lower is better)" if row.lower_is_better else on
     if row.low is None or row.high is None:
         return f"{a} scores {by} than {b} {where}, on {_tasks(row.n_used)} only, too few to tell more"
     ends = sorted((row.low, row.high) if row.difference > 0 else (-row.low, -row.high))
-    span = f"95 % interval {number(ends[0], row.scale)} to {number(ends[1], row.scale)}"
+    span = f"95 % interval {written(ends[0])} to {written(ends[1])}"
     p = row.holm_p
     sure = span if p is None else f"{span}, p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} after Holm"
     if p is None or p > ALPHA:

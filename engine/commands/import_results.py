@@ -18,6 +18,7 @@ from adjudge.engine.cli.exits import DONE, INCOMPLETE
 from adjudge.engine.cli.notices import print_leaderboard, rejected
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.run_folder import make_folder, versions, write_run
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.exports.forms import BENCHMARKS, FORMS
@@ -142,21 +143,19 @@ def _record(results: Results, benchmark: str, out: Path, judge: str) -> RunRecor
 
 
 def _metrics(protocol: ScoringProtocol, results: Results) -> tuple[Metric, ...]:
-    """The metrics that were recorded and those pooled from them, in the protocol's order; one is the headline."""
+    """The metrics that were recorded and those pooled from them, in the protocol's order; at least one ranks."""
     cards = [one.card for one in results.found if one.card.protocol == protocol.name]
     names = dict.fromkeys(name for card in cards for name in card.scores)
     known = {metric.name for metric in protocol.metrics}
     found = [one for one in protocol.metrics if names.keys() >= {*(one.ratio or (one.name,))}]
-    found += [Metric(name=name, scale=_scale(protocol)) for name in names if name not in known]
+    found += [
+        Metric(name=name, scale=headlines(protocol.metrics)[0].scale) for name in names if name not in known
+    ]
     found = [explained(protocol, one) for one in found]
-    if any(metric.headline for metric in found):
+    if {one.name for one in headlines(protocol.metrics)} & {one.name for one in found}:
         return tuple(found)
     head = next((metric for metric in found if metric.name.startswith("average")), found[0])
     return tuple(msgspec.structs.replace(metric, headline=metric is head) for metric in found)
-
-
-def _scale(protocol: ScoringProtocol) -> float:
-    return next((metric.scale for metric in protocol.metrics if metric.headline), 1.0)
 
 
 def _write_input(results: Results, out: Path) -> None:

@@ -6,6 +6,7 @@
 import argparse
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,14 @@ class ReadPage(msgspec.Struct, frozen=True, kw_only=True):
 class CardEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """A scorecard with the judgments and pages that it names and the store still holds.
 
-    `scales` are what tables multiply its scores by.
+    `scales` are what tables multiply its scores by, `decimals` how many they write.
     """
 
     card: Scorecard
     questions: tuple[AskedQuestion, ...]
     pages: tuple[ReadPage, ...]
     scales: dict[str, float] = {}
+    decimals: dict[str, int] = {}
 
 
 def find_evidence(run: str, task: str, system: str) -> list[CardEvidence]:
@@ -109,6 +111,7 @@ async def _with_rows(place: Place, record: RunRecord, cards: list[Scorecard]) ->
                     if page is not None
                 ),
                 scales={metric.name: metric.scale for metric in record.metrics.get(card.protocol, ())},
+                decimals={metric.name: metric.decimals for metric in record.metrics.get(card.protocol, ())},
             )
         )
     return found
@@ -169,13 +172,12 @@ def _scores_sheet(found: CardEvidence) -> Sheet:
     """The scores of a scorecard, one line per metric, and what those with missing parts could become."""
     card, rows = found.card, []
     for name, value in card.scores.items():
-        scale, bounds = found.scales.get(name, 1.0), card.bounds.get(name)
-        shown = number(value, scale) if value is not None else f"unscored: {card.reasons.get(name)}"
+        bounds = card.bounds.get(name)
+        written = partial(number, scale=found.scales.get(name, 1.0), decimals=found.decimals.get(name, 2))
+        shown = written(value) if value is not None else f"unscored: {card.reasons.get(name)}"
         could, parts = "", ""
         if bounds is not None and bounds.low != bounds.high:
-            low, high = (
-                "unbounded" if end is None else number(end, scale) for end in (bounds.low, bounds.high)
-            )
+            low, high = ("unbounded" if end is None else written(end) for end in (bounds.low, bounds.high))
             could, parts = f"{low} to {high}", f"{bounds.answered:,} of {bounds.parts:,}"
         rows.append((name, shown, could, parts))
     columns = (

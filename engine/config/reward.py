@@ -6,12 +6,14 @@
 import copy
 import sys
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
+from adjudge.engine.config.metrics import Name, headlines, named, names_in, short_names
 from adjudge.engine.config.settings import ConfigError, Count, Positive
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.reasons import CAUSES, Reason, ReportReason
@@ -216,7 +218,8 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Short for one metric of weight 1."""
     weights: dict[str, float | Term] = {}
     """By metric, or by `protocol.metric` where two protocols share a name; a weight may be a mapping by the trainer's
-    step. Without any, each protocol's headline metric has weight 1."""
+    step. Without any, each protocol has weight 1, in equal parts for the metrics that its tables are ranked by; a
+    metric whose part of the gold a task lacks is left out there."""
     always: list[str] = []
     """Protocols without a weight that are asked all the same; their metrics come with the reward and never withhold
     it."""
@@ -263,12 +266,16 @@ class FormulaError(ConfigError):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One term of the sum: `metric` of `protocol`. `worst` is None for a metric that only a task's gold defines."""
+    """One term of the sum: `metric` of `protocol`. `worst` is None for a metric that only a task's gold defines.
+
+    One that `shares` its protocol's weight with others leaves it to them on a task that it is not due on.
+    """
 
     protocol: str
     metric: str
     term: Term
     worst: float | None
+    shares: bool = False
 
     @property
     def name(self) -> str:
@@ -299,7 +306,7 @@ class Formula:
     def __init__(self, config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> None:
         if config.metric is not None and config.weights:
             raise FormulaError("reward: metric: and weights: exclude each other; write one of them")
-        self.parts = [_part(*weighted, config.strict, protocols) for weighted in _weights(config, protocols)]
+        self.parts = [_part(*weighted, config, protocols) for weighted in _weights(config, protocols)]
         self.needed = frozenset(part.protocol for part in self.parts)
         self.protocols = self._listed = _asked(protocols, self.needed, config.always)
         self.step = 0
@@ -311,8 +318,8 @@ class Formula:
         self._penalties: dict[str, float] = msgspec.structs.asdict(config.penalties)
         self._clip = config.clip
         self._blamed = ("report", "source") if config.strict else ("report",)
-        names = [metric.name for protocol in protocols for metric in protocol.metrics]
-        self._shared = {name for name in names if names.count(name) > 1}
+        known = names_in({protocol.name: protocol.metrics for protocol in protocols})
+        self._shared = {name.metric for name, short in short_names(known).items() if short == name.full}
         _check_bounds("clip", config.clip)
 
     @property
@@ -393,7 +400,7 @@ class Formula:
         gets the lowest reward that the formula can give: all metrics at their worst, and all penalties in full.
         """
         total, reason = 0.0, None
-        for part in self.parts:
+        for part, share in self._due(cards):
             card = cards[part.protocol]
             value = card.scores.get(part.metric)
             if value is not None:
@@ -403,7 +410,7 @@ class Formula:
                 if CAUSES[why] not in self._blamed or part.worst is None:
                     return Value(None, why)
                 value = part.worst
-            total += part.of(value, self.step)
+            total += share * part.of(value, self.step)
             reason = reason or why
         least = any(cards[name].reason in LEAST for name in self.needed)
         if group is not None and self.group_weight and not least:
@@ -414,6 +421,25 @@ class Formula:
             weight * (1.0 if least else flags.get(name, 0.0)) for name, weight in self._penalties.items()
         )
         return Value(_clipped(total, self._clip), reason)
+
+    def _due(self, cards: Mapping[str, Scorecard]) -> list[tuple[Part, float]]:
+        """The parts that are due on the task of `cards`, and the factor by which their weight grows for the others."""
+        due = [
+            part
+            for part in self.parts
+            if not (part.shares and _lacks_gold(cards[part.protocol], part.metric))
+        ]
+        every, left = (Counter(part.protocol for part in parts) for parts in (self.parts, due))
+        return [
+            (part, every[part.protocol] / (left[part.protocol] or every[part.protocol]))
+            for part in self.parts
+            if part in due or not left[part.protocol]
+        ]
+
+
+def _lacks_gold(card: Scorecard, metric: str) -> bool:
+    """Whether the task has no gold for `metric`; the card of a report that was not judged does not even name it."""
+    return card.scores.get(metric) is None and card.reasons.get(metric, "gold_missing") == "gold_missing"
 
 
 def _asked(
@@ -437,21 +463,22 @@ def _weights(config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> list
     if config.metric is not None:
         return [(config.metric, Term())]
     if not config.weights:
-        return [(f"{protocol.name}.{_headline(protocol)}", Term()) for protocol in protocols]
+        return [
+            (Name(protocol.name, metric.name).full, Term(weight=1.0 / len(ranked)))
+            for protocol in protocols
+            for ranked in [headlines(protocol.metrics)]
+            for metric in ranked
+        ]
     return [
         (name, weight if isinstance(weight, Term) else Term(weight=weight))
         for name, weight in config.weights.items()
     ]
 
 
-def _headline(protocol: ScoringProtocol) -> str:
-    return next((metric.name for metric in protocol.metrics if metric.headline), protocol.metrics[0].name)
-
-
-def _part(name: str, term: Term, strict: bool, protocols: Sequence[ScoringProtocol]) -> Part:
+def _part(name: str, term: Term, config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> Part:
     protocol, wanted = _found(name, protocols)
-    metrics = {metric.name: metric for metric in protocol.metrics}
-    if strict and f"{wanted}_strict" in metrics:
+    metrics = {metric.name: metric for one in protocols if one.name == protocol for metric in one.metrics}
+    if config.strict and f"{wanted}_strict" in metrics:
         wanted = f"{wanted}_strict"
     metric = metrics.get(wanted)
     weights = tuple(term.weight.values()) if isinstance(term.weight, dict) else (term.weight,)
@@ -463,29 +490,22 @@ def _part(name: str, term: Term, strict: bool, protocols: Sequence[ScoringProtoc
     _check_bounds(f"weights: {name}: clip", term.clip)
     if metric is not None:
         _check(name, metric, [weight for weight in weights if weight])
-    return Part(protocol.name, wanted, term, None if metric is None else metric.worst)
+    if metric is None:
+        return Part(protocol, wanted, term, None)
+    by_default = config.metric is None and not config.weights
+    return Part(protocol, wanted, term, metric.worst, shares=by_default and bool(metric.gold))
 
 
-def _found(name: str, protocols: Sequence[ScoringProtocol]) -> tuple[ScoringProtocol, str]:
-    """The protocol and metric that `name` means; a metric that only tasks define has a colon (`tag:NAME`)."""
-    for protocol in protocols:
-        if name.startswith(f"{protocol.name}."):
-            metric = name.removeprefix(f"{protocol.name}.")
-            of_tasks = isinstance(protocol, CaseMetrics) and ":" in metric
-            if of_tasks or metric in {known.name for known in protocol.metrics}:
-                return protocol, metric
-    having = [protocol for protocol in protocols if name in {metric.name for metric in protocol.metrics}]
-    if not having:
-        having = [protocol for protocol in protocols if isinstance(protocol, CaseMetrics) and ":" in name]
-    if len(having) == 1:
-        return having[0], name
-    if having:
-        names = " or ".join(f"{protocol.name}.{name}" for protocol in having)
-        raise FormulaError(f"reward: weights: {name!r} is a metric of several protocols; write {names}")
-    known = ", ".join(
-        f"{protocol.name}.{metric.name}" for protocol in protocols for metric in protocol.metrics
-    )
-    raise FormulaError(f"reward: weights: unknown metric {name!r}; use one of {known}")
+def _found(said: str, protocols: Sequence[ScoringProtocol]) -> Name:
+    """The metric that `said` means; one that only tasks define has a colon (`tag:NAME`)."""
+    known = names_in({protocol.name: protocol.metrics for protocol in protocols})
+    of_tasks = [
+        Name(protocol.name, said.removeprefix(f"{protocol.name}."))
+        for protocol in protocols
+        if isinstance(protocol, CaseMetrics) and ":" in said
+    ]
+    declared = any(said in (name.full, name.metric) for name in known)
+    return named(said, known if declared else [*of_tasks, *known], "reward: weights", FormulaError)
 
 
 def _check(name: str, metric: Metric, weights: Sequence[float]) -> None:

@@ -5,6 +5,7 @@ from functools import partial
 
 import msgspec
 
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
@@ -19,7 +20,7 @@ RUBRICS = "rubrics"
 
 
 class Score(msgspec.Struct, frozen=True):
-    """A report's scorecards, one for each protocol, in their order, and the metric that each protocol ranks by."""
+    """A report's scorecards, one for each protocol, in their order, and what ranks its first table."""
 
     cards: tuple[Scorecard, ...]
     headlines: dict[str, str]
@@ -103,10 +104,7 @@ async def _score(
     chosen = config.resolved.protocols
     async with open_evaluator(config) as evaluator:
         found = {card.protocol: card async for card in evaluator.run([Case(task=task, report=report)])}
-    heads = {
-        one.name: next((each.name for each in one.metrics if each.headline), one.metrics[0].name)
-        for one in chosen
-    }
+    heads = {one.name: headlines(one.metrics)[0].name for one in chosen}
     return Score(tuple(found[one.name] for one in chosen), heads)
 
 

@@ -355,7 +355,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
 
     `tau` and `rho` (Kendall's tau-b, Spearman's rho) say how stable the ranking is when tasks are resampled.
     Headline metrics have a `detail`. `definition`, `unit` and `source` are the metric's words. `published` holds
-    published figures by system, in the units that are displayed.
+    published figures by system, in the units that are displayed. Values are written with so many `decimals`.
     """
 
     protocol: str
@@ -379,6 +379,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
     definition: str = ""
     unit: str = ""
     source: str = ""
+    decimals: int = 2
 
     @property
     def no_ranking(self) -> str:

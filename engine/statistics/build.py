@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.config.metrics import Name, headlines, named
 from adjudge.engine.config.run import EVERYTHING, BoardConfig, Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import (
@@ -43,17 +44,19 @@ from adjudge.engine.statistics.placement import (
     ranked_among,
     sign_of,
 )
-from adjudge.engine.statistics.published import Published, agreement_with, figures_for, is_for
+from adjudge.engine.statistics.published import Published, agreement_with, figures_for, published_names
 from adjudge.engine.statistics.selection import Filled, Integers, selections
 from adjudge.engine.work.choice import chosen_runs
+from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["build_leaderboard", "leaderboard_of", "leaderboard_so_far"]
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What the `records` of the runs say about metrics, tasks and systems."""
+    """What the `records` of the runs say about metrics, those that protocols are ranked by, tasks and systems."""
 
     metrics: Known
+    ranking: frozenset[tuple[str, str]]
     tasks: dict[str, TaskRecord]
     spent: dict[str, Spent]
     records: list[RunRecord]
@@ -63,27 +66,35 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, records: list[RunRecord], scores: pa.Table) -> "_Known":
-        metrics = {
+        declared: dict[str, dict[str, Metric]] = {}
+        for record in records:
+            for protocol, found in record.metrics.items():
+                declared.setdefault(protocol, {}).update({metric.name: metric for metric in found})
+        ranking = {
             (protocol, metric.name): metric
-            for record in records
-            for protocol, found in record.metrics.items()
-            for metric in found
+            for protocol, own in declared.items()
+            for metric in headlines(own.values())
         }
-        headlines = {name: metric for name, metric in metrics.items() if metric.headline}
+        metrics = {
+            (protocol, name): msgspec.structs.replace(metric, headline=(protocol, name) in ranking)
+            for protocol, own in declared.items()
+            for name, metric in own.items()
+        }
         repeated = any(record.config.repeats > 1 for record in records)
         sampled = len(pc.unique(scores["sample"])) > 1
         return cls(
             metrics=metrics,
+            ranking=frozenset(ranking),
             tasks={name: task for record in records for name, task in record.tasks.items()},
             spent={name: spent for record in records for name, spent in record.spent.items()},
             records=records,
             seed=records[0].config.seed,
             noise={
-                (protocol, name): noise_of(scores, protocol, name) for protocol, name in headlines if repeated
+                (protocol, name): noise_of(scores, protocol, name) for protocol, name in ranking if repeated
             },
             best_of={
                 (protocol, name): best_of_samples(scores, protocol, name, metric.lower_is_better)
-                for (protocol, name), metric in headlines.items()
+                for (protocol, name), metric in ranking.items()
                 if sampled
             },
         )
@@ -172,12 +183,11 @@ def leaderboard_of(
     for one in measured(rows, known.metrics, among, known.judges_of):
         filled = one.filled()
         board = _board(one, filled, known, statistics)
-        boards.append(_with_people(_with_published(board, published), corrected))
+        boards.append(_with_people(board, corrected))
         due.append((one, filled.expected))
-    if published and not any(board.published for board in boards):
-        there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
-        raise UsageError(f"published: no figure is for a metric of these runs; name one of {there}")
-    unknown = _unknown(published, boards)
+    unknown: list[str] = []
+    if published:
+        boards, unknown = _with_published(boards, published)
     if comparisons is not None:
         found, said = comparison_boards(
             comparisons, records, known.judges_of, statistics.resamples, CONFIDENCE
@@ -211,25 +221,20 @@ def _groupings(
 ) -> Iterator[Grouping]:
     """All metrics `by` the attribute asked for, and the headline metrics by the others; nothing without groups."""
     drawing = Drawing(resamples=statistics.resamples, seed=known.seed)
-    headlines = [(one, expected) for one, expected in due if one.metric.headline]
+    ranking = [(one, expected) for one, expected in due if one.name in known.ranking]
     for attribute in dict.fromkeys([*([by] if by else []), *attributes_of(known.tasks)]):
-        yield grouped(attribute, due if attribute == by else headlines, known.tasks, drawing)
+        yield grouped(attribute, due if attribute == by else ranking, known.tasks, drawing)
 
 
 def _shown(boards: Sequence[MetricBoard], metrics: Sequence[str]) -> list[MetricBoard]:
     """`boards`, of which those that `metrics` name are shown; as they are if it names none."""
     if not metrics:
         return list(boards)
-    names = {name for board in boards for name in (board.metric, f"{board.protocol}.{board.metric}")}
-    for name in metrics:
-        if name not in names:
-            there = ", ".join(f"{board.protocol}.{board.metric}" for board in boards)
-            raise UsageError(f"metric: unknown metric {name!r}; use one of {there}")
+    known = [Name(board.protocol, board.metric) for board in boards]
+    chosen = {named(said, known, "metric") for said in metrics}
     return [
-        msgspec.structs.replace(
-            board, shown=board.metric in metrics or f"{board.protocol}.{board.metric}" in metrics
-        )
-        for board in boards
+        msgspec.structs.replace(board, shown=name in chosen)
+        for board, name in zip(boards, known, strict=True)
     ]
 
 
@@ -249,8 +254,8 @@ def _in_order(boards: Sequence[MetricBoard], declared: Known) -> list[MetricBoar
 
 
 def _board(one: Measured, filled: Filled, known: _Known, statistics: Statistics) -> MetricBoard:
-    """The board of a metric over all its tasks, with its detail if it is a headline."""
-    metric, sign = one.metric, sign_of(one)
+    """The board of a metric over all its tasks, with its detail if its protocol is ranked by it."""
+    sign = sign_of(one)
     clip = filled.signed_clip(sign)
     own = statistics.resample(sign * filled.values, filled.denominators, known.seed, clip)
     ranked = ranked_among(filled, own.estimate)
@@ -267,30 +272,34 @@ def _board(one: Measured, filled: Filled, known: _Known, statistics: Statistics)
             known.noise.get(one.name),
             known.best_of.get(one.name, ()),
         )
-        if metric.headline
+        if one.name in known.ranking
         else None
     )
     left_out = len(one.among.without_gold)
     return placed(one, filled, own, drawn, left_out, detail)
 
 
-def _with_published(board: MetricBoard, published: Sequence[Published]) -> MetricBoard:
-    """`board` with the figures of its metric."""
-    systems = [row.system for row in board.standings]
-    figures = figures_for(published, board.protocol, board.metric, systems)
-    if not figures:
-        return board
-    own = {row.system: row.value * board.scale for row in board.standings if row.value is not None}
-    return msgspec.structs.replace(board, published=figures, published_agreement=agreement_with(own, figures))
-
-
-def _unknown(published: Sequence[Published], boards: Sequence[MetricBoard]) -> list[str]:
-    """A note on the published metrics that these runs do not have."""
-    names = dict.fromkeys(one.metric for one in published)
-    unknown = [
-        name for name in names if not any(is_for(name, board.protocol, board.metric) for board in boards)
-    ]
-    return [f"published: left out, no metric of these runs: {', '.join(unknown)}"] if unknown else []
+def _with_published(
+    boards: Sequence[MetricBoard], published: Sequence[Published]
+) -> tuple[list[MetricBoard], list[str]]:
+    """`boards` with the figures of their metrics; and a note on the metrics that these runs do not have."""
+    known = [Name(board.protocol, board.metric) for board in boards]
+    names = published_names(published, known)
+    if not any(names.values()):
+        there = ", ".join(name.full for name in known)
+        raise UsageError(f"published: no figure is for a metric of these runs; name one of {there}")
+    found = []
+    for board, name in zip(boards, known, strict=True):
+        own = [one for one in published if names[one.metric] == name]
+        figures = figures_for(own, name, [row.system for row in board.standings])
+        ours = {row.system: row.value * board.scale for row in board.standings if row.value is not None}
+        if figures:
+            board = msgspec.structs.replace(
+                board, published=figures, published_agreement=agreement_with(ours, figures)
+            )
+        found.append(board)
+    unknown = [said for said, name in names.items() if name is None]
+    return found, [f"published: left out, no metric of these runs: {', '.join(unknown)}"] if unknown else []
 
 
 def _with_people(board: MetricBoard, corrected: Sequence[Correction]) -> MetricBoard:

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from adjudge.engine.config.metrics import Name, named
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import Corrected, CorrectedDifference, Correction
 from adjudge.engine.runs.items import Item, Stratum, labelled_cards, read_labels
@@ -142,11 +143,8 @@ def _flat(rows: Sequence[object], file: Path) -> list[object]:
 
 def matrix_named(matrices: list[ScoreMatrix], name: str) -> ScoreMatrix:
     """The metric that a rating calls `name`. Raises UsageError."""
-    for matrix in matrices:
-        if name in (matrix.metric, f"{matrix.protocol}.{matrix.metric}"):
-            return matrix
-    known = ", ".join(f"{matrix.protocol}.{matrix.metric}" for matrix in matrices)
-    raise UsageError(f"human: the run has no metric {name!r}; use one of {known}")
+    known = {Name(matrix.protocol, matrix.metric): matrix for matrix in matrices}
+    return known[named(name, known, "human")]
 
 
 def left_out(matrix: ScoreMatrix, ratings: list[HumanRating]) -> str:
@@ -247,8 +245,6 @@ BASIS = (
 )
 _SAME = 1e-9
 
-Name = tuple[str, str]
-
 
 class _Part(msgspec.Struct, frozen=True):
     """An item in one report: what its value adds to the report's."""
@@ -288,7 +284,10 @@ def item_corrections(records: Sequence[RunRecord], file: str | Path) -> list[Cor
             if card.system not in record.systems or card.task_id not in record.tasks:
                 continue
             for metric in {item.labelled.metric for item in items} & card.scores.keys():
-                name, own = (card.protocol, metric), [one for one in items if one.labelled.metric == metric]
+                name, own = (
+                    Name(card.protocol, metric),
+                    [one for one in items if one.labelled.metric == metric],
+                )
                 value = card.scores[metric]
                 found = None if value is None else _report(card, value, own, labels)
                 if found is not None:

@@ -1,13 +1,11 @@
-"""What a reader of a leaderboard must know before comparing: notes beside its figures.
+"""What a reader of a leaderboard must know before comparing: notes beside its figures."""
 
-The prompts that a run's protocols ask with, among all that its record lists.
-"""
-
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
 from importlib import import_module
 from types import ModuleType
 
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.runs.board import FLAGGED_BELOW, Correction, MetricBoard
 from adjudge.engine.runs.record import RunRecord
@@ -19,25 +17,6 @@ from adjudge.judges.panel import same_family
 __all__ = ["differing", "notes_on"]
 
 _OF_ALL = "preamble"  # the first words of every prompt
-
-
-def own_prompts(record: RunRecord) -> dict[str, str]:
-    """File name to digest of the prompts that the run's protocols may send, and of those of published calls.
-
-    Where a protocol is not installed here, all that are recorded.
-    """
-    loaders, published = protocol_loaders(), record.config.published_protocols()
-    if not record.metrics.keys() <= loaders.keys():
-        return record.prompts
-    names = {_OF_ALL}
-    for protocol in record.metrics:
-        if protocol not in published:
-            names |= _prompts_of(loaders[protocol]())
-    return {
-        file: digest
-        for file, digest in record.prompts.items()
-        if not file.endswith(".md") or file.partition(".")[0] in names
-    }
 
 
 def _prompts_of(protocol: type) -> set[str]:
@@ -74,7 +53,7 @@ def notes_on(
         *_costing(records),
         *(record.stopped.note for record in records if record.stopped is not None),
         *_correcting(corrected),
-        *dict.fromkeys(note for board in boards if board.headline for note in _lacking(board, records)),
+        *dict.fromkeys(note for board in _ranking(boards) for note in _lacking(board, records)),
         *_unscored_beside(boards, records),
     )
 
@@ -92,34 +71,63 @@ def _choosing(records: Sequence[RunRecord]) -> Iterator[str]:
 
 
 def differing(records: Sequence[RunRecord]) -> Iterator[str]:
-    """What makes the scores of several runs hard to compare, one sentence each."""
-    yield from _differing_judges(records)
-    for what, values in (
-        ("prompts", [str(sorted(own_prompts(record).items())) for record in records]),
-        ("protocol options", [str(record.config.protocols) for record in records]),
-        ("criteria", [str(record.criteria) for record in records]),
+    """What makes the scores of several runs hard to compare, one sentence each: of protocols that several have."""
+    names = sorted({name for record in records for name in record.metrics})
+    for what, of in (
+        ("judges", _judges),
+        ("prompts", _prompts),
+        ("protocol options", _options),
+        ("criteria", _criteria),
     ):
-        if len(set(values)) > 1:
-            yield f"these runs differ in their {what}: compare their scores with care"
+        apart = [
+            name
+            for name in names
+            if len({of(record, name) for record in records if name in record.metrics}) > 1
+        ]
+        if apart:
+            where = "" if apart == names else f" for {', '.join(apart)}"
+            yield f"these runs differ in their {what}{where}: compare their scores with care"
+
+
+def _judges(record: RunRecord, protocol: str) -> Hashable:
+    return tuple(judge.fingerprint for judge in record.judging.all_of(protocol))
+
+
+def _prompts(record: RunRecord, protocol: str) -> Hashable:
+    """File name and digest of the prompts that a protocol may send, or those of its published calls.
+
+    Where the protocol is not installed here, all that are recorded.
+    """
+    loaders = protocol_loaders()
+    if protocol not in loaders:
+        return frozenset(record.prompts.items())
+    own = {_OF_ALL}
+    if protocol not in record.config.published_protocols():
+        own |= _prompts_of(loaders[protocol]())
+    return frozenset(
+        (file, digest)
+        for file, digest in record.prompts.items()
+        if file.partition(".")[0] in (own if file.endswith(".md") else (protocol,))
+    )
+
+
+def _options(record: RunRecord, protocol: str) -> Hashable:
+    entries = ({"name": one} if isinstance(one, str) else one for one in record.config.protocols)
+    return str([sorted(one.items()) for one in entries if one.get("name") == protocol])
+
+
+def _criteria(record: RunRecord, protocol: str) -> Hashable:
+    """The digests of a protocol's files of criteria; all that are recorded where it is not known whose they are."""
+    named = [str(one["name"]) for one in record.config.protocols if isinstance(one, dict) and "file" in one]
+    if len(named) != len(record.criteria):
+        return record.criteria
+    return tuple(digest for name, digest in zip(named, record.criteria, strict=True) if name == protocol)
 
 
 def _changing(records: Sequence[RunRecord]) -> Iterator[str]:
     changed = _changed_tasks(records)
     if changed:
         yield f"these runs differ in the prompt or gold of {changed} tasks: compare their scores with care"
-
-
-def _differing_judges(records: Sequence[RunRecord]) -> Iterator[str]:
-    """The protocols that were judged by different judges, or none said where all were by the same."""
-    names = sorted({name for record in records for name in record.metrics})
-    differing = []
-    for name in names:
-        own = [record for record in records if name in record.metrics]
-        judges = {tuple(judge.fingerprint for judge in record.judging.all_of(name)) for record in own}
-        differing += [name] if len(judges) > 1 else []
-    if differing:
-        where = "" if differing == names else f" for {', '.join(differing)}"
-        yield f"these runs differ in their judges{where}: compare their scores with care"
 
 
 def _calling(records: Sequence[RunRecord]) -> Iterator[str]:
@@ -210,15 +218,23 @@ def _without_gold(records: Sequence[RunRecord], protocol: str) -> Counter[str]:
 
 def _unscored_beside(boards: Sequence[MetricBoard], records: Sequence[RunRecord]) -> Iterator[str]:
     """Metrics that lack values where their protocol's headline metric has them: the standings do not show it."""
-    heads = {board.protocol: _unscored(board) for board in boards if board.headline}
+    heads: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for board in _ranking(boards):
+        heads[board.protocol] |= _unscored(board)
     beside: dict[tuple[str, str, int], list[str]] = {}
     for board in boards:
-        more = _unscored(board) - heads.get(board.protocol, Counter())
+        more = _unscored(board) - heads[board.protocol]
         for reason, count in more.items():
             beside.setdefault((board.protocol, reason, count), []).append(board.metric)
     for (protocol, reason, count), metrics in sorted(beside.items()):
         name = f"{protocol} {', '.join(metrics)}, where the headline is scored"
         yield from said_of(name, {reason: count}, protocol, records)
+
+
+def _ranking(boards: Sequence[MetricBoard]) -> Iterator[MetricBoard]:
+    """The boards that protocols are ranked by."""
+    for protocol in dict.fromkeys(board.protocol for board in boards):
+        yield from headlines(board for board in boards if board.protocol == protocol)
 
 
 def _unscored(board: MetricBoard) -> Counter[str]:

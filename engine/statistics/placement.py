@@ -234,6 +234,7 @@ def placed(
         definition=metric.definition,
         unit=metric.units,
         source=metric.source,
+        decimals=metric.decimals,
         judge=one.judge,
         headline=metric.headline,
         shown=metric.shown,

@@ -15,12 +15,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from adjudge.engine.config.metrics import Name, only
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import PublishedAgreement
 from adjudge.engine.runs.scores import figure
 from adjudge.scoring.kernels.agreement.correlations import correlations
 
-__all__ = ["Published", "agreement_with", "figures_for", "is_for", "read_published"]
+__all__ = ["Published", "agreement_with", "figures_for", "published_names", "read_published"]
 
 _NAMES = ("system", "model")
 _NOT_WORDS = re.compile(r"[\W_]+")
@@ -116,28 +117,44 @@ def _name(one: Published) -> tuple[str, str]:
     return one.system, one.metric
 
 
-def is_for(name: str, protocol: str, metric: str) -> int:
-    """How well a published `name` names a metric: 2 for our own name, 1 for another spelling or a paper's, 0 not."""
-    if name in (metric, f"{protocol}.{metric}"):
+def published_names(published: Sequence[Published], known: Sequence[Name]) -> dict[str, Name | None]:
+    """The metric among `known` that every published name means, None where it means none.
+
+    Raises UsageError for a name that means several.
+    """
+    found: dict[str, Name | None] = {}
+    for said in dict.fromkeys(one.metric for one in published):
+        fits = {name: fit for name in known if (fit := _fit(said, name))}
+        best = [name for name, fit in fits.items() if fit == max(fits.values())]
+        found[said] = only(said, best, "published") if best else None
+    return found
+
+
+def _fit(said: str, name: Name) -> int:
+    """How well a published name fits a metric: 2 for our own name, 1 for another spelling or a paper's, 0 not."""
+    if said in (name.full, name.metric):
         return 2
-    plain, whole = _plain(name), f"{protocol}.{metric}"
-    if _OURS.fullmatch(name):
+    plain = _plain(said)
+    if _OURS.fullmatch(said):
         return 0
-    if ALIASES.get(plain) == whole:
+    if ALIASES.get(plain) == name.full:
         return 1
-    return int(plain in (_plain(metric), _plain(whole)) and plain not in _TAKEN.get(protocol, ()))
+    return int(
+        plain in (_plain(name.metric), _plain(name.full)) and plain not in _TAKEN.get(name.protocol, ())
+    )
 
 
-def figures_for(
-    published: Sequence[Published], protocol: str, metric: str, systems: Sequence[str]
-) -> dict[str, float]:
-    """The figures of a metric by system, under the names of our own `systems` where they are spelled otherwise."""
+def figures_for(published: Sequence[Published], metric: Name, systems: Sequence[str]) -> dict[str, float]:
+    """The figures of a metric by system, under the names of our own `systems` where they are spelled otherwise.
+
+    `published` are those of this metric; where a system has several, our own name of the metric goes first.
+    """
     own: dict[str, list[str]] = {}
     for name in systems:
         own.setdefault(_plain(name), []).append(name)
     found: dict[str, tuple[int, float]] = {}
     for one in published:
-        rank = is_for(one.metric, protocol, metric)
+        rank = _fit(one.metric, metric)
         same = [one.system] if one.system in systems else own.get(_plain(one.system), [])
         name = same[0] if len(same) == 1 else one.system
         if rank > found.get(name, (0, 0.0))[0]:

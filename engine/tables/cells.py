@@ -34,9 +34,9 @@ __all__ = [
 ]
 
 
-def number(value: float | None, scale: float = 1.0) -> str:
+def number(value: float | None, scale: float = 1.0, decimals: int = 2) -> str:
     """`value` times `scale`, a hyphen for None."""
-    return "-" if value is None else f"{value * scale:.2f}"
+    return "-" if value is None else f"{value * scale:.{decimals}f}"
 
 
 def over_interval(value: float | None, interval: tuple[float, float] | None) -> str:
@@ -55,15 +55,17 @@ def chance(p: float | None) -> str:
     return "-" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def span(low: float | None, high: float | None, scale: float = 1.0) -> str:
+def span(low: float | None, high: float | None, scale: float = 1.0, decimals: int = 2) -> str:
     """An interval."""
-    return "-" if low is None or high is None else f"{number(low, scale)} to {number(high, scale)}"
+    if low is None or high is None:
+        return "-"
+    return f"{number(low, scale, decimals)} to {number(high, scale, decimals)}"
 
 
-def bracketed(value: float | None, low: float | None, high: float | None, scale: float) -> str:
-    """A value, and its interval in the same line."""
-    interval = "" if low is None or high is None else f" [{number(low, scale)}, {number(high, scale)}]"
-    return f"{number(value, scale)}{interval}"
+def bracketed(value: float | None, low: float | None, high: float | None, metric: MetricBoard) -> str:
+    """A value of `metric`, and its interval in the same line."""
+    shown, least, most = (number(one, metric.scale, metric.decimals) for one in (value, low, high))
+    return shown if low is None or high is None else f"{shown} [{least}, {most}]"
 
 
 _PARTS = re.compile(r"[-_/:. ]")  # where a beginning that all names share may end
@@ -193,11 +195,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(at for row in self.rows for at, cell in enumerate(row) if cell.sort is not None)
 
 
-def bar_span(low: float | None, high: float | None, scale: float = 1.0) -> Cell:
+def bar_span(low: float | None, high: float | None, scale: float = 1.0, decimals: int = 2) -> Cell:
     """An interval, sorted by its lower end."""
     if low is None or high is None:
         return Cell("-", short="")
-    least, most = number(low, scale), number(high, scale)
+    least, most = number(low, scale, decimals), number(high, scale, decimals)
     return Cell(f"{least} to {most}", low, short=f"[{least}, {most}]")
 
 
@@ -205,13 +207,13 @@ def score(row: Standing | None, metric: MetricBoard) -> Cell:
     """A system's value of `metric`."""
     if row is None or row.value is None:
         return Cell("-")
-    return Cell(number(row.value, metric.scale), row.value, metric.metric)
+    return Cell(number(row.value, metric.scale, metric.decimals), row.value, metric.metric)
 
 
 def bounds(row: Standing, metric: MetricBoard) -> Cell:
     """What a system's value could become, sorted by its lower end; empty where nothing is missing."""
     if not row.open:
         return Cell("-", short="")
-    low, high = number(row.bound_low, metric.scale), number(row.bound_high, metric.scale)
+    low, high = (number(bound, metric.scale, metric.decimals) for bound in (row.bound_low, row.bound_high))
     text = f"{low} to {high}" if row.bound_high is not None else f"{low} or more"
     return Cell(text, row.bound_low, short=f"({text})")

@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.runs.board import FLAGGED_BELOW, Corrected, Grouping, Leaderboard, MetricBoard, Standing
 from adjudge.engine.tables.cells import Cell, bar_span, bounds, labels, number, score
 from adjudge.scoring.contract.scorecard import Metric
@@ -139,10 +140,7 @@ def rankings(metrics: Sequence[MetricBoard]) -> list[Ranking]:
     by_table: dict[tuple[str, str], list[MetricBoard]] = {}
     for metric in metrics:
         by_table.setdefault((metric.protocol, metric.table), []).append(metric)
-    return [
-        Ranking(head=next((one for one in found if one.headline), found[0]), metrics=tuple(found))
-        for found in by_table.values()
-    ]
+    return [Ranking(head=headlines(found)[0], metrics=tuple(found)) for found in by_table.values()]
 
 
 def standings(ranking: Ranking) -> Standings:
@@ -215,7 +213,7 @@ def _layout(ranking: Ranking, blocks: Sequence[_Block]) -> _Layout:
             column("beside", metric.metric, partial(score, metric=metric), metric)
             continue
         column("value", head.metric, partial(score, metric=head))
-        column("interval", "interval", lambda row: bar_span(row.low, row.high, head.scale))
+        column("interval", "interval", lambda row: bar_span(row.low, row.high, head.scale, head.decimals))
         if any(row.open for row in own):
             column("bounds", "bounds", partial(bounds, metric=head))
         if any(row.corrected is not None for row in own):
@@ -480,20 +478,20 @@ def _last_cells(row: Standing, head: MetricBoard) -> Iterator[Cell]:
 def _value(row: Standing | None, metric: MetricBoard) -> Cell:
     if row is None or row.value is None:
         return Cell(text="-")
-    parts = [] if row.low is None else [f"interval {bar_span(row.low, row.high, metric.scale).text}"]
+    interval = bar_span(row.low, row.high, metric.scale, metric.decimals)
+    parts = [] if row.low is None else [f"interval {interval.text}"]
     parts += [f"rank {row.rank:g} by {metric.metric}"] if row.rank is not None else []
     parts += [f"could become {found}"] if (found := _bounds(row, metric)) else []
-    return Cell(
-        text=number(row.value, metric.scale), sort=row.value, tip="; ".join(parts), metric=metric.metric
-    )
+    text = number(row.value, metric.scale, metric.decimals)
+    return Cell(text=text, sort=row.value, tip="; ".join(parts), metric=metric.metric)
 
 
 def _bounds(row: Standing, metric: MetricBoard) -> str:
     """What the value could become, "" where it is final."""
     if not row.open:
         return ""
-    low = number(row.bound_low, metric.scale)
-    return f"{low} or more" if row.bound_high is None else f"{low} to {number(row.bound_high, metric.scale)}"
+    low, high = (number(bound, metric.scale, metric.decimals) for bound in (row.bound_low, row.bound_high))
+    return f"{low} or more" if row.bound_high is None else f"{low} to {high}"
 
 
 def _ranks(row: Standing) -> str:

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.tables.page import asset
@@ -70,10 +71,7 @@ class Names:
 
     def __init__(self, record: RunRecord, sources: bool) -> None:
         self._files = _FILES | (_PAGES if sources else {})
-        self._heads = {
-            protocol: next((metric.name for metric in metrics if metric.headline), "")
-            for protocol, metrics in record.metrics.items()
-        }
+        self._heads = {protocol: headlines(metrics)[0].name for protocol, metrics in record.metrics.items()}
 
     def __call__(self, path: str, fields: Mapping[str, str]) -> str:
         """The address of the page that `address` would have at `path` with `fields`."""
@@ -296,7 +294,7 @@ class _Export:
         starts = [
             {"metric": f"{protocol}.{metric.name}"}
             for protocol, metrics in self._run.record.metrics.items()
-            for metric in sorted(metrics, key=lambda one: not one.headline)
+            for metric in dict.fromkeys((*headlines(metrics), *metrics))
         ]
 
         async def make(fields: dict[str, str]) -> str:

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
+from adjudge.engine.config.metrics import Name, named
 from adjudge.engine.config.run import RunConfig, StopConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import nearest
@@ -114,21 +115,14 @@ class Resolver:
         return float(np.mean([values[key] for key in sorted(values)])) if values else float("nan")
 
 
-def _found(name: str, protocols: tuple[ScoringProtocol, ...]) -> tuple[str, Metric]:
-    known = [(protocol.name, metric) for protocol in protocols for metric in protocol.metrics]
-    found = [one for one in known if name in (one[1].name, f"{one[0]}.{one[1].name}")]
-    if len(found) > 1:
+def _found(said: str, protocols: tuple[ScoringProtocol, ...]) -> tuple[str, Metric]:
+    known = {Name(one.name, metric.name): metric for one in protocols for metric in one.metrics}
+    name = named(said, known, "until_resolved", ConfigError)
+    if known[name].ratio is not None:
         raise ConfigError(
-            f"until_resolved: {name!r} is a metric of several protocols; write {found[0][0]}.{name}"
+            f"until_resolved: {said!r} is pooled over tasks and has no per-task value; choose another metric"
         )
-    if not found:
-        there = ", ".join(f"{protocol}.{metric.name}" for protocol, metric in known if metric.ratio is None)
-        raise ConfigError(f"until_resolved: unknown metric {name!r}; this run has {there}")
-    if found[0][1].ratio is not None:
-        raise ConfigError(
-            f"until_resolved: {name!r} is pooled over tasks and has no per-task value; choose another metric"
-        )
-    return found[0]
+    return name.protocol, known[name]
 
 
 def _pairs(stop: StopConfig, systems: list[str]) -> list[tuple[str, str]]:

@@ -44,8 +44,13 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     single reports may lie beyond them. The `headline` metric is what a leaderboard ranks by; `shown` ones stand
     beside it, in the order in which the protocol declares them: the columns of its paper's table. A protocol whose
     paper has several tables names the `table` of each metric, and each table has its own headline. A metric that
-    is not `everywhere` is some tasks' own (their tags, say). `definition` says in a sentence what it is, `unit` of what
-    (a share where nothing is said and it is bounded by 0 and 1), `source` where it is defined.
+    is not `everywhere` is some tasks' own (their tags, say). One that names a part of its protocol's `gold` is due only
+    on tasks that have it.
+
+    `kind` is what it measures: the report's quality, a count of something in it, or what the system spent on it, which
+    a report need not state. `decimals` are those of a mean in tables; a count of one report has none. `definition` says
+    in a sentence what it is, `unit` of what (a share where nothing is said and it is bounded by 0 and 1), `source`
+    where it is defined.
     """
 
     name: str
@@ -59,6 +64,9 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     clip: tuple[float, float] | None = None
     everywhere: bool = True
     table: str = ""
+    kind: Literal["quality", "count", "resource"] = "quality"
+    gold: str = ""
+    decimals: int = 2
     definition: str = ""
     unit: str = ""
     source: str = ""
@@ -66,7 +74,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def units(self) -> str:
         """The unit, in words; "" where it is not known."""
-        return self.unit or ("share" if {self.worst, self.best} == {0.0, 1.0} else "")
+        of_kind = "count" if self.kind == "count" else ""
+        return self.unit or of_kind or ("share" if {self.worst, self.best} == {0.0, 1.0} else "")
 
 
 class Bounds(msgspec.Struct, frozen=True, gc=False):

@@ -74,6 +74,12 @@ __all__ = [
 ]
 
 _JUDGED = ("judged", "judged_strict", "supported_strict")
+
+
+def _count(name: str) -> Metric:
+    return Metric(name=name, best=None, shown=False, kind="count")
+
+
 MAX_STATEMENTS = 20
 _LEFT_OUT = Evidence(
     what=f"The report has more than {MAX_FACTS:,} facts or references; those after the limit were not read.",
@@ -226,12 +232,12 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             Metric(
                 name="c_acc_code_strict", scale=100, ratio=("supported_strict", "judged_strict"), shown=False
             ),
-            *(Metric(name=name, best=None, shown=False) for name in ("pairs", "supported")),
+            *(_count(name) for name in ("pairs", "supported")),
             *(
-                Metric(name=name, best=None, lower_is_better=True, shown=False)
+                msgspec.structs.replace(_count(name), lower_is_better=True)
                 for name in ("unsupported", "unknown", "unreachable", "unscored")
             ),
-            *(Metric(name=name, best=None, shown=False) for name in _JUDGED),
+            *(_count(name) for name in _JUDGED),
             Metric(name="cited", shown=False),
         )
 

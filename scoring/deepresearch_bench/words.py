@@ -38,11 +38,6 @@ FACT = MetricWords(
         "judged": "Pairs that are supported or not.",
         "cited": "Whether the report cites anything: 1 or 0.",
     },
-    units={
-        **dict.fromkeys(("e_cit", "e_cit_code"), "citations a report"),
-        **dict.fromkeys(
-            ("pairs", "supported", "unsupported", "unknown", "unreachable", "unscored", "judged"), "count"
-        ),
-    },
+    units=dict.fromkeys(("e_cit", "e_cit_code"), "citations a report"),
     forms={"_strict": "A page that nobody gets counts as no support."},
 )

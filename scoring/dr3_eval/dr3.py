@@ -52,8 +52,6 @@ from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
 
 __all__ = ["DR3", "WORDS", "DepthQuality", "Gold"]
 
-_COUNT = "count"
-
 WORDS = MetricWords(
     source="DR3-Eval",
     of={
@@ -77,7 +75,6 @@ WORDS = MetricWords(
         "supported:": "Supported pairs of claim and source with this role.",
         "share:": "The cited sources that have this role, pooled over tasks.",
     },
-    units=dict.fromkeys(("cited", "cited:", "pairs:", "supported:"), _COUNT),
     forms={"_strict": "Without a value where the code gives 0 for a reply that it lacks."},
 )
 

@@ -158,9 +158,9 @@ def _recalled(answer: Recalled, key: str) -> float:
 ROLES = ("supportive", "distractor", "noise")
 
 COUNTS = (
-    Metric(name="cited", best=None, shown=False),
+    Metric(name="cited", best=None, shown=False, kind="count"),
     *(
-        Metric(name=f"{count}:{role}", best=None, shown=False)
+        Metric(name=f"{count}:{role}", best=None, shown=False, kind="count")
         for role in ROLES
         for count in ("cited", "pairs", "supported")
     ),

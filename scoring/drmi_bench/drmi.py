@@ -272,8 +272,7 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics of the modules that the task has gold for. Raises GoldError."""
         gold = case.gold(self.name, Gold)
-        known = {"planning": gold.plan, "retrieval": gold.references, "reasoning": gold.statements}
-        return _metrics([module for module in self.modules if known[module]])
+        return tuple(metric for metric in self.metrics if getattr(gold, metric.gold))
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Scores the modules side by side."""
@@ -312,6 +311,7 @@ def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
             headline=name in _HEADLINES,
             shown=name in _COLUMNS[module],
             table=module,
+            gold=_GOLD[module],
         )
         for module in modules
         for name in dict.fromkeys((*_COLUMNS[module], *_NAMES[module]))
@@ -507,5 +507,8 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     ),
 }
 """The columns of the paper's tables: accuracy, precision, recall and F1 of each module."""
+
+_GOLD: dict[str, str] = {"planning": "plan", "retrieval": "references", "reasoning": "statements"}
+"""What of a task's gold each module is held against."""
 
 _HEADLINES = frozenset({"plan_f1", "retrieval_accuracy", "reasoning_accuracy"})

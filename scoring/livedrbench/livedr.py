@@ -191,9 +191,9 @@ _ANSWER_METRICS = (
 )
 _TRACE_METRICS = (
     Metric(name=TRACED, table="traces"),
-    *(Metric(name=name, best=None, table="traces") for name in _COUNTS.values()),
+    *(Metric(name=name, best=None, table="traces", kind="resource") for name in _COUNTS.values()),
     *(
-        Metric(name=f"f1_per_{one}", best=None, ratio=(TRACED, many), table="traces")
+        Metric(name=f"f1_per_{one}", best=None, ratio=(TRACED, many), table="traces", kind="resource")
         for one, many in _COUNTS.items()
     ),
 )

@@ -122,7 +122,6 @@ LIVERESEARCHBENCH = MetricWords(
         "depth_decided": "Orders in which the report wins or loses in depth.",
     },
     units={
-        **dict.fromkeys(("depth_won", "depth_decided"), "count"),
         **dict.fromkeys(("average", "consistency", "citation"), "share"),
     },
 )

@@ -101,7 +101,7 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     def metrics(self) -> tuple[Metric, ...]:
         """The columns of the paper's tables, then the blocked rate."""
         return (
-            *(Metric(name=name, scale=100) for name in DIMENSIONS),
+            *(Metric(name=name, scale=100, gold=name) for name in DIMENSIONS),
             Metric(name="total", headline=True, scale=100),
             Metric(name="blocked_rate", worst=1.0, best=0.0, scale=100, lower_is_better=True),
         )
@@ -109,9 +109,8 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """`metrics` without the dimensions that the task has no items of. Raises GoldError."""
         gold = self._gold(case)
-        return tuple(
-            metric for metric in self.metrics if metric.name not in DIMENSIONS or gold.rubric.get(metric.name)
-        )
+        asked = {name for name in DIMENSIONS if gold.rubric.get(name)}
+        return tuple(one for one in self.metrics if not one.gold or one.gold in asked)
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Find the blocked source's traces; ask for the items; shares over all of them and by dimension."""

@@ -232,13 +232,13 @@ class LiveResearchBench(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         return (
             Metric(name="average", worst=0.05, scale=100, headline=True),
             Metric(name="presentation", scale=100),
-            Metric(name="coverage", scale=100),
+            Metric(name="coverage", scale=100, gold="checklist"),
             Metric(name="consistency", worst=0.1, scale=100),
             Metric(name="citation", worst=0.1, scale=100),
-            Metric(name="depth", scale=100),
-            Metric(name="depth_code", scale=100, ratio=("depth_won", "depth_decided")),
-            Metric(name="depth_won", best=2.0, shown=False),
-            Metric(name="depth_decided", best=2.0, worst=0.0, shown=False),
+            Metric(name="depth", scale=100, gold="reference"),
+            Metric(name="depth_code", scale=100, ratio=("depth_won", "depth_decided"), gold="reference"),
+            Metric(name="depth_won", best=2.0, shown=False, kind="count", gold="reference"),
+            Metric(name="depth_decided", best=2.0, worst=0.0, shown=False, kind="count", gold="reference"),
         )
 
     async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
@@ -260,11 +260,9 @@ class LiveResearchBench(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics of this task. Raises GoldError."""
         gold = _gold(case)
-        lacking = {"coverage"} if not gold.checklist else set()
-        lacking |= {one.name for one in self.metrics if one.name.startswith("depth") and not gold.reference}
-        averaged = len({*_AVERAGED} - lacking)
-        least = msgspec.structs.replace(self.metrics[0], worst=0.2 / averaged)
-        return tuple(one for one in (least, *self.metrics[1:]) if one.name not in lacking)
+        due = [one for one in self.metrics if not one.gold or getattr(gold, one.gold)]
+        averaged = len({*_AVERAGED} & {one.name for one in due})
+        return msgspec.structs.replace(due[0], worst=0.2 / averaged), *due[1:]
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """The ten fixed items and the checklist, the problems of two kinds, and the comparison, all at once."""

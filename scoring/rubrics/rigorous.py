@@ -305,7 +305,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             _drift("drift"),
             _boost("boost"),
             Metric(name="integrated", best=120.0, headline=True),
-            Metric(name="contribution_per_token", best=None),
+            _per_token("contribution_per_token"),
         )
         others = (
             *(Metric(name=name) for name in ("qsr", "grr")),
@@ -313,8 +313,8 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             *(_drift(name) for name in _DRIFTS[1:]),
             *(_boost(f"boost{form}") for form in _FORMS[1:]),
             *(Metric(name=f"integrated{form}", best=120.0) for form in _FORMS[1:]),
-            *(Metric(name=f"contribution_per_token{form}", best=None) for form in _FORMS[1:]),
-            Metric(name="retrieval_index", best=None),
+            *(_per_token(f"contribution_per_token{form}") for form in _FORMS[1:]),
+            Metric(name="retrieval_index", best=None, kind="resource"),
         )
         return (*columns, *(msgspec.structs.replace(metric, shown=False) for metric in others))
 
@@ -447,6 +447,10 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def _drift(name: str) -> Metric:
     return Metric(name=name, worst=1.0, best=0.0, lower_is_better=True)
+
+
+def _per_token(name: str) -> Metric:
+    return Metric(name=name, best=None, kind="resource", decimals=4)
 
 
 def _boost(name: str) -> Metric:

@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.pulse import Reading, last_pulse
 from adjudge.engine.runs.record import Due, RunRecord
@@ -273,8 +274,8 @@ def _tallies(record: RunRecord, due: Due, done: Counter[tuple[str, str]]) -> Ite
 
 
 def _standings(board: Leaderboard) -> Iterator[Standing]:
-    for one in board.metrics:
-        if one.headline:
+    for protocol in dict.fromkeys(one.protocol for one in board.metrics):
+        for one in headlines(one for one in board.metrics if one.protocol == protocol):
             rows = tuple(
                 Placed(
                     row.system,

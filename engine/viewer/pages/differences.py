@@ -2,10 +2,12 @@
 
 import asyncio
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from adjudge.engine.config.metrics import Name, headlines, named, names_in
 from adjudge.engine.tables.cells import number
 from adjudge.engine.viewer.data.index import KINDS, joined
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -39,16 +41,17 @@ class _Summary(msgspec.Struct, frozen=True):
 
 async def differences_page(run: OpenRun, other: OpenRun, frame: Frame, query: DifferencesQuery) -> str:
     """Reports by how much one metric differs between two runs, the largest difference first."""
-    shared = [
-        (f"{protocol}.{metric.name}", protocol, metric)
+    there = {*names_in(other.record.metrics)}
+    shared = {
+        name: metric
         for protocol, metrics in run.record.metrics.items()
         for metric in metrics
-        if metric.ratio is None
-        and metric.name in {one.name for one in other.record.metrics.get(protocol, ())}
-    ]
+        if metric.ratio is None and (name := Name(protocol, metric.name)) in there
+    }
     if not shared:
         raise NotThere("the two runs have no metric in common")
-    name, protocol, metric = _chosen(shared, query)
+    name = named(query.metric, shared, "metric", NotThere) if query.metric else _first(shared)
+    protocol, metric = name.protocol, shared[name]
     rows = await asyncio.to_thread(_apart, run, other, protocol, metric)
     several = [of for of in ("sample", "repeat") if any(row[of] for row in rows)]
     columns = [
@@ -69,23 +72,20 @@ async def differences_page(run: OpenRun, other: OpenRun, frame: Frame, query: Di
         here="differences",
         judged=[("Here", _judged(run, protocol)), ("There", _judged(other, protocol))],
         metric=metric,
-        name=name,
-        options=[(one, one) for one, _, _ in shared],
+        name=name.full,
+        options=[(one.full, one.full) for one in shared],
         query=query,
-        summary=_summary(rows, metric.scale),
+        summary=_summary(rows, metric),
         scatter=Scatter.of(rows, metric),
         several=several,
         listing=listing,
     )
 
 
-def _chosen(shared: list[tuple[str, str, Metric]], query: DifferencesQuery) -> tuple[str, str, Metric]:
-    if not query.metric:
-        return next((one for one in shared if one[2].headline), shared[0])
-    for one in shared:
-        if query.metric == one[0]:
-            return one
-    raise NotThere(f"the two runs have no metric {query.metric!r} in common")
+def _first(shared: Mapping[Name, Metric]) -> Name:
+    """The first metric that ranks."""
+    (ranked, *_) = headlines(shared.values())
+    return next(name for name, metric in shared.items() if metric is ranked)
 
 
 def _apart(run: OpenRun, other: OpenRun, protocol: str, metric: Metric) -> list[Row]:
@@ -97,7 +97,7 @@ def _apart(run: OpenRun, other: OpenRun, protocol: str, metric: Metric) -> list[
         row["to"] = address("difference", _report(row, protocol))
         row["value_text"] = written(row["value"]) if row["value"] is not None else row["reason"] or "-"
         row["other_text"] = written(row["other"]) if row["other"] is not None else row["other_reason"] or "-"
-        row["difference_text"] = number(row["difference"], metric.scale)
+        row["difference_text"] = number(row["difference"], metric.scale, metric.decimals)
         row["apart"] = bar
     return sorted(rows, key=_largest_first)
 
@@ -117,14 +117,16 @@ def _report(row: Row, protocol: str) -> ReportQuery:
     )
 
 
-def _summary(rows: list[Row], scale: float) -> _Summary | None:
+def _summary(rows: list[Row], metric: Metric) -> _Summary | None:
     """None if no report is scored in both."""
     both = [row for row in rows if row["difference"] is not None]
     if not both:
         return None
     means = (math.fsum(row[name] for row in both) / len(both) for name in ("value", "other", "difference"))
     same = sum(row["difference"] == 0 for row in both)
-    return _Summary(len(both), len(rows), same, *(number(mean, scale) for mean in means))
+    return _Summary(
+        len(both), len(rows), same, *(number(mean, metric.scale, metric.decimals) for mean in means)
+    )
 
 
 def _written(metric: Metric, *cards: Scorecard) -> list[str]:

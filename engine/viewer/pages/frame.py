@@ -265,11 +265,11 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 def writer(metric: Metric, values: Iterable[float | None]) -> Callable[[float | None], str]:
-    """What writes `values` of `metric`: counts as whole numbers, all others with two decimals."""
+    """What writes `values` of `metric`: counts as whole numbers, all others with its decimals."""
     counts = metric.best is None or metric.ratio is not None
     if counts and all(value is None or float(value).is_integer() for value in values):
         return _count
-    return partial(number, scale=1.0 if metric.ratio else metric.scale)
+    return partial(number, scale=1.0 if metric.ratio else metric.scale, decimals=metric.decimals)
 
 
 def _count(value: float | None) -> str:

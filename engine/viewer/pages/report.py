@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from markupsafe import Markup
 
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.statistics.selection import explained
-from adjudge.engine.tables.cells import number
 from adjudge.engine.tables.templates import render
 from adjudge.engine.viewer.data.index import KINDS
 from adjudge.engine.viewer.data.open_run import OpenRun, reasons_given
 from adjudge.engine.viewer.data.passages import Span, nearest
 from adjudge.engine.viewer.data.query import EvidenceQuery, NotThere, QuestionQuery, ReportQuery, address
-from adjudge.engine.viewer.pages.frame import PART_CHARS, Frame, part_of
+from adjudge.engine.viewer.pages.frame import PART_CHARS, Frame, part_of, writer
 from adjudge.engine.viewer.pages.marked_report import Line, MarkedReport, line_of, lines_of, marked_report
 from adjudge.fetchers.page import Page
 from adjudge.scoring.contract.case import Unread
@@ -140,26 +140,21 @@ def report_crumbs(query: ReportQuery) -> list[tuple[str, str]]:
 
 def _scores(run: OpenRun, card: Scorecard) -> list[Score]:
     metrics = {metric.name: metric for metric in run.record.metrics.get(card.protocol, ())}
+    ranked = headlines(metrics.values())
     return [
-        _score(card, name, value, metrics.get(name, Metric(name=name))) for name, value in card.scores.items()
+        _score(card, name, value, metric, first=metric.shown or metric in ranked)
+        for name, value in card.scores.items()
+        for metric in [metrics.get(name, Metric(name=name))]
     ]
 
 
-def _score(card: Scorecard, name: str, value: float | None, metric: Metric) -> Score:
-    text = _figure(value, metric) if value is not None else str(card.reasons.get(name, "-"))
-    first = metric.shown or metric.headline
+def _score(card: Scorecard, name: str, value: float | None, metric: Metric, *, first: bool) -> Score:
+    text = writer(metric, [value])(value) if value is not None else str(card.reasons.get(name, "-"))
     found = card.bounds.get(name)
     if found is None or found.low == found.high:
         return Score(name, text, "", first)
-    if found.high is None:
-        return Score(name, text, f"{_figure(found.low, metric)} or more", first)
-    return Score(name, text, f"{_figure(found.low, metric)} to {_figure(found.high, metric)}", first)
-
-
-def _figure(value: float | None, metric: Metric) -> str:
-    """A value as it is read: what counts something, and has no best, in whole numbers."""
-    counts = metric.best is None and metric.scale == 1 and value is not None and value.is_integer()
-    return f"{value:,.0f}" if counts else number(value, metric.scale)
+    low, high = (writer(metric, [end])(end) for end in (found.low, found.high))
+    return Score(name, text, f"{low} or more" if found.high is None else f"{low} to {high}", first)
 
 
 def _notes(card: Scorecard) -> list[str]:

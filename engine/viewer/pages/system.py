@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pyarrow.compute as pc
 
+from adjudge.engine.config.metrics import headlines, named, names_in
 from adjudge.engine.runs.board import FROM_COMPARISONS
 from adjudge.engine.statistics.selection import explained
 from adjudge.engine.tables.cells import bounds, number
@@ -134,8 +135,8 @@ def _scored(
             "bar": None if metric.ratio else ends.bar(row["value"], row["others"]),
             "value_text": written(row["value"]),
             "below_text": written(row.get("below")),
-            "others_text": number(row["others"], metric.scale),
-            "difference_text": number(row["difference"], metric.scale),
+            "others_text": number(row["others"], metric.scale, metric.decimals),
+            "difference_text": number(row["difference"], metric.scale, metric.decimals),
             "to": address("report", report),
             "task_to": address("task", task=row["task_id"], protocol=protocol),
         }
@@ -182,23 +183,20 @@ def _value(run: OpenRun, system: str, protocol: str, metric: Metric) -> _Value:
     open_ = f" ({bounds(row, head).text})" if row.open else ""
     rank = "without a rank" if row.rank is None else f"rank {row.rank:g}"
     return _Value(
-        number(row.value, metric.scale),
+        number(row.value, metric.scale, metric.decimals),
         f"{open_}, {how} over all {head.n_tasks:,} tasks, {rank}, as in the leaderboard.",
         tuple(f"{count:,} unscored: {explained(reason)}." for reason, count in row.unscored.items()),
     )
 
 
 def _metric(run: OpenRun, query: SystemQuery) -> tuple[str, Metric]:
-    """The metric that the query names, alone or as PROTOCOL.METRIC; by default the first headline.
+    """The metric that the query names, by default the one that the first table is ranked by.
 
     Figures that are made of comparisons lead to these.
     """
-    for protocol, metrics in run.record.metrics.items():
-        if query.protocol not in ("", protocol):
-            continue
-        if not query.metric or (query.protocol and query.metric in FROM_COMPARISONS):
-            return protocol, next((metric for metric in metrics if metric.headline), metrics[0])
-        for metric in metrics:
-            if query.metric in (f"{protocol}.{metric.name}", metric.name if query.protocol else ""):
-                return protocol, metric
-    raise NotThere(f"this run has no metric {query.metric!r}")
+    among = {query.protocol: run.metrics(query.protocol)} if query.protocol else run.record.metrics
+    if not query.metric or (query.protocol and query.metric in FROM_COMPARISONS):
+        protocol, metrics = next(iter(among.items()))
+        return protocol, headlines(metrics)[0]
+    name = named(query.metric, names_in(among), "metric", NotThere)
+    return name.protocol, next(one for one in among[name.protocol] if one.name == name.metric)

@@ -3,6 +3,7 @@
 import asyncio
 import math
 
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.tables.standings import about_metric
 from adjudge.engine.viewer.data.index import Verdicts
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -66,7 +67,7 @@ async def task_page(run: OpenRun, frame: Frame, query: TaskQuery) -> str:
 
 
 def _reports_for(run: OpenRun, task: str, protocol: str, metrics: list[Metric]) -> list[Row]:
-    """A row per report, the best by the headline metric first."""
+    """A row per report, the best by the first metric that ranks first."""
     columns = ["system", "sample", "repeat", "metric", "value", "reason"]
     found: dict[tuple[str, int, int], Row] = {}
     for row in run.scores.select(columns, task_id=task, protocol=protocol).to_pylist():
@@ -75,6 +76,7 @@ def _reports_for(run: OpenRun, task: str, protocol: str, metrics: list[Metric]) 
         report[f"m.{row['metric']}"] = row["value"]
         if row["value"] is None:
             report["reason"] = row["reason"]
+    ranked = headlines(metrics)
     values = {one.name: [row.get(f"m.{one.name}") for row in found.values()] for one in metrics}
     ends = {one.name: Ends.of(one, values[one.name]) for one in metrics}
     written = {one.name: writer(one, values[one.name]) for one in metrics}
@@ -83,12 +85,12 @@ def _reports_for(run: OpenRun, task: str, protocol: str, metrics: list[Metric]) 
         row.update(
             system=system, sample=sample, repeat=repeat, to=address("report", query), name=_name(query),
             cells=[
-                (value, written[one.name](value), ends[one.name].bar(value) if one.headline else None)
+                (value, written[one.name](value), ends[one.name].bar(value) if one in ranked else None)
                 for one in metrics
                 for value in [row.setdefault(f"m.{one.name}")]
             ],
         )  # fmt: skip
-    head = next((metric for metric in metrics if metric.headline), None)
+    head = next(iter(ranked), None)
     return sorted(found.values(), key=lambda row: (_rank(row, head), natural(row["system"]), row["sample"]))
 
 
