@@ -13,6 +13,7 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.items import items_of, labelled_cards
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.viewer.labelling import drawn
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.corrections import LabelledItems, labelled_mean
@@ -133,7 +134,7 @@ def test_whole_labels_give_peoples_own_metric(judged: Path, tmp_path: Path, caps
 
 
 def test_drawn_labels_correct_the_leaderboard(judged: Path, tmp_path: Path, capsys) -> None:
-    every = list(items_of(RunRecord.read(judged)))
+    every = list(Run.open(judged).items)
     rows = [{"item": one.id, "label": one.labelled.label} for one in drawn(every, 120, seed=0)]
     assert run(capsys, "leaderboard", judged, "--labels", lines(tmp_path / "l.jsonl", rows))[0] == 0
     for row in _metric(judged, "score")["standings"]:

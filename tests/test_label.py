@@ -12,6 +12,7 @@ from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.items import Item, Label, items_of, read_labels, stratum_sizes
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.labels import with_labels
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.labelling import (
@@ -101,7 +102,7 @@ def test_file_of_something_else_is_not_written_to(tmp_path: Path, content: str) 
 
 
 async def test_only_the_page_itself_can_label(tmp_path: Path) -> None:
-    run = OpenRun(str(await quickstart(tmp_path)))
+    run = OpenRun(Run.open(await quickstart(tmp_path)))
     sample = Sample(sampled(run, 5), 0.0)
     path = tmp_path / "labels.jsonl"
     desk = LabelDesk(run, sample, LabelFile(path), "ann")

@@ -1,10 +1,6 @@
-"""`adjudge export`: a run in another form.
-
-`adjudge export`: a run as the files of a benchmark or another tool, and as tables.
-"""
+"""`adjudge export`: a run as the files of a benchmark or another tool, and as tables."""
 
 import argparse
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +13,7 @@ from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.import_results import ROWS, RecordedRow
-from adjudge.engine.commands.snapshot import pages_read
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.exports.every_eval_ever import write_every_eval_ever
 from adjudge.engine.exports.harbor import write_rewards
@@ -29,16 +25,15 @@ from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.recorded import Identity, RunToWrite
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.runs.scores import read_scores
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
-from adjudge.engine.store import Place
-from adjudge.engine.store.scorecards import SCORE_TYPES, run_cards
+from adjudge.engine.store.scorecards import SCORE_TYPES
 from adjudge.engine.work.choice import chosen_dataset
 
 __all__ = ["WRITERS", "export_run"]
 
-Form = Callable[[Path, RunRecord, Path], Iterator[Path]]
-"""Writes the run in a folder, with its record, into another folder; the files written."""
+Form = Callable[[Run, Path], Iterator[Path]]
+"""Writes a run into a folder; the files written."""
 
 
 class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,41 +48,41 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
 
     Of repeated judgments, a benchmark's files hold the first. Raises UsageError, StoreError.
     """
-    folder, target = Path(run), Path(out)
+    target = Path(out)
     if form not in FORMS:
         raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
-    record = RunRecord.read(folder)
+    opened = Run.open(run)
     try:
-        files = tuple(str(file) for file in WRITERS[form](folder, record, target))
+        files = tuple(str(file) for file in WRITERS[form](opened, target))
     except OSError as error:
         raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
     if not files:
-        raise UsageError(f"format: {folder} has no results for {form}; export protocols of this benchmark")
+        raise UsageError(f"format: {opened.folder} has no results for {form}; export protocols of this benchmark")
     return ExportResult(out=str(target), files=files)
 
 
-def _deepresearch_bench(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    whole = _to_write(folder, record)
+def _deepresearch_bench(run: Run, out: Path) -> Iterator[Path]:
+    whole = _to_write(run)
     yield from deepresearch_bench.write_race(whole, out)
     yield from deepresearch_bench.write_fact(whole, out)
 
 
-def _livedrbench(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    categories = {name: task.domain for name, task in record.tasks.items()}
-    yield from livedrbench.write_results(_to_write(folder, record), out, categories)
+def _livedrbench(run: Run, out: Path) -> Iterator[Path]:
+    categories = {name: task.domain for name, task in run.record.tasks.items()}
+    yield from livedrbench.write_results(_to_write(run), out, categories)
 
 
-def _dr3(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    yield from dr3.write_results(_to_write(folder, record), out)
+def _dr3(run: Run, out: Path) -> Iterator[Path]:
+    yield from dr3.write_results(_to_write(run), out)
 
 
-def _rigorous(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    yield from rigorous.write_results(_to_write(folder, record), out)
+def _rigorous(run: Run, out: Path) -> Iterator[Path]:
+    yield from rigorous.write_results(_to_write(run), out)
 
 
-def _scores(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
+def _scores(run: Run, out: Path) -> Iterator[Path]:
     """The score rows with the run, its judge, and the tasks' language and domain, in three forms."""
-    scores = read_scores([folder])
+    record, scores = run.record, run.scores
     scores = scores.cast(
         pa.schema({name: SCORE_TYPES.get(name, pa.string()) for name in scores.column_names})
     )
@@ -112,13 +107,11 @@ def _scores(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
 
 def _board(write: Callable[[Leaderboard, RunRecord, Path], Iterator[Path]]) -> Form:
     """A form that is made of the run's leaderboard."""
-    return lambda folder, record, out: write(build_leaderboard([folder]), record, out)
+    return lambda run, out: write(build_leaderboard([run.folder]), run.written, out)
 
 
-def _harbor(folder: Path, record: RunRecord, out: Path) -> Iterator[Path]:
-    record = record.found_from_here(folder)
-    cards = run_cards(Place.of(record.config.store), record.run)
-    yield from write_rewards(cards, record.config, out)
+def _harbor(run: Run, out: Path) -> Iterator[Path]:
+    yield from write_rewards(run.cards, run.config, out)
 
 
 WRITERS: dict[str, Form] = {
@@ -136,19 +129,17 @@ WRITERS: dict[str, Form] = {
 }
 
 
-def _to_write(folder: Path, record: RunRecord) -> RunToWrite:
+def _to_write(run: Run) -> RunToWrite:
     """The whole run, its input and its pages as far as they are still there."""
-    record = record.found_from_here(folder)
-    place = Place.of(record.config.store)
-    cards = [card for card in run_cards(place, record.run) if card.repeat == 0]
-    rows = _rows(folder / ROWS) if record.recorded else {}
+    cards = [card for card in run.cards if card.repeat == 0]
+    rows = _rows(run.folder / ROWS) if run.record.recorded else {}
     recorded = all((card.protocol, card.system, card.task_id, card.sample) in rows for card in cards)
     return RunToWrite(
         cards=cards,
         rows=rows,
-        prompts=_prompts(record),
-        texts={} if recorded else _texts(record),
-        pages={} if recorded else asyncio.run(pages_read(place, record, cards)),
+        prompts=_prompts(run.config),
+        texts={} if recorded else _texts(run.config),
+        pages={} if recorded else run.pages_of(cards),
     )
 
 
@@ -162,17 +153,17 @@ def _rows(file: Path) -> dict[Identity, str]:
     return {one.identity: one.row for one in found}
 
 
-def _prompts(record: RunRecord) -> dict[str, str]:
+def _prompts(config: RunConfig) -> dict[str, str]:
     try:
-        tasks = load_tasks(record.config.format, record.config.tasks, record.config.date)
+        tasks = load_tasks(config.format, config.tasks, config.date)
     except UsageError:
         return {}  # the tasks are not where they were; the results do not depend on them
     return {name: task.prompt for name, task in tasks.items()}
 
 
-def _texts(record: RunRecord) -> dict[tuple[str, str, int], str]:
+def _texts(config: RunConfig) -> dict[tuple[str, str, int], str]:
     try:
-        reports = chosen_dataset(record.config).reports
+        reports = chosen_dataset(config).reports
     except UsageError:
         return {}  # likewise
     return {(one.system, one.task_id, one.sample): one.load().text for one in reports}

@@ -1,31 +1,38 @@
-"""A leaderboard as data: runs, their metrics, and where every system stands under each.
-
-Where a leaderboard comes from: what a reader needs to judge and to reproduce it.
-
-Figures of a judge, corrected by people: the types alone, which need no statistics.
-
-What a leaderboard says of a metric beside the standings: the types alone, which need no statistics.
-"""
+"""A leaderboard as data: where every system stands under each metric, and where the figures come from."""
 
 import shlex
 import time
 from pathlib import Path
 from typing import Any
+
 import msgspec
+
 from adjudge.engine.config.redaction import hidden_in
-from adjudge.engine.runs.record import RunRecord
-
-import msgspec
-
-import msgspec
-
-import msgspec
 from adjudge.engine.config.run import BoardConfig
-from adjudge.engine.runs.record import Resolution
-from adjudge.engine.runs.record import Spent
+from adjudge.engine.runs.record import Resolution, RunRecord, Spent
 
+__all__ = [
+    "AXES",
+    "FLAGGED_BELOW",
+    "BestOf",
+    "Corrected",
+    "CorrectedDifference",
+    "Correction",
+    "Detail",
+    "Frontier",
+    "Group",
+    "Grouping",
+    "Leaderboard",
+    "LeftOut",
+    "MetricBoard",
+    "Noise",
+    "Pair",
+    "Provenance",
+    "RankShare",
+    "RankStability",
+    "Standing",
+]
 
-__all__ = ["AXES", "BestOf", "Corrected", "CorrectedDifference", "Correction", "Detail", "FLAGGED_BELOW", "Frontier", "Group", "Grouping", "Leaderboard", "LeftOut", "MetricBoard", "Noise", "Pair", "Provenance", "RankShare", "RankStability", "Standing"]
 
 class JudgeUsed(msgspec.Struct, frozen=True):
     """A judge of a run, and which protocols and media it judged: none named where it judged all."""

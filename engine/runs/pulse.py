@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-import msgspec
-from adjudge.engine.config.settings import ConfigError
 
+import msgspec
+
+from adjudge.engine.config.settings import ConfigError
 
 __all__ = ["Reading", "alive", "beating", "held", "last_pulse"]
 

@@ -1,55 +1,43 @@
-"""The record of a run in its folder: run.json.
-
-What judging took, by protocol: the tokens that the judge read and wrote.
-
-What a run could not score, and where: the pages and reports behind each reason, for who wants to repair it.
-
-Who judged what in a run: which judge stands behind a protocol's scores.
-
-How a run ended that was to stop once it knew how the full run would order the systems.
-
-What systems spent on their reports, as stated in the reports: the other axis of a leaderboard.
-"""
-
-import msgspec
-from adjudge.judges import Usage
-from adjudge.scoring.contract.scorecard import Scorecard
-
-from bisect import insort
-import msgspec
-from adjudge.scoring.contract.scorecard import Scorecard
-
-from collections.abc import Mapping
-import msgspec
-from adjudge.engine.config.judge import Bench
-from adjudge.judges import JudgeIdentity
-
-import msgspec
-
-from collections.abc import Iterable, Iterator
-import msgspec
-from adjudge.scoring.contract.case import Case
+"""The record of a run in its folder: run.json, with what judging took, what failed, and how the run ended."""
 
 import hashlib
 import os
-from collections.abc import Iterable
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
+
 import msgspec
+
+from adjudge.engine.config.judge import Bench
 from adjudge.engine.config.redaction import hidden_in
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.pulse import alive, last_pulse
-from adjudge.judges import JudgeIdentity
+from adjudge.judges import JudgeIdentity, Usage
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
-from adjudge.scoring.contract.scorecard import explained
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
-from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.contract.scorecard import Metric, Scorecard, explained
 
+__all__ = [
+    "Due",
+    "Effort",
+    "Efforts",
+    "Failure",
+    "Failures",
+    "Judging",
+    "Resolution",
+    "ResolvedPair",
+    "RunRecord",
+    "Spending",
+    "Spent",
+    "TaskRecord",
+    "invalid_gold",
+    "metrics_of",
+]
 
-__all__ = ["Due", "Effort", "Efforts", "Failure", "Failures", "Judging", "Resolution", "ResolvedPair", "RunRecord", "Spending", "Spent", "TaskRecord", "invalid_gold", "is_finished", "metrics_of"]
 
 class Effort(msgspec.Struct, frozen=True):
     """Tokens over the scorecards of a protocol, of all their questions, asked now or answered from the store.
@@ -514,15 +502,3 @@ def _killed(record: RunRecord, folder: Path) -> RunRecord:
     pulse = last_pulse(folder)
     ended = record.ended if pulse is None else pulse.at
     return msgspec.structs.replace(record, state="stopped", why="its process was killed", ended=ended)
-
-
-class _State(msgspec.Struct):
-    state: str = "finished"
-
-
-def is_finished(folder: Path) -> bool:
-    """Whether the run in `folder` has finished, by its record alone; a folder without one is not asked about."""
-    try:
-        return msgspec.json.decode((folder / "run.json").read_bytes(), type=_State).state == "finished"
-    except (OSError, msgspec.MsgspecError):
-        return True
