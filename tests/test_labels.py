@@ -14,8 +14,7 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.show import find_evidence
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.items import Label, Stratum, items_of, read_labels, stratum_sizes
-from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.items import Label, Stratum, read_labels, stratum_sizes
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.labels import Pair, share_of, with_labels
 from adjudge.engine.viewer.labelling import drawn
@@ -77,8 +76,7 @@ def test_figures_are_those_of_sklearn(run: Path) -> None:
 
 def test_drawn_labels_are_weighed_back_to_the_run(run: Path) -> None:
     """Against sklearn with weights: a stratum's items over its labels."""
-    record = RunRecord.read(run)
-    every = {item.id: item for item in items_of(record)}
+    every = {item.id: item for item in Run.open(run).items}
     sizes = stratum_sizes(every.values())
     sample = drawn(every.values(), 60, seed=3)
     rng = np.random.default_rng(1)

@@ -188,7 +188,7 @@ async def test_people_stand_beside_the_judge(tmp_path: Path) -> None:
         if one.protocol == "fact"
     ]
     await opened.close()
-    items = items_of_card(card, label_readers(opened.record)["fact"])
+    items = items_of_card(card, label_readers(opened.run.metrics)["fact"])
     first, second = list(items)[:2]
     judged = items[first].labelled.label
     other = next(
