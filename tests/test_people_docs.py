@@ -34,12 +34,12 @@ OTHER = {
     ],
 )
 def test_papers_check_prints_its_figure(name, shipped, kind, tmp_path, monkeypatch, capsys) -> None:
-    run = example(shipped, tmp_path)
+    judged = example(shipped, tmp_path)
     (tmp_path / "runs").mkdir()
     (tmp_path / "run").rename(tmp_path / "runs" / name)
     monkeypatch.chdir(tmp_path)
-    every = list(run.items)
-    sizes, sample = stratum_sizes(every), drawn(every, 30, run.config.seed)
+    every = list(judged.items)
+    sizes, sample = stratum_sizes(every), drawn(every, 30, judged.config.seed)
     labelled = stratum_sizes(sample)
     rows, right, total = [], 0.0, 0.0
     recalled: dict[str, list[float]] = {}

@@ -108,6 +108,18 @@ def test_table_of_a_part_is_not_shown_as_the_runs(folder: Path, tmp_path: Path, 
     assert contents(folder) == kept
 
 
+def test_leaderboard_of_an_earlier_version_is_computed_anew(monkeypatch) -> None:
+    monkeypatch.chdir(Path(__file__).parent.parent)
+    run = Run.open("tests/old_run/run")
+    assert run.board is None and run.record.due is None
+    shown = OpenRun(run).leaderboard()
+    assert "groupings" not in (run.folder / "leaderboard.json").read_text()
+    assert (shown.runs, [grouping.attribute for grouping in shown.groupings]) == (
+        (run.record.run,),
+        ["language"],
+    )
+
+
 def test_published_run_keeps_gold_to_itself(folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(Rubrics, "withheld", "encrypted", raising=False)
     run = Run.open(folder).published()

@@ -88,15 +88,19 @@ class Run:
 
     @property
     def board(self) -> Leaderboard | None:
-        """The leaderboard of the whole run that `evaluate` wrote; None if it has not finished or the file is missing.
+        """The leaderboard of the whole run that `evaluate` wrote; None if the run has not finished or has none.
 
-        Earlier versions wrote the table of some tasks, or of several runs, over it: such a file is not the run's.
+        Earlier versions knew fewer fields and ranked by other rules, and wrote the table of some tasks or of several
+        runs over it: such a file is not the run's leaderboard.
         """
         try:
-            found = msgspec.json.decode((self.folder / "leaderboard.json").read_bytes(), type=Leaderboard)
+            raw = (self.folder / "leaderboard.json").read_bytes()
+            fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+            found = msgspec.json.decode(raw, type=Leaderboard)
         except (OSError, msgspec.MsgspecError):
             return None
-        return found if self.record.due is None and _is_whole(found, self.record) else None
+        is_current = fields.keys() >= {*Leaderboard.__struct_fields__}
+        return found if is_current and self.record.due is None and _is_whole(found, self.record) else None
 
     @cached_property
     def cards(self) -> list[Scorecard]:
