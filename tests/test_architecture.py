@@ -104,6 +104,15 @@ def test_every_module_is_checked() -> None:
     assert len(MODULES) > 150
 
 
+def test_only_a_run_reads_its_record() -> None:
+    """Relative paths are resolved where the record is read, so no caller can forget to."""
+    for module in MODULES:
+        if module != Path("engine/runs/run.py"):
+            names = {ast.unparse(node) for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute)}
+            wrong = [name for name in names if name.endswith(("RunRecord.read", ".found_from_here"))]
+            assert not wrong, f"{module}: {wrong}; open the run with Run.open"
+
+
 @pytest.mark.parametrize("folder", BELOW)
 def test_imports_run_downwards(folder: str) -> None:
     may = {"adjudge." + name for name in (folder, *BELOW[folder])}

@@ -7,7 +7,8 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.runs.scores import compared, read_scores
+from adjudge.engine.runs.run import Run
+from adjudge.engine.runs.scores import compared
 from tests.mock_openai import MockOpenAI
 from tests.small_ray import RAY_WARNINGS
 from tests.test_tournaments import arena
@@ -35,7 +36,7 @@ async def test_cluster_chooses_the_same_comparisons(tmp_path):
             )
             assert isinstance(config, RunConfig)
             result = await evaluate_async(config)
-            rows = compared(read_scores([tmp_path / name / "run"])).to_pylist()
+            rows = compared(Run.open(tmp_path / name / "run").scores).to_pylist()
             board = msgspec.to_builtins(result.leaderboard.metrics)
             found.append((json.dumps(rows, sort_keys=True), board, result.scorecards))
         assert found[0] == found[1] and found[0][2] == 24

@@ -37,10 +37,11 @@ def scores(folder: Path) -> dict[tuple[str, str], float]:
 
 
 def test_corrected_figures_appear_beside_raw_ones_everywhere(rated, tmp_path, capsys):
-    code, out, error = run(capsys, "leaderboard", tmp_path / "run", "--human", rated)
+    looked_at = ("leaderboard", tmp_path / "run", "--human", rated, "--out", tmp_path / "board")
+    code, out, error = run(capsys, *looked_at)
     assert code == 0, error
     assert "corrected by people" in out and "people alone" in out and "drawn at random" in out
-    board = json.loads((tmp_path / "run" / "leaderboard.json").read_bytes())
+    board = json.loads((tmp_path / "board" / "leaderboard.json").read_bytes())
     metric = next(one for one in board["metrics"] if one["metric"] == "score")
     judged = scores(tmp_path / "run")
     ratings = [json.loads(line) for line in rated.read_text().splitlines()]
@@ -66,10 +67,9 @@ def test_corrected_figures_appear_beside_raw_ones_everywhere(rated, tmp_path, ca
         ("high", "middle"),
         ("low", "middle"),
     ]
-    with (tmp_path / "run" / "leaderboard.csv").open() as file:
+    with (tmp_path / "board" / "leaderboard.csv").open() as file:
         table = {row["system"]: row for row in csv.DictReader(file) if row["metric"] == "score"}
     assert float(table["low"]["corrected_value"]) == rows["low"]["corrected"]["value"]
-    assert run(capsys, "leaderboard", tmp_path / "run")[0] == 0
     assert json.loads((tmp_path / "run" / "leaderboard.json").read_bytes())["metrics"] == [
         {
             **one,
@@ -104,9 +104,10 @@ def test_ratings_of_one_task_give_no_interval(rated, tmp_path, capsys):
     lines(rated, [first, {**first, "system": "low"}])
     code, out, error = run(capsys, "agreement", tmp_path / "run", "--human", rated, "--json")
     assert code == 0 and json.loads(out)[0]["intervals"] == {}, error
-    code, _, error = run(capsys, "leaderboard", tmp_path / "run", "--human", rated)
+    looked_at = ("leaderboard", tmp_path / "run", "--human", rated, "--out", tmp_path / "board")
+    code, _, error = run(capsys, *looked_at)
     assert code == 0, error
-    board = json.loads((tmp_path / "run" / "leaderboard.json").read_bytes())
+    board = json.loads((tmp_path / "board" / "leaderboard.json").read_bytes())
     metric = next(one for one in board["metrics"] if one["metric"] == "score")
     rows = {row["system"]: row["corrected"] for row in metric["standings"]}
     assert rows["high"]["value"] == first["value"] and rows["high"]["low"] is None

@@ -297,9 +297,9 @@ def test_groups_are_ordered_by_the_numbers_in_their_names(papers: Path) -> None:
     assert {one.metric for one in found.mean} == {"plan_f1", "retrieval_accuracy", "reasoning_accuracy"}
 
 
-def test_page_markdown_json_and_parquet_hold_all_groups(papers: Path, capsys: Any) -> None:
-    assert run(capsys, "leaderboard", papers, "--by", "kind")[0] == 0
-    table = pq.read_table(papers / "leaderboard.parquet").to_pylist()
+def test_page_markdown_json_and_parquet_hold_all_groups(papers: Path, tmp_path: Path, capsys: Any) -> None:
+    assert run(capsys, "leaderboard", papers, "--by", "kind", "--out", tmp_path)[0] == 0
+    table = pq.read_table(tmp_path / "leaderboard.parquet").to_pylist()
     metrics = {metric.name for metric in DrMi().metrics}
     for over, group in (("group", "research"), ("group", "review"), ("group", ""), ("mean over groups", "")):
         rows = [
@@ -311,10 +311,10 @@ def test_page_markdown_json_and_parquet_hold_all_groups(papers: Path, capsys: An
         "retrieval_accuracy",
         "reasoning_accuracy",
     }
-    whole = json.loads((papers / "leaderboard.json").read_text())
+    whole = json.loads((tmp_path / "leaderboard.json").read_text())
     assert whole["by"] == "kind" and whole["groupings"][0]["attribute"] == "kind"
-    page = (papers / "leaderboard.html").read_text()
-    markdown = (papers / "leaderboard.md").read_text().replace("\\", "")
+    page = (tmp_path / "leaderboard.html").read_text()
+    markdown = (tmp_path / "leaderboard.md").read_text().replace("\\", "")
     for metric in metrics:
         assert f"{metric} by kind" in page and f"### {metric} by kind" in markdown
     assert "plan_f1 by size" in page and "plan_recall by size" not in page

@@ -11,8 +11,7 @@ from scipy import stats
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.runs.items import items_of, labelled_cards
-from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.viewer.labelling import drawn
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.corrections import LabelledItems, labelled_mean
@@ -107,9 +106,9 @@ OTHER = {"met": "not met", "not met": "met", "yes": "no", "no": "yes"}
 
 def test_whole_labels_give_peoples_own_metric(judged: Path, tmp_path: Path, capsys) -> None:
     """Every item labelled, some against the judge: the corrected mean is the metric by people's verdicts."""
-    record, draw = RunRecord.read(judged), random.Random(0)
+    draw = random.Random(0)
     rows, truth = [], {}
-    for card, items in labelled_cards(record):
+    for card, items in Run.open(judged).labelled_cards():
         total = full = 0.0
         for item in items:
             label = item.labelled.label if draw.random() < 0.8 else OTHER[item.labelled.label]
@@ -118,10 +117,10 @@ def test_whole_labels_give_peoples_own_metric(judged: Path, tmp_path: Path, caps
             full += item.labelled.full
         truth.setdefault(card.system, []).append(total / full)
     file = lines(tmp_path / "labels.jsonl", rows)
-    code, out, error = run(capsys, "leaderboard", judged, "--labels", file)
+    code, out, error = run(capsys, "leaderboard", judged, "--labels", file, "--out", tmp_path)
     assert code == 0, error
     assert "corrected by people" in out and "adjudge label drew" in " ".join(out.split())
-    metric = _metric(judged, "score")
+    metric = _metric(tmp_path, "score")
     for row in metric["standings"]:
         assert row["corrected"]["value"] == pytest.approx(np.mean(truth[row["system"]]))
         assert row["corrected"]["low"] < row["corrected"]["value"] < row["corrected"]["high"]
@@ -129,14 +128,15 @@ def test_whole_labels_give_peoples_own_metric(judged: Path, tmp_path: Path, caps
     first = metric["corrected_differences"][0]
     gap = np.mean(truth[first["a"]]) - np.mean(truth[first["b"]])
     assert first["corrected"]["value"] == pytest.approx(gap)
-    assert all(row["corrected"] is None for row in _metric(judged, "pass_rate")["standings"])
+    assert all(row["corrected"] is None for row in _metric(tmp_path, "pass_rate")["standings"])
 
 
 def test_drawn_labels_correct_the_leaderboard(judged: Path, tmp_path: Path, capsys) -> None:
-    every = list(items_of(RunRecord.read(judged)))
+    every = list(Run.open(judged).items)
     rows = [{"item": one.id, "label": one.labelled.label} for one in drawn(every, 120, seed=0)]
-    assert run(capsys, "leaderboard", judged, "--labels", lines(tmp_path / "l.jsonl", rows))[0] == 0
-    for row in _metric(judged, "score")["standings"]:
+    file = lines(tmp_path / "l.jsonl", rows)
+    assert run(capsys, "leaderboard", judged, "--labels", file, "--out", tmp_path)[0] == 0
+    for row in _metric(tmp_path, "score")["standings"]:
         assert row["corrected"]["value"] == pytest.approx(row["value"])  # people say what the judge said
         assert row["corrected"]["n_labelled"] == 40
     few = lines(tmp_path / "few.jsonl", rows[:1])
@@ -147,8 +147,8 @@ def test_drawn_labels_correct_the_leaderboard(judged: Path, tmp_path: Path, caps
 
 
 def test_metric_that_is_no_share_is_left_as_it_is(tmp_path: Path, capsys) -> None:
-    record = example("draco", tmp_path)
-    rows = [{"item": one.id, "label": one.labelled.label} for one in items_of(record)]
+    judged = example("draco", tmp_path)
+    rows = [{"item": one.id, "label": one.labelled.label} for one in judged.items]
     code, out, error = run(
         capsys, "leaderboard", tmp_path / "run", "--labels", lines(tmp_path / "l.jsonl", rows)
     )

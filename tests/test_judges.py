@@ -14,6 +14,7 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ReportQuery
@@ -90,7 +91,7 @@ async def test_evidence_is_found_under_every_judge(tmp_path):
         judges = {"image": judged(sees, "sees-1")}
         path = two_protocols(tmp_path, systems=["A"], tasks=1, judge=judged(plain, "plain-1"), judges=judges)
         await evaluate_async(RunConfig.load(path))
-    found = await OpenRun(tmp_path / "run").questions(
+    found = await OpenRun(Run.open(tmp_path / "run")).questions(
         ReportQuery(system="A", task="0", protocol="dr3"), "dr3"
     )
     assert {one.judge.name for one in found.values()} == {"plain-1", "sees-1"}

@@ -10,8 +10,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.items import Item, Label, items_of, read_labels, stratum_sizes
+from adjudge.engine.runs.items import Item, Label, read_labels, stratum_sizes
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.labels import with_labels
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.labelling import (
@@ -101,7 +102,7 @@ def test_file_of_something_else_is_not_written_to(tmp_path: Path, content: str) 
 
 
 async def test_only_the_page_itself_can_label(tmp_path: Path) -> None:
-    run = OpenRun(str(await quickstart(tmp_path)))
+    run = OpenRun(Run.open(await quickstart(tmp_path)))
     sample = Sample(sampled(run, 5), 0.0)
     path = tmp_path / "labels.jsonl"
     desk = LabelDesk(run, sample, LabelFile(path), "ann")
@@ -152,10 +153,10 @@ async def test_only_the_page_itself_can_label(tmp_path: Path) -> None:
 
 
 def test_table_comes_back_as_labels(tmp_path: Path) -> None:
-    record = example("healthbench", tmp_path)
+    judged = example("healthbench", tmp_path)
     run, sheet = tmp_path / "run", tmp_path / "labels.csv"
     number = write_sheet(str(run), str(sheet), 6, "ann")
-    verdicts = {item.id: item for item in items_of(record)}
+    verdicts = {item.id: item for item in judged.items}
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert number == len(rows) == 6

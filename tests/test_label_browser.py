@@ -14,8 +14,7 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.runs.items import items_of
-from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.labels import with_labels
 from tests.browser import overflow, picture, violations, visiting
 from tests.viewing import quickstart
@@ -58,7 +57,7 @@ async def shown_statement(page: "Page") -> str:
 
 async def test_thirty_items_are_labelled_over_a_kill(browser: "Browser", tmp_path: Path) -> None:
     run = await quickstart(tmp_path)
-    verdicts = {item.line.what: item.labelled.label for item in items_of(RunRecord.read(run))}
+    verdicts = {item.line.what: item.labelled.label for item in Run.open(run).items}
     out, options = tmp_path / "labels.jsonl", ("--sample", "30", "--rater", "ann")
 
     async def agree(page: "Page", number: int) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.runs.items import Item, items_of, labelled_cards
-from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.items import Item
+from adjudge.engine.runs.run import Run
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Outcome
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.dr3_eval.dr3 import DR3
@@ -32,17 +32,17 @@ COUNTED = {
 }
 
 
-def example(name: str, folder: Path) -> RunRecord:
+def example(name: str, folder: Path) -> Run:
     config = shipped(name) / "adjudge.yaml"
     evaluate(RunConfig.load(config, out=str(folder / "run"), store=str(folder / "store")))
-    return RunRecord.read(folder / "run")
+    return Run.open(folder / "run")
 
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_labels_make_up_the_metric_they_count_in(name: str, tmp_path: Path) -> None:
-    record = example(name, tmp_path)
+    run = example(name, tmp_path)
     counted, ids = set(), Counter()
-    for card, items in labelled_cards(record):
+    for card, items in run.labelled_cards():
         ids.update(item.id for item in items)
         for metric in {item.labelled.metric for item in items} - {""}:
             lines = [one.labelled for one in items if one.labelled.metric == metric]
@@ -52,7 +52,7 @@ def test_labels_make_up_the_metric_they_count_in(name: str, tmp_path: Path) -> N
             counted.add(metric)
     assert counted == COUNTED[name]
     assert ids and set(ids.values()) == {1}
-    known: list[Item] = list(items_of(record))
+    known: list[Item] = list(run.items)
     assert known and all(one.labelled.label in one.labelled.kind.labels for one in known)
 
 

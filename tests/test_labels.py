@@ -14,8 +14,8 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.show import find_evidence
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.items import Label, Stratum, items_of, read_labels, stratum_sizes
-from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.items import Label, Stratum, read_labels, stratum_sizes
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.labels import Pair, share_of, with_labels
 from adjudge.engine.viewer.labelling import drawn
 from tests.worlds import lines, world
@@ -76,8 +76,7 @@ def test_figures_are_those_of_sklearn(run: Path) -> None:
 
 def test_drawn_labels_are_weighed_back_to_the_run(run: Path) -> None:
     """Against sklearn with weights: a stratum's items over its labels."""
-    record = RunRecord.read(run)
-    every = {item.id: item for item in items_of(record)}
+    every = {item.id: item for item in Run.open(run).items}
     sizes = stratum_sizes(every.values())
     sample = drawn(every.values(), 60, seed=3)
     rng = np.random.default_rng(1)
@@ -134,13 +133,13 @@ def test_weighed_accuracy_covers_that_of_the_run() -> None:
 
 @pytest.mark.parametrize("label", ["perhaps", "supported", "1"])
 def test_unknown_label_of_an_item_names_the_known_ones(run: Path, label: str) -> None:
-    item = next(item for item in items_of(RunRecord.read(run)) if item.labelled.kind.name == "criterion")
+    item = next(item for item in Run.open(run).items if item.labelled.kind.name == "criterion")
     with pytest.raises(UsageError, match=r"label 1: .* is unknown; use one of met, partly met, not met"):
         with_labels(run, lines(run / "labels.jsonl", [{"item": item.id, "label": label}]))
 
 
 def test_items_of_another_run_are_named(run: Path) -> None:
-    item = next(items_of(RunRecord.read(run)))
+    item = next(Run.open(run).items)
     rows = [{"item": item.id, "label": item.labelled.label}, {"item": "v0", "label": "met"}]
     [found] = with_labels(run, lines(run / "labels.jsonl", rows))
     assert found.n_items == 1 and found.left_out == "item 'v0'"

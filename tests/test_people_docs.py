@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine.runs.items import items_of, stratum_sizes
+from adjudge.engine.runs.items import stratum_sizes
 from adjudge.engine.viewer.labelling import drawn
 from tests.test_cli import run
 from tests.test_label_kinds import example
@@ -35,12 +35,12 @@ OTHER = {
     ],
 )
 def test_papers_check_prints_its_figure(name, shipped, kind, tmp_path, monkeypatch, capsys) -> None:
-    record = example(shipped, tmp_path)
+    judged = example(shipped, tmp_path)
     (tmp_path / "runs").mkdir()
     (tmp_path / "run").rename(tmp_path / "runs" / name)
     monkeypatch.chdir(tmp_path)
-    every = list(items_of(record))
-    sizes, sample = stratum_sizes(every), drawn(every, 30, record.config.seed)
+    every = list(judged.items)
+    sizes, sample = stratum_sizes(every), drawn(every, 30, judged.config.seed)
     labelled = stratum_sizes(sample)
     rows, right, total = [], 0.0, 0.0
     recalled: dict[str, list[float]] = {}

@@ -120,10 +120,10 @@ def test_agreement_against_scipy(pairs):
 
 def test_published_figures_appear_beside_measured_ones(board, tmp_path, capsys):
     file = csv(tmp_path / "figures.csv", "system,score\nmiddle,55\nhigh,77\nelsewhere,90\n")
-    code, out, error = run(capsys, "leaderboard", board, "--published", file)
+    code, out, error = run(capsys, "leaderboard", board, "--published", file, "--out", tmp_path / "beside")
     assert code == 0, error
     assert "published" in out and "2 systems in both; Kendall's tau 1.00" in out
-    found = json.loads((board / "leaderboard.json").read_bytes())
+    found = json.loads((tmp_path / "beside" / "leaderboard.json").read_bytes())
     metric = next(one for one in found["metrics"] if one["metric"] == "score")
     assert metric["published"] == {"middle": 55.0, "high": 77.0, "elsewhere": 90.0}
     values = {row["system"]: row["value"] * metric["scale"] for row in metric["standings"]}
@@ -132,7 +132,7 @@ def test_published_figures_appear_beside_measured_ones(board, tmp_path, capsys):
     assert all(not one["published"] for one in found["metrics"] if one["metric"] != "score")
     beside = next(
         table
-        for table in tables((board / "leaderboard.md").read_text())
+        for table in tables((tmp_path / "beside" / "leaderboard.md").read_text())
         if table[0] == ["system", "here", "published", "difference"]
     )
     assert {row[0]: row[2] for row in beside[2:]} == {
@@ -269,12 +269,12 @@ def test_systems_are_found_however_they_are_spelled():
 
 def test_system_that_is_only_published_has_a_row(board, tmp_path, capsys):
     file = csv(tmp_path / "figures.csv", "system,Score,elegance\nMiddle,55,1\nelsewhere,90,2\nfar,95,3\n")
-    code, out, error = run(capsys, "leaderboard", board, "--published", file)
+    code, out, error = run(capsys, "leaderboard", board, "--published", file, "--out", tmp_path / "beside")
     assert code == 0, error
     assert "published: left out, no metric of these runs: elegance" in out
-    ranking = tables((board / "leaderboard.md").read_text())[0]
+    ranking = tables((tmp_path / "beside" / "leaderboard.md").read_text())[0]
     names = [row[ranking[0].index("system")] for row in ranking[2:]]
     assert names == ["high", "middle", PIPED, "far", "elsewhere"]
     shown = {row[2]: row[ranking[0].index("published")] for row in ranking[2:]}
     assert shown == {"high": "-", "middle": "55.00", PIPED: "-", "far": "95.00", "elsewhere": "90.00"}
-    assert 'data-system="elsewhere"' in (board / "leaderboard.html").read_text()
+    assert 'data-system="elsewhere"' in (tmp_path / "beside" / "leaderboard.html").read_text()

@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.items import items_of_card, label_readers
+from adjudge.engine.runs.run import Run
 from adjudge.engine.viewer.data.index import KINDS
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ReportQuery
@@ -96,7 +97,7 @@ def test_missing_page_of_a_statement_keeps_it_a_statement() -> None:
 
 
 async def test_criteria_are_explained_from_the_gold(mocked: Path) -> None:
-    run = OpenRun(str(mocked))
+    run = OpenRun(Run.open(mocked))
     wanted = ReportQuery(system="delta", task="heat-pumps")
     (card,) = [card for card in await run.find_cards(wanted) if card.protocol == "race"]
     found = await run.explained(wanted, "race")
@@ -108,7 +109,7 @@ async def test_criteria_are_explained_from_the_gold(mocked: Path) -> None:
 
 
 async def test_reasons_that_the_judge_gave_stand_beside_criteria(mocked: Path) -> None:
-    run = OpenRun(str(mocked))
+    run = OpenRun(Run.open(mocked))
     wanted = ReportQuery(system="delta", task="heat-pumps")
     (card,) = [card for card in await run.find_cards(wanted) if card.protocol == "race"]
     judgments, _ = await run.stores()
@@ -131,7 +132,7 @@ async def test_rubric_weights_are_shares_and_penalties_negative(tmp_path: Path) 
     config = world(tmp_path, systems=0, protocols=["rubrics"])
     lines(tmp_path / "tasks.jsonl", [{"id": "1", "prompt": "p", "gold": {"rubrics": rubric}}])
     await evaluate_async(RunConfig.load(config))
-    run = OpenRun(str(tmp_path / "run"))
+    run = OpenRun(Run.open(tmp_path / "run"))
     found = await run.explained(ReportQuery(system="s", task="1"), "rubrics")
     await run.close()
     assert found == [
@@ -183,14 +184,14 @@ async def test_long_report_with_many_statements_is_one_light_page(tmp_path: Path
 async def test_people_stand_beside_the_judge(tmp_path: Path) -> None:
     """Labels by item and by words, agreeing and not; hostile names stay text."""
     run = await quickstart(tmp_path)
-    opened = OpenRun(str(run))
+    opened = OpenRun(Run.open(run))
     [card] = [
         one
         for one in await opened.find_cards(ReportQuery(system="delta", task="heat-pumps"))
         if one.protocol == "fact"
     ]
     await opened.close()
-    items = items_of_card(card, label_readers(opened.record)["fact"])
+    items = items_of_card(card, label_readers(opened.run.metrics)["fact"])
     first, second = list(items)[:2]
     judged = items[first].labelled.label
     other = next(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adjudge.engine.runs.run import Run
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame
@@ -95,7 +96,7 @@ def in_terminal(out: str) -> Shown:
 
 async def test_sorting_by_the_number_shown_gives_the_ranks(evaluated: tuple[Path, str]) -> None:
     run, out = evaluated
-    opened = OpenRun(str(run))
+    opened = OpenRun(Run.open(run))
     viewer = await home(opened, Frame("run", "judge"), ListQuery())
     await opened.close()
     shown = {

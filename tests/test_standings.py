@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from adjudge.engine.runs.board import Leaderboard, MetricBoard
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.published import Published
 from adjudge.engine.tables.page import leaderboard_page
@@ -84,7 +85,7 @@ async def test_page_markdown_viewer_and_terminal_show_the_same(folder, capsys):
     columns, *rows = ([cell.replace("\\", "") for cell in row] for row in (columns, *rows))
     assert [without(row) for row in chosen(columns, rows, names)] == page
 
-    opened = OpenRun(str(folder))
+    opened = OpenRun(Run.open(folder))
     html = await home(opened, Frame("run", "judge"), ListQuery())
     await opened.close()
     assert [without(row) for row in chosen(*next(cells(html)), names)] == page

@@ -21,7 +21,8 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.runs.board import Leaderboard, MetricBoard
 from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.runs.scores import compared, read_scores
+from adjudge.engine.runs.run import Run
+from adjudge.engine.runs.scores import compared
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.comparisons import ELO, comparison_boards
 from adjudge.judges import ScriptedJudge
@@ -70,7 +71,7 @@ def board_of(found: Leaderboard, metric: str = "strength") -> MetricBoard:
 
 
 def comparisons(run: Path) -> list[dict[str, Any]]:
-    found = compared(read_scores([run]))
+    found = compared(Run.open(run).scores)
     return [] if found is None else [row for row in found.to_pylist() if row["metric"] == "won"]
 
 

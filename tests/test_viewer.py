@@ -20,6 +20,7 @@ from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.store import Place
 from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.part import stamped, write_part
@@ -146,7 +147,7 @@ async def test_citation_without_a_page_gives_the_reason(run):
 
 async def test_every_question_of_every_scorecard_can_be_rendered_again(run, other):
     for folder in (run, other):
-        opened = OpenRun(str(folder))
+        opened = OpenRun(Run.open(folder))
         asked = 0
         for system in opened.record.systems:
             for task in opened.record.tasks:
@@ -219,7 +220,7 @@ async def test_order_of_rows_changes_no_page_of_a_system(run):
     rows = pq.read_table(run / "scores.parquet")
     pages = set()
     for seed in range(20):
-        opened = OpenRun(str(run))
+        opened = OpenRun(Run.open(run))
         order = random.Random(seed).sample(range(len(rows)), len(rows))
         opened.scores = RowsSoFar(lambda order=order: rows.take(order))
         query = SystemQuery(system="delta", protocol="race", metric="overall")
@@ -297,7 +298,7 @@ async def test_tables_are_sorted_filtered_and_paged(run):
         tasks = await reader.page("tasks?filter=zh&sort=-id")
         assert [cells[0] for cells in rows(tasks)] == sorted((c[0] for c in rows(tasks)), reverse=True)
         assert len(rows(tasks)) == 2
-    opened, frame = OpenRun(str(run)), Frame("run", "judge", rows=4)
+    opened, frame = OpenRun(Run.open(run)), Frame("run", "judge", rows=4)
     pages = [HTMLParser(await tasks_page(opened, frame, ListQuery(page=page))) for page in (1, 2, 3)]
     await opened.close()
     assert [len(rows(page)) for page in pages] == [4, 2, 0]

@@ -12,8 +12,8 @@ from pathlib import Path
 from adjudge.engine.cli.output import out
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard, MetricBoard
-from adjudge.engine.runs.record import RunRecord, is_finished
-from adjudge.engine.runs.scores import provisional, read_scores
+from adjudge.engine.runs.run import Run
+from adjudge.engine.runs.scores import provisional
 from adjudge.engine.tables.cells import bracketed
 from adjudge.engine.tables.standings import Ranking, Standings, by_group, rankings, standings
 from adjudge.engine.tables.terminal import Column, Sheet, Terminal
@@ -41,9 +41,10 @@ def rejected(lines: Sequence[Rejected]) -> None:
 
 def unfinished(folder: str) -> None:
     """Say on stderr how far the run in `folder` is, if it has not finished. Raises UsageError, StoreError."""
-    if is_finished(Path(folder)):
+    run = Run.open(folder)
+    if run.record.due is None:
         return
-    said = provisional(RunRecord.read(Path(folder)), read_scores([Path(folder)]))
+    said = provisional(run.record, run.scores)
     if is_json():
         event(_log, "run unfinished", logging.WARNING, why=said)
     elif said:
@@ -55,8 +56,8 @@ _SPARE = {"scored": 1, "published": 2, "beside": 3, "unscored": 4}  # what gives
 _WORDS = ("group", "system", "unscored")
 
 
-def print_leaderboard(board: Leaderboard, page: Path) -> None:
-    """Print the tables of every protocol, notes, and the path of the page."""
+def print_leaderboard(board: Leaderboard, page: Path | None) -> None:
+    """Print the tables of every protocol, notes, and the path of the page where one was written."""
     console = out()
     for ranking in rankings(board.metrics):
         console.print(_standings(ranking, board).table(console.width))
@@ -72,7 +73,8 @@ def print_leaderboard(board: Leaderboard, page: Path) -> None:
             console.print(f"{name} and published: {metric.published_agreement.line}", markup=False)
     for note in board.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
-    console.print(f"page: {page}", markup=False, soft_wrap=True)
+    if page is not None:
+        console.print(f"page: {page}", markup=False, soft_wrap=True)
 
 
 def _standings(ranking: Ranking, board: Leaderboard) -> Sheet:

@@ -192,11 +192,11 @@ def _gold(commands: Commands) -> None:
 
 
 def _leaderboard(commands: Commands) -> None:
-    summary = "print and write the leaderboard of one or more runs"
+    summary = "print the leaderboard of one or more runs"
     command = _add(commands, "leaderboard", summary, tables=True)
     command.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
     command.add_argument(
-        "--out", metavar="DIR", help="where to write leaderboard.{json,csv,html}; by default, the first RUN"
+        "--out", metavar="DIR", help="also write it there: leaderboard.{json,csv,parquet,md,html}"
     )
     command.add_argument(
         "--cluster", default="none", metavar="WHERE", help="none, local, or the address of a Ray head"

@@ -22,7 +22,8 @@ from adjudge.engine.config.metrics import Name, headlines, named
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import FLAGGED_BELOW
 from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.runs.scores import ScoreMatrix, figure, metric_rows, read_scores, values_of
+from adjudge.engine.runs.run import Run
+from adjudge.engine.runs.scores import ScoreMatrix, figure, metric_rows, values_of
 from adjudge.engine.statistics.notes import differing
 from adjudge.engine.statistics.selection import Selection, selections
 from adjudge.engine.tables.cells import chance, number, span
@@ -127,9 +128,10 @@ def check(
     Raises UsageError.
     """
     _validate(system, against, max_drop, alpha, min_scored)
-    records = RunRecord.read(Path(run)), RunRecord.read(Path(baseline))
+    opened = Run.open(run), Run.open(baseline)
+    records = opened[0].written, opened[1].written
     systems = _systems(records, system, against)
-    rows = [metric_rows(read_scores([Path(folder)])) for folder in (run, baseline)]
+    rows = [metric_rows(one.scores) for one in opened]
     same, notes = _common_tasks(records)
     selected = [selections([record], own) for record, own in zip(records, rows, strict=True)]
     matrices = [{(one.protocol, one.metric): one.matrix() for one in own} for own in rows]

@@ -15,8 +15,8 @@ from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import print_sheet
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.errors import UsageError, nearest
-from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.runs.scores import ScoreMatrix, figure, read_matrices, read_scores
+from adjudge.engine.runs.run import Run
+from adjudge.engine.runs.scores import ScoreMatrix, figure
 from adjudge.engine.tables.cells import chance, number, span
 from adjudge.engine.tables.terminal import Column, Sheet
 from adjudge.scoring.contract.scorecard import Metric
@@ -68,7 +68,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(run: str | Path, a: str, b: str) -> Comparison:
     """Compare systems `a` and `b` of the run folder `run`. Raises UsageError for a missing run or system."""
-    record = RunRecord.read(Path(run))
+    opened = Run.open(run)
+    record = opened.record
     for system in (a, b):
         if system not in record.systems:
             raise UsageError(f"system: {system!r} is not in this run; {nearest(system, record.systems)}")
@@ -77,7 +78,7 @@ def compare(run: str | Path, a: str, b: str) -> Comparison:
     known = {(name, metric.name): metric for name, metrics in record.metrics.items() for metric in metrics}
     found = [
         _paired(matrix, a, b, known.get((matrix.protocol, matrix.metric), _UNKNOWN), record.config.seed)
-        for matrix in read_matrices(read_scores([Path(run)]))
+        for matrix in opened.matrices
         if a in matrix.systems and b in matrix.systems
     ]
     corrected = holm(np.array([np.nan if metric.t_p is None else metric.t_p for metric in found]))

@@ -23,10 +23,8 @@ from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.documents import DocumentError, read_source
-from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.selection import explained
-from adjudge.engine.store import Place
-from adjudge.engine.store.scorecards import run_cards
 from adjudge.engine.tables.terminal import Column, Sheet
 from adjudge.engine.work.choice import chosen_tasks
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
@@ -264,7 +262,7 @@ def check_gold(config: RunConfig, documents: Sequence[str] = (), run: str | None
         names = ", ".join(one.name for one in config.resolved.protocols)
         raise UsageError(f"--protocol: {names} has no gold with items to check; choose another, such as race")
     tasks, sources = chosen_tasks(config), read_sources(documents)
-    evidence = {} if run is None else _evidence(Path(run))
+    evidence = {} if run is None else _evidence(Run.open(run))
     return interruptible(_checked(config, protocols, tasks, sources, evidence))
 
 
@@ -323,11 +321,10 @@ def _has_items(one: Review | GoldError) -> bool:
     return isinstance(one, Review) and bool(one.items)
 
 
-def _evidence(run: Path) -> dict[_Key, _BySystem]:
+def _evidence(run: Run) -> dict[_Key, _BySystem]:
     """The evidence of every report of a run, by protocol and task, and by system."""
-    record = RunRecord.read(run).found_from_here(run)
     found: dict[_Key, dict[str, list[Sequence[Evidence]]]] = defaultdict(lambda: defaultdict(list))
-    for card in run_cards(Place.of(record.config.store), record.run):
+    for card in run.cards:
         if not card.rival:
             found[card.protocol, card.task_id][card.system].append(card.evidence)
     return dict(found)

@@ -1,7 +1,4 @@
-"""`adjudge import`: recorded results of a published benchmark as a run.
-
-`adjudge import`: recorded results as a run.
-"""
+"""`adjudge import`: recorded results of a published benchmark as a run."""
 
 import argparse
 import asyncio
@@ -28,6 +25,7 @@ from adjudge.engine.formats.recorded import Identity, Results
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.record import RunRecord, TaskRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import leaderboard_of
 from adjudge.engine.statistics.placement import Statistics
 from adjudge.engine.store import PageStore, Place, ScorecardStore
@@ -90,7 +88,7 @@ def import_results(
     asyncio.run(_store(results, place, record))
     scores = score_table(place, record.run)
     write_run(target, record, scores, b"")
-    board = leaderboard_of([RunRecord.read(target)], scores, Statistics())
+    board = leaderboard_of([Run.open(target).written], scores, Statistics())
     write_leaderboard(board, target)
     return ImportResult(
         out=str(target),

@@ -16,9 +16,9 @@ from adjudge.engine.tables.files import leaderboard_markdown, write_leaderboard
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build, write and print the leaderboard of runs."""
+    """Print the leaderboard of runs, and write its files where `--out` says."""
     board = _built(options)
-    written = write_leaderboard(board, options.out or options.runs[0])
+    written = None if options.out is None else write_leaderboard(board, options.out)
     if options.markdown:
         sys.stdout.write(printable(leaderboard_markdown(board)))
     else:

@@ -1,13 +1,9 @@
-"""The evidence behind a score: every question, answer, page and reason of one report in one run.
-
-`adjudge show`: the evidence behind a score.
-"""
+"""`adjudge show`: the evidence behind a score, every question, answer, page and reason of one report in one run."""
 
 import argparse
 import asyncio
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,10 +12,8 @@ from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.errors import UsageError, nearest
-from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.selection import explained
-from adjudge.engine.store import JudgmentStore, PageStore, Place
-from adjudge.engine.store.scorecards import find_cards
 from adjudge.engine.tables.cells import number
 from adjudge.engine.tables.terminal import Column, Sheet
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -67,18 +61,15 @@ def find_evidence(run: str, task: str, system: str) -> list[CardEvidence]:
 
     Raises UsageError if the run has no such report, StoreError if its store cannot be read.
     """
-    record = RunRecord.read(Path(run)).found_from_here(Path(run))
-    place = Place.of(record.config.store)
-    cards = find_cards(place, record.run, system, task)
+    opened = Run.open(run)
+    cards = opened.cards_of(system, task)
     if not cards:
-        raise UsageError(_not_there(record, task, system, place))
-    return asyncio.run(_with_rows(place, record, cards))
+        raise UsageError(_not_there(opened, task, system))
+    return asyncio.run(_with_rows(opened, cards))
 
 
-async def _with_rows(place: Place, record: RunRecord, cards: list[Scorecard]) -> list[CardEvidence]:
-    judgments, pages = JudgmentStore(place), PageStore(place, record.pages)
-    await judgments.open(every=True)
-    await pages.open(every=True)
+async def _with_rows(run: Run, cards: list[Scorecard]) -> list[CardEvidence]:
+    judgments, pages = await run.stores()
     found = []
     for card in cards:
         rows = [(key, await judgments.raw(bytes.fromhex(key))) for key in card.judgments]
@@ -110,20 +101,21 @@ async def _with_rows(place: Place, record: RunRecord, cards: list[Scorecard]) ->
                     for page in read
                     if page is not None
                 ),
-                scales={metric.name: metric.scale for metric in record.metrics.get(card.protocol, ())},
-                decimals={metric.name: metric.decimals for metric in record.metrics.get(card.protocol, ())},
+                scales={metric.name: metric.scale for metric in run.metrics.get(card.protocol, ())},
+                decimals={metric.name: metric.decimals for metric in run.metrics.get(card.protocol, ())},
             )
         )
     return found
 
 
-def _not_there(record: RunRecord, task: str, system: str, place: Place) -> str:
+def _not_there(run: Run, task: str, system: str) -> str:
+    record = run.record
     if system not in record.systems:
         return f"system: {system!r} is not in this run; {nearest(system, record.systems)}"
     if task not in record.tasks:
         return f"task: {task!r} is not in this run; {nearest(task, record.tasks)}"
     return (
-        f"task: run {record.run} has no scorecard of {system!r} for {task!r} in {place.uri}; "
+        f"task: run {record.run} has no scorecard of {system!r} for {task!r} in {run.place.uri}; "
         "choose a task that this system has a report for"
     )
 

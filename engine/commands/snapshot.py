@@ -1,11 +1,7 @@
-"""`adjudge snapshot`: the pages that a run read, or those of a web archive, as a folder for `fetch: snapshot`.
-
-`adjudge snapshot`: the pages of a run or a web archive as a folder.
-"""
+"""`adjudge snapshot`: the pages that a run read, or those of a web archive, as a folder for `fetch: snapshot`."""
 
 import argparse
 import asyncio
-from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -13,15 +9,12 @@ import msgspec
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.store import PageStore, Place
-from adjudge.engine.store.scorecards import run_cards
-from adjudge.fetchers.page import Page, address_of
+from adjudge.engine.runs.run import Run
+from adjudge.fetchers.page import Page
 from adjudge.fetchers.snapshot import SnapshotError, write_pages
 from adjudge.fetchers.warc import unpack_warc, write_warc
-from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["pages_read", "snapshot"]
+__all__ = ["snapshot"]
 
 WARC = "pages.warc.gz"
 
@@ -60,22 +53,11 @@ def snapshot(source: str | Path, out: str | Path, *, warc: bool = False) -> Snap
 
 
 def _of_run(folder: Path) -> list[Page]:
-    record = RunRecord.read(folder).found_from_here(folder)
-    place = Place.of(record.config.store)
-    pages = asyncio.run(pages_read(place, record, run_cards(place, record.run)))
+    run = Run.open(folder)
+    pages = run.pages_of(run.cards)
     if not pages:
         raise UsageError(f"snapshot: {folder} has read no pages that its store still holds")
     return list(pages.values())
-
-
-async def pages_read(place: Place, record: RunRecord, cards: Iterable[Scorecard]) -> dict[str, Page]:
-    """The pages that `cards` name and the store still holds, by URL in order of first use."""
-    store = PageStore(place, record.pages)
-    await store.open(every=True)
-    addresses = (address_of(url) for card in cards for url in card.pages)
-    urls = dict.fromkeys(address for address in addresses if not isinstance(address, Page))
-    found = {url: await store.get(url) for url in urls}
-    return {url: page for url, page in found.items() if page is not None}
 
 
 def run(options: argparse.Namespace) -> int:

@@ -3,17 +3,14 @@
 The modules of a form are imported when it is read or written: the parser and shell completion need the names alone.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from adjudge.engine.formats.recorded import Results, RunToWrite
     from adjudge.engine.runs.board import Leaderboard
-    from adjudge.engine.runs.record import RunRecord
-    from adjudge.scoring.contract.scorecard import Scorecard
+    from adjudge.engine.runs.run import Run
 
 __all__ = ["BENCHMARKS", "FORMS", "Form", "RunToExport"]
 
@@ -21,23 +18,10 @@ __all__ = ["BENCHMARKS", "FORMS", "Form", "RunToExport"]
 class RunToExport(Protocol):
     """A run to be written in another form. A part is read when it is asked for. Raises UsageError, StoreError."""
 
-    record: "RunRecord"
-
-    @property
-    def found(self) -> "RunRecord":
-        """The record with its relative paths as they are seen from here."""
-        ...
+    run: "Run"
 
     def whole(self) -> "RunToWrite":
         """Its scorecards, with the rows that they were imported from, and its tasks, reports and pages."""
-        ...
-
-    def cards(self) -> "Iterable[Scorecard]":
-        """Its scorecards."""
-        ...
-
-    def scores(self) -> "pa.Table":
-        """The rows of its scores."""
         ...
 
     def board(self) -> "Leaderboard":
@@ -64,10 +48,10 @@ def _read_deepresearch_bench(folder: Path, system: str | None, results: "Results
     read_deepresearch_bench(folder, system, results)
 
 
-def _write_deepresearch_bench(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_deepresearch_bench(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.formats.deepresearch_bench import write_fact, write_race
 
-    whole = run.whole()
+    whole = source.whole()
     yield from write_race(whole, out)
     yield from write_fact(whole, out)
 
@@ -78,11 +62,11 @@ def _read_livedrbench(folder: Path, system: str | None, results: "Results") -> N
     read_livedrbench(folder, system, results)
 
 
-def _write_livedrbench(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_livedrbench(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.formats.livedrbench import write_results
 
-    categories = {name: task.domain for name, task in run.record.tasks.items()}
-    return write_results(run.whole(), out, categories)
+    categories = {name: task.domain for name, task in source.run.record.tasks.items()}
+    return write_results(source.whole(), out, categories)
 
 
 def _read_dr3(folder: Path, system: str | None, results: "Results") -> None:
@@ -91,10 +75,10 @@ def _read_dr3(folder: Path, system: str | None, results: "Results") -> None:
     read_dr3(folder, system, results)
 
 
-def _write_dr3(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_dr3(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.formats.dr3 import write_results
 
-    return write_results(run.whole(), out)
+    return write_results(source.whole(), out)
 
 
 def _read_rigorous(folder: Path, system: str | None, results: "Results") -> None:
@@ -103,52 +87,52 @@ def _read_rigorous(folder: Path, system: str | None, results: "Results") -> None
     read_rigorous(folder, system, results)
 
 
-def _write_rigorous(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_rigorous(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.formats.rigorous import write_results
 
-    return write_results(run.whole(), out)
+    return write_results(source.whole(), out)
 
 
-def _write_scores(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_scores(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.exports.score_rows import write_scores
 
-    return write_scores(run.scores(), run.record, out)
+    return write_scores(source.run.scores, source.run.record, out)
 
 
-def _write_every_eval_ever(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_every_eval_ever(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.exports.every_eval_ever import write_every_eval_ever
 
-    return write_every_eval_ever(run.board(), run.record, out)
+    return write_every_eval_ever(source.board(), source.run.written, out)
 
 
-def _write_eval_results(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_eval_results(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.exports.huggingface import write_eval_results
 
-    return write_eval_results(run.board(), run.record, out)
+    return write_eval_results(source.board(), source.run.written, out)
 
 
-def _write_space(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_space(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.exports.huggingface import write_space
 
-    return write_space(run.board(), run.record, out)
+    return write_space(source.board(), source.run.written, out)
 
 
-def _write_wandb(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_wandb(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.exports.trackers import write_wandb
 
-    return write_wandb(run.board(), run.record, out)
+    return write_wandb(source.board(), source.run.written, out)
 
 
-def _write_mlflow(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_mlflow(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.exports.trackers import write_mlflow
 
-    return write_mlflow(run.board(), run.record, out)
+    return write_mlflow(source.board(), source.run.written, out)
 
 
-def _write_harbor(run: RunToExport, out: Path) -> Iterator[Path]:
+def _write_harbor(source: RunToExport, out: Path) -> Iterator[Path]:
     from adjudge.engine.exports.harbor import write_rewards
 
-    return write_rewards(run.cards(), run.found.config, out)
+    return write_rewards(source.run.cards, source.run.config, out)
 
 
 FORMS: dict[str, Form] = {

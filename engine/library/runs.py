@@ -1,181 +1,65 @@
-"""A run as an object: its tables, its leaderboard, and how it looks in a notebook.
-
-The tables of a run, with names in clear: its scores, what was asked, what was read, and what came of each.
+"""A run for `import adjudge`: its tables, with names in clear, its leaderboard, and how it looks in a notebook.
 
 `judgments`, `evidence` and `pages` join: `evidence.key` is `judgments.key`, `evidence.url` is `pages.url`.
-
-Two systems of a run side by side.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from adjudge.engine.commands.compare import Comparison
 from adjudge.engine.commands.compare import compare as compare_run
-from adjudge.engine.errors import UsageError
+from adjudge.engine.runs import run as runs
 from adjudge.engine.runs.board import Leaderboard
-from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.runs.scores import read_scores
-from adjudge.engine.store.judgments import JUDGMENTS
-from adjudge.engine.store.pages import PAGES
-from adjudge.engine.store.part import TableKind, current
-from adjudge.engine.store.parts import scan
-from adjudge.engine.store.place import Place
-from adjudge.engine.store.scorecards import run_cards
+from adjudge.engine.runs.run import in_clear
+from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.tables.standings import rankings, standings
 from adjudge.engine.tables.templates import render
-from adjudge.scoring.contract.reasons import TRANSIENT
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 
 __all__ = ["Run", "compare", "compare_async", "open", "open_async"]
-
-_WHOSE = ("protocol", "system", "task_id", "sample", "repeat")
-_WHOSE_TYPES = [
-    *((name, pa.string()) for name in _WHOSE[:3]),
-    *((name, pa.int32()) for name in _WHOSE[3:]),
-]
-_EVIDENCE = pa.schema(
-    [
-        *_WHOSE_TYPES,
-        ("id", pa.string()),
-        ("what", pa.string()),
-        ("outcome", pa.string()),
-        ("kind", pa.string()),
-        ("points", pa.float64()),
-        ("most", pa.float64()),
-        ("reference", pa.float64()),
-        ("value", pa.float64()),
-        ("reason", pa.string()),
-        ("url", pa.string()),
-        ("key", pa.string()),
-    ]
-)
-_ASKED = pa.schema([*_WHOSE_TYPES, ("key", pa.string())])
-
-
-def evidence_table(cards: Iterable[Scorecard]) -> pa.Table:
-    """A row for each line of evidence: what was judged, the outcome in words and by fields, the URL and the key."""
-    rows = [(*_whose(card), *_fields(one)) for card in cards for one in card.evidence]
-    return _table(rows, _EVIDENCE)
-
-
-def judgment_table(place: Place, cards: Iterable[Scorecard]) -> pa.Table:
-    """A row for each question of each scorecard: whose it was, its answer as JSON, tokens and seconds.
-
-    A question that several scorecards asked was answered once, and has a row for each. Raises StoreError.
-    """
-    asked = _table([(*_whose(card), key) for card in cards for key in card.judgments], _ASKED)
-    wanted = pa.array([bytes.fromhex(key) for key in asked["key"].unique().to_pylist()], pa.binary(16))
-    found = _first(_found(place, JUDGMENTS, "key", wanted), "key")
-    keys = pa.array([key.hex() for key in found["key"].to_pylist()], pa.string())
-    plain = in_clear(found.drop_columns(["key", "group"])).append_column("key", keys)
-    return asked.join(plain, "key", join_type="inner").sort_by([(name, "ascending") for name in _ASKED.names])
-
-
-def page_table(place: Place, source: str, cards: Iterable[Scorecard]) -> pa.Table:
-    """A row for each page that the scorecards' protocols read, as it was stored for them. Raises StoreError."""
-    urls = pa.array(sorted({url for card in cards for url in card.pages}), pa.string())
-    found = _found(place, PAGES, "url", urls)
-    own = found.filter(pc.equal(pc.cast(found["source"], pa.string()), source))
-    return in_clear(_first(own, "url").drop_columns(["key", "source"])).sort_by("url")
-
-
-def _fields(line: Evidence) -> tuple[str | float | None, ...]:
-    kind, points, most, reference, words = msgspec.structs.astuple(line.outcome)
-    of = (words, kind, points, most, reference)
-    return line.id, line.what, *of, line.value, line.reason, line.url, line.judgment
-
-
-def _whose(card: Scorecard) -> tuple[str, str, str, int, int]:
-    return card.protocol, card.system, card.task_id, card.sample, card.repeat
-
-
-def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    return pa.table(
-        [pa.array(column, kind.type) for column, kind in zip(columns, schema, strict=True)], schema
-    )
-
-
-def _found(place: Place, kind: TableKind[Any], column: str, wanted: pa.Array) -> pa.Table:
-    tables = [
-        current(table.filter(pc.is_in(table[column], value_set=wanted)), kind) for table in scan(place, kind)
-    ]
-    return pa.concat_tables([kind.schema.empty_table(), *tables], promote_options="permissive")
-
-
-def _first(table: pa.Table, column: str) -> pa.Table:
-    """Of the rows with the same `column`, the one that answers: the first, a transient failure only if alone."""
-    transient = pc.is_in(pc.cast(table["reason"], pa.string()), value_set=pa.array(sorted(TRANSIENT)))
-    ordered = table.append_column("transient", transient).append_column("row", pa.array(range(len(table))))
-    by = [("transient", "ascending"), ("written_at", "ascending"), ("row", "ascending")]
-    ordered = ordered.sort_by(by).drop_columns(["transient", "row"])
-    values = ordered[column].to_pylist()
-    first = {value: row for row, value in reversed(list(enumerate(values)))}
-    return ordered.take(sorted(first.values()))
-
-
-def in_clear(table: pa.Table) -> pa.Table:
-    """The table with plain strings instead of dictionaries."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(place, field.name, pc.cast(table[field.name], field.type.value_type))
-    return table
 
 
 class Run:
     """The run in `folder`. Tables are read when first asked for. Raises UsageError if there is none.
 
-    In a notebook a run shows its standings.
+    `record` is its run.json, with relative paths as seen from the working directory. In a notebook a run shows its
+    standings.
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        self.record = RunRecord.read(self.folder).found_from_here(self.folder)
-        self._place = Place.of(self.record.config.store)
+        self._run = runs.Run.open(folder)
+        self.folder = self._run.folder
+        self.record = self._run.record
 
     @cached_property
     def scores(self) -> pa.Table:
         """A row for each report, protocol and metric: scores.parquet. `value` is null where `reason` says why."""
-        return in_clear(read_scores([self.folder]))
+        return in_clear(self._run.scores)
 
-    @cached_property
+    @property
     def judgments(self) -> pa.Table:
         """A row for each question of each report: system, task, question, answer as JSON, tokens. Raises StoreError."""
-        return judgment_table(self._place, self._cards)
+        return self._run.judgments
 
-    @cached_property
+    @property
     def evidence(self) -> pa.Table:
-        """A row for each thing that was judged, with its page's `url` and its judgment's `key`.
+        """A row for each thing that was judged, with its outcome, its page's `url` and its judgment's `key`."""
+        return self._run.evidence
 
-        `outcome` is in words, `kind` one of the closed list of `Outcome`.
-        """
-        return evidence_table(self._cards)
-
-    @cached_property
+    @property
     def pages(self) -> pa.Table:
         """A row for each page that was read for the run, with its text. Raises StoreError."""
-        return page_table(self._place, self.record.pages, self._cards)
+        return self._run.pages
 
     @cached_property
     def leaderboard(self) -> Leaderboard:
-        """The standings, with intervals and tiers. Raises UsageError if leaderboard.json cannot be read."""
-        file = self.folder / "leaderboard.json"
-        try:
-            return msgspec.json.decode(file.read_bytes(), type=Leaderboard)
-        except (OSError, msgspec.MsgspecError) as error:
-            raise UsageError(f"{file}: cannot be read; write it with adjudge leaderboard") from error
+        """The standings, with intervals and tiers, as `evaluate` wrote them; computed if the run has none.
 
-    @cached_property
-    def _cards(self) -> list[Scorecard]:
-        return run_cards(self._place, self.record.run)
+        Raises UsageError, StoreError.
+        """
+        return self._run.board or build_leaderboard([self.folder])
 
     def __repr__(self) -> str:
         scored = len(self.record.tasks), len(self.record.systems)

@@ -1,11 +1,4 @@
-"""A leaderboard as data: runs, their metrics, and where every system stands under each.
-
-Where a leaderboard comes from: what a reader needs to judge and to reproduce it.
-
-Figures of a judge, corrected by people: the types alone, which need no statistics.
-
-What a leaderboard says of a metric beside the standings: the types alone, which need no statistics.
-"""
+"""A leaderboard as data: where every system stands under each metric, and where the figures come from."""
 
 import shlex
 import time

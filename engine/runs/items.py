@@ -1,22 +1,16 @@
-"""What a run's judge gave single verdicts on: every statement, criterion or claim that people can label.
-
-People's labels of single verdicts, from a file.
-"""
+"""The single verdicts of a run's judge that people can label, statements, criteria or claims, and people's labels."""
 
 import csv
 import hashlib
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.store import Place
-from adjudge.engine.store.scorecards import run_cards
 from adjudge.scoring.contract.labels import GivesLabels, Labelled
 from adjudge.scoring.contract.protocol import installed_protocols
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
@@ -25,7 +19,6 @@ __all__ = [
     "Item",
     "Label",
     "Stratum",
-    "items_of",
     "items_of_card",
     "label_readers",
     "labelled_cards",
@@ -62,28 +55,20 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
         return Stratum(self.protocol, self.labelled.kind.name, self.system, self.labelled.label)
 
 
-def label_readers(record: RunRecord) -> dict[str, LabelReader]:
-    """How the evidence of each protocol of a run is read, for those whose evidence people can label."""
+def label_readers(protocols: Iterable[str]) -> dict[str, LabelReader]:
+    """How the evidence of each of `protocols` is read, for those whose evidence people can label."""
     loaders = dict(installed_protocols())
-    found = {name: loaders[name]() for name in record.metrics if name in loaders}
+    found = {name: loaders[name]() for name in protocols if name in loaders}
     return {name: kind.labelled for name, kind in found.items() if isinstance(kind, GivesLabels)}
 
 
-def labelled_cards(record: RunRecord) -> Iterator[tuple[Scorecard, list[Item]]]:
-    """Every scorecard of a run, of the judge's first repeat, with its lines that are read as labels, "" among them.
-
-    Raises StoreError.
-    """
-    readers = label_readers(record)
-    for card in run_cards(Place.of(record.config.store), record.run):
+def labelled_cards(
+    cards: Iterable[Scorecard], readers: Mapping[str, LabelReader]
+) -> Iterator[tuple[Scorecard, list[Item]]]:
+    """The scorecards of the judge's first repeat, each with its lines that are read as labels, "" among them."""
+    for card in cards:
         if not card.repeat and not card.rival and card.protocol in readers:
             yield card, list(items_of_card(card, readers[card.protocol]).values())
-
-
-def items_of(record: RunRecord) -> Iterator[Item]:
-    """Every verdict of the judge in a run that people can label. Raises StoreError."""
-    for _, items in labelled_cards(record):
-        yield from (item for item in items if item.labelled.label)
 
 
 def stratum_sizes(items: Iterable[Item]) -> Counter[Stratum]:

@@ -1,15 +1,4 @@
-"""The record of a run in its folder: run.json.
-
-What judging took, by protocol: the tokens that the judge read and wrote.
-
-What a run could not score, and where: the pages and reports behind each reason, for who wants to repair it.
-
-Who judged what in a run: which judge stands behind a protocol's scores.
-
-How a run ended that was to stop once it knew how the full run would order the systems.
-
-What systems spent on their reports, as stated in the reports: the other axis of a leaderboard.
-"""
+"""The record of a run in its folder: run.json, with what judging took, what failed, and how the run ended."""
 
 import hashlib
 import os
@@ -47,7 +36,6 @@ __all__ = [
     "Spent",
     "TaskRecord",
     "invalid_gold",
-    "is_finished",
     "metrics_of",
 ]
 
@@ -513,15 +501,3 @@ def _killed(record: RunRecord, folder: Path) -> RunRecord:
     pulse = last_pulse(folder)
     ended = record.ended if pulse is None else pulse.at
     return msgspec.structs.replace(record, state="stopped", why="its process was killed", ended=ended)
-
-
-class _State(msgspec.Struct):
-    state: str = "finished"
-
-
-def is_finished(folder: Path) -> bool:
-    """Whether the run in `folder` has finished, by its record alone; a folder without one is not asked about."""
-    try:
-        return msgspec.json.decode((folder / "run.json").read_bytes(), type=_State).state == "finished"
-    except (OSError, msgspec.MsgspecError):
-        return True

@@ -1,9 +1,4 @@
-"""What a run that has not finished can say: its scores on the tasks that are complete, marked as provisional.
-
-Score rows of one or more runs as matrices: for each protocol and metric, systems x tasks.
-
-Recorded runs beside runs of our own: whose results they are stands in the names of their systems.
-"""
+"""Score rows of runs: as tables, as matrices of systems x tasks, and how much of an unfinished run they are."""
 
 import time
 from collections.abc import Sequence
@@ -17,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.record import Due, RunRecord, is_finished
+from adjudge.engine.runs.record import Due, RunRecord
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import RIVAL, score_table, with_bounds
 
@@ -96,25 +91,20 @@ class ScoreMatrix(msgspec.Struct, frozen=True, kw_only=True):
     values: Floats
 
 
-def read_scores(runs: list[Path]) -> pa.Table:
-    """The score rows of `runs`, one after the other, with all columns of this version; texts are dictionary-encoded.
+def read_scores(folder: Path, record: RunRecord) -> pa.Table:
+    """The score rows of the run in `folder`, with all columns of this version; texts are dictionary-encoded.
 
     Those of a run that has not finished are what its store holds by now. Raises UsageError for a folder without
     scores.parquet, StoreError.
     """
-    return pa.concat_tables(map(_rows_of, runs), promote_options="default")
-
-
-def _rows_of(run: Path) -> pa.Table:
-    if not is_finished(run):
-        record = RunRecord.read(run).found_from_here(run)
+    if record.state != "finished":
         return _encoded(score_table(Place.of(record.config.store), record.run))
     try:
-        with pq.ParquetFile(run / "scores.parquet", read_dictionary=_TEXTS) as file:
+        with pq.ParquetFile(folder / "scores.parquet", read_dictionary=_TEXTS) as file:
             return with_bounds(file.read())
     except (OSError, pa.ArrowException) as error:
         raise UsageError(
-            f"{run}: not a finished run: scores.parquet cannot be read ({error}); pass a run's folder"
+            f"{folder}: not a finished run: scores.parquet cannot be read ({error}); pass a run's folder"
         ) from error
 
 

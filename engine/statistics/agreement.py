@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.runs.scores import ScoreMatrix, alone, figure, read_matrices, read_scores, values_of
+from adjudge.engine.runs.run import Run
+from adjudge.engine.runs.scores import ScoreMatrix, alone, figure, values_of
 from adjudge.engine.statistics.corrections import (
     left_out,
     matrix_named,
@@ -104,8 +104,8 @@ def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
 
     Raises UsageError for a file that cannot be read, an invalid line, or a metric that the run does not have.
     """
-    matrices = read_matrices(read_scores([Path(run)]))
-    seed = RunRecord.read(Path(run)).config.seed
+    opened = Run.open(run)
+    matrices, seed = opened.matrices, opened.config.seed
     ratings = list(read_ratings(Path(file)))
     found = []
     for name in dict.fromkeys(rating.metric for rating in ratings):
@@ -138,9 +138,9 @@ def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
 
 def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
     """Agreement of the judges of two runs on the same reports, for every metric of both. Raises UsageError."""
-    seed = RunRecord.read(Path(run)).config.seed
-    mine, theirs = (read_matrices(read_scores([Path(folder)])) for folder in (run, other))
-    others = {(matrix.protocol, matrix.metric): matrix for matrix in theirs}
+    opened = Run.open(run)
+    mine, seed = opened.matrices, opened.config.seed
+    others = {(matrix.protocol, matrix.metric): matrix for matrix in Run.open(other).matrices}
     found = []
     for matrix in mine:
         if (matrix.protocol, matrix.metric) not in others:
@@ -307,9 +307,9 @@ def with_preferences(run: str | Path, file: str | Path) -> list[MetricPreference
 
     Raises UsageError for a file that cannot be read, an invalid line, and if no set has all its reports in the run.
     """
-    record = RunRecord.read(Path(run))
+    opened = Run.open(run)
     sets = read_preferences(Path(file))
-    scores = alone(read_scores([Path(run)]))
+    scores = alone(opened.scores)
     scores = scores.filter(pc.is_in(scores["task_id"], pa.array({one.task_id for one in sets})))
     rows = msgspec.convert(scores.to_pylist(), list[ScoreRow])
     reports = {(row.task_id, Candidate(row.system, row.sample)) for row in rows}
@@ -319,14 +319,14 @@ def with_preferences(run: str | Path, file: str | Path) -> list[MetricPreference
         )
     lower = {
         (name, metric.name): metric.lower_is_better
-        for name, metrics in record.metrics.items()
+        for name, metrics in opened.metrics.items()
         for metric in metrics
     }
     by_metric: dict[tuple[str, str], list[ScoreRow]] = {}
     for row in rows:
         by_metric.setdefault((row.protocol, row.metric), []).append(row)
     return [
-        _metric(name, sets, candidate_scores(own, *name, lower.get(name, False)), record.config.seed)
+        _metric(name, sets, candidate_scores(own, *name, lower.get(name, False)), opened.config.seed)
         for name, own in by_metric.items()
     ]
 

@@ -25,6 +25,7 @@ from adjudge.engine.runs.board import (
     Provenance,
 )
 from adjudge.engine.runs.record import RunRecord, Spent, TaskRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import alone, compared, metric_rows, settled, told_apart
 from adjudge.engine.statistics.analysis import best_of_samples, detail_of, noise_of
 from adjudge.engine.statistics.comparisons import comparison_boards
@@ -123,24 +124,24 @@ def build_leaderboard(
     Of a run that has not finished, the tasks count that are complete. Raises UsageError for a folder without a run, and
     what `leaderboard_of` raises.
     """
-    folders = [Path(run) for run in runs]
-    if len(set(folders)) < len(folders):
+    opened = [Run.open(run) for run in runs]
+    if len({run.folder for run in opened}) < len(opened):
         raise UsageError("leaderboard: a run is named twice; name each run once")
-    records = [RunRecord.read(folder) for folder in folders]
+    records = [run.written for run in opened]
     statistics = statistics or Statistics()
     unfinished = []
     if len({bool(record.recorded) for record in records}) > 1 or any(record.due for record in records):
         tables = []
-        for record, folder in zip(records, folders, strict=True):
-            table, said = settled(record, statistics.read([folder]))
+        for record, run in zip(records, opened, strict=True):
+            table, said = settled(record, statistics.read([run]))
             tables.append(table)
             unfinished += [f"run {record.run}: {said}" if len(records) > 1 else said] if said else []
         records, scores = told_apart(records, tables)
     else:
-        scores = statistics.read(folders)
+        scores = statistics.read(opened)
     records, scores = chosen_runs(select, records, scores)
-    here = [record.found_from_here(folder) for record, folder in zip(records, folders, strict=True)]
-    corrected = [] if labels is None else item_corrections(here, labels)
+    chosen_of = list(zip(opened, records, strict=True))
+    corrected = [] if labels is None else item_corrections(chosen_of, labels)
     board = leaderboard_of(records, scores, statistics, published, human, by, metrics, corrected)
     chosen = (f"chosen for this leaderboard: {select.words}",) if select.words else ()
     return _provisional(msgspec.structs.replace(board, notes=(*chosen, *board.notes)), unfinished)

@@ -22,8 +22,9 @@ import numpy.typing as npt
 from adjudge.engine.config.metrics import Name, named
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import Corrected, CorrectedDifference, Correction
-from adjudge.engine.runs.items import Item, Stratum, labelled_cards, read_labels
+from adjudge.engine.runs.items import Item, Stratum, read_labels
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import ScoreMatrix, figure
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.kernels.comparison.corrections import (
@@ -267,11 +268,11 @@ _Reports = dict[str, dict[str, list[_Report]]]
 """The reports of a metric, by system and task."""
 
 
-def item_corrections(records: Sequence[RunRecord], file: str | Path) -> list[Correction]:
+def item_corrections(runs: Sequence[tuple[Run, RunRecord]], file: str | Path) -> list[Correction]:
     """The corrections of every metric that the items labelled in `file` make up.
 
-    Only the systems and tasks that the records name are looked at. Raises UsageError for a file that cannot be read,
-    StoreError.
+    Of each run, only the systems and tasks that the record beside it names are looked at. Raises UsageError for a file
+    that cannot be read, StoreError.
     """
     labels: dict[str, list[str]] = defaultdict(list)
     for label in read_labels(Path(file)):
@@ -279,8 +280,8 @@ def item_corrections(records: Sequence[RunRecord], file: str | Path) -> list[Cor
     metrics: dict[Name, _Reports] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     other: set[Name] = set()
     labelled: set[Name] = set()
-    for record in records:
-        for card, items in labelled_cards(record):
+    for run, record in runs:
+        for card, items in run.labelled_cards():
             if card.system not in record.systems or card.task_id not in record.tasks:
                 continue
             for metric in {item.labelled.metric for item in items} & card.scores.keys():

@@ -16,11 +16,10 @@ import msgspec
 import numpy as np
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.items import Label, Stratum, items_of, read_labels, stratum_sizes
+from adjudge.engine.runs.items import Label, Stratum, read_labels, stratum_sizes
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import figure
-from adjudge.engine.store import Place
-from adjudge.engine.store.scorecards import run_cards
 from adjudge.scoring.contract.scorecard import Outcome
 from adjudge.scoring.kernels.agreement.human_consistency import krippendorffs_alpha, wilson
 
@@ -54,7 +53,7 @@ class GivenLabels(msgspec.Struct, frozen=True, kw_only=True):
     left_out: str
 
 
-def labels_given(record: RunRecord, file: Path) -> GivenLabels:
+def labels_given(run: Run, file: Path) -> GivenLabels:
     """The verdicts of a run that the labels in `file` are for.
 
     Raises UsageError for a file that cannot be read, a label that fits several different verdicts or is not one of its
@@ -62,8 +61,8 @@ def labels_given(record: RunRecord, file: Path) -> GivenLabels:
     """
     labels = read_labels(file)
     numbered = list(enumerate(labels, 1))
-    drawn, sizes, unknown = _by_item(record, file, [one for one in numbered if one[1].item])
-    worded, absent = _by_words(record, file, [one for one in numbered if not one[1].item])
+    drawn, sizes, unknown = _by_item(run, file, [one for one in numbered if one[1].item])
+    worded, absent = _by_words(run, file, [one for one in numbered if not one[1].item])
     given = [*drawn, *worded]
     if not given:
         raise UsageError(f"labels: no label in {file} is for this run; check task_id, system and what")
@@ -75,13 +74,11 @@ def labels_given(record: RunRecord, file: Path) -> GivenLabels:
 Numbered = Sequence[tuple[int, Label]]
 
 
-def _by_item(
-    record: RunRecord, file: Path, labels: Numbered
-) -> tuple[list[Given], Counter[Stratum], list[str]]:
+def _by_item(run: Run, file: Path, labels: Numbered) -> tuple[list[Given], Counter[Stratum], list[str]]:
     """The labels that name items as `adjudge label` does."""
     if not labels:
         return [], Counter(), []
-    items = {item.id: item for item in items_of(record)}
+    items = {item.id: item for item in run.items}
     given: dict[str, Given] = {}
     absent = []
     for number, label in labels:
@@ -117,11 +114,11 @@ class _Line(msgspec.Struct, frozen=True):
 _Key = tuple[str, str, str, int]
 
 
-def _by_words(record: RunRecord, file: Path, labels: Numbered) -> tuple[list[Given], list[str]]:
+def _by_words(run: Run, file: Path, labels: Numbered) -> tuple[list[Given], list[str]]:
     """The labels that name a verdict by the words of the evidence."""
     if not labels:
         return [], []
-    lines = _lines(record, {(one.task_id, one.system) for _, one in labels})
+    lines = _lines(run, {(one.task_id, one.system) for _, one in labels})
     given: dict[_Line, Given] = {}
     absent = []
     for number, label in labels:
@@ -150,11 +147,11 @@ def _by_words(record: RunRecord, file: Path, labels: Numbered) -> tuple[list[Giv
     return list(given.values()), absent
 
 
-def _lines(record: RunRecord, wanted: set[tuple[str, str]]) -> dict[_Key, list[tuple[str, _Line]]]:
+def _lines(run: Run, wanted: set[tuple[str, str]]) -> dict[_Key, list[tuple[str, _Line]]]:
     """What was judged of the reports that were labelled, each with its URL, by task, system, wording and sample."""
     found: dict[_Key, list[tuple[str, _Line]]] = defaultdict(list)
     place = 0
-    for card in run_cards(Place.of(record.config.store), record.run):
+    for card in run.cards:
         if card.repeat or (card.task_id, card.system) not in wanted:
             continue
         for line in card.evidence:
@@ -271,12 +268,12 @@ def with_labels(run: str | Path, file: str | Path) -> list[LabelAgreement]:
     Raises UsageError for a file that cannot be read, a label that fits several different verdicts or is unknown, two
     labels of one item by one rater, and if no label is for the run; StoreError if the run's store cannot be read.
     """
-    record = RunRecord.read(Path(run)).found_from_here(Path(run))
-    found = labels_given(record, Path(file))
+    opened = Run.open(run)
+    found = labels_given(opened, Path(file))
     kinds = sorted({(one.protocol, one.kind) for one in found.given})
     return [
         _agreement(
-            record,
+            opened.record,
             [one for one in found.given if (one.protocol, one.kind) == (protocol, kind)],
             found.sizes,
             found.left_out,

@@ -1,6 +1,6 @@
 """A leaderboard computed on a cluster: Ray tasks read score files and draw resamples; bit-identical results."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,7 @@ import ray
 from ray.exceptions import RayTaskError
 
 from adjudge.engine.cluster.session import connected
-from adjudge.engine.runs.scores import read_scores
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.placement import CONFIDENCE, Statistics
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, BootstrapPart, bootstrap_part, merge
 
@@ -37,10 +37,10 @@ class _OnRay(Statistics):
         self._read = ray.remote(_read)
         self._part = ray.remote(_part)
 
-    def read(self, runs: list[Path]) -> pa.Table:
+    def read(self, runs: Sequence[Run]) -> pa.Table:
         """The score rows of `runs`, one Ray task per run."""
         try:
-            tables: list[pa.Table] = ray.get([self._read.remote(run) for run in runs])
+            tables: list[pa.Table] = ray.get([self._read.remote(run.folder.absolute()) for run in runs])
         except RayTaskError as error:
             raise error.cause from None
         return pa.concat_tables(tables, promote_options="default")
@@ -58,8 +58,8 @@ class _OnRay(Statistics):
         return merge(parts, level=CONFIDENCE, clip=clip)
 
 
-def _read(run: Path) -> pa.Table:
-    return read_scores([run.absolute()])
+def _read(folder: Path) -> pa.Table:
+    return Run.open(folder).scores
 
 
 def _part(scores: tuple[Floats, Floats | None], first: int, count: int, seed: int) -> BootstrapPart:

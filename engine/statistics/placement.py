@@ -15,7 +15,6 @@ group's tasks, and the number shown ranks. In the mean over groups each counts t
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -33,7 +32,8 @@ from adjudge.engine.runs.board import (
     Standing,
 )
 from adjudge.engine.runs.record import TaskRecord
-from adjudge.engine.runs.scores import Floats, MetricRows, figure, read_scores
+from adjudge.engine.runs.run import Run
+from adjudge.engine.runs.scores import Floats, MetricRows, figure
 from adjudge.engine.statistics.selection import Filled, Integers, Selection, fill, fill_ratio
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.resampling.bootstrap import (
@@ -74,9 +74,9 @@ class Statistics:
 
     resamples = RESAMPLES
 
-    def read(self, runs: list[Path]) -> pa.Table:
-        """The score rows of `runs`. Raises UsageError."""
-        return read_scores(runs)
+    def read(self, runs: Sequence[Run]) -> pa.Table:
+        """The score rows of `runs`, one after the other. Raises UsageError, StoreError."""
+        return pa.concat_tables([run.scores for run in runs], promote_options="default")
 
     def resample(
         self, values: Floats, denominators: Floats | None, seed: int, clip: tuple[float, float] | None = None

@@ -20,6 +20,7 @@ from aiohttp import web
 
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.pulse import alive
+from adjudge.engine.runs.run import Run
 from adjudge.engine.tables.page import asset, page_policy
 from adjudge.engine.telemetry.http import HEADERS, HOST, listen, local_only, serve_until_signal
 from adjudge.engine.viewer.data.following import Snapshot
@@ -65,7 +66,7 @@ class FollowedRun:
         self._folder = folder
         self._labels = labels
         self._written = _written(folder)
-        self._run = OpenRun(folder, labels)
+        self._run = OpenRun(Run.open(folder), labels)
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -78,7 +79,7 @@ class FollowedRun:
         written = _written(self._folder)
         died = self._run.record.state == "running" and not alive(Path(self._folder))
         if written != self._written or died:
-            run = OpenRun(self._folder, self._labels)
+            run = OpenRun(Run.open(self._folder), self._labels)
             closing = asyncio.ensure_future(self._run.close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)

@@ -4,8 +4,6 @@ The pages are made by the viewer's own functions; `Names` says where each of the
 or system is in one file, a `Book`.
 
 Where each page is in an exported folder: the names of its files, and the addresses that lead to them.
-
-A run as it is published: without the gold that its benchmark keeps to itself.
 """
 
 import asyncio
@@ -20,8 +18,8 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from adjudge.engine.config.metrics import headlines
-from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.engine.tables.page import asset
 from adjudge.engine.viewer.book import MADE_BY, Book, WordIndex, whole_folder
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -46,7 +44,7 @@ from adjudge.engine.viewer.pages.report import evidence_page, report_page
 from adjudge.engine.viewer.pages.system import system_page
 from adjudge.engine.viewer.pages.task import task_page
 from adjudge.scoring.contract.protocol import ExplainedCriterion
-from adjudge.scoring.contract.scorecard import Evidence, Outcome, Scorecard
+from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.text.aside import open_workers
 
 __all__ = ["Exported", "Names", "export"]
@@ -106,35 +104,25 @@ def file_name(kind: str, parts: list[str]) -> str:
 _KEPT = 16  # reports whose scorecards are kept: each has dozens of pages
 
 
-def withheld(record: RunRecord) -> dict[str, str]:
-    """The protocols of a run whose gold is not to be published, and why."""
-    loaders = protocol_loaders()
-    found = {name: getattr(loaders[name](), "withheld", "") for name in record.metrics if name in loaders}
-    return {name: why for name, why in found.items() if why}
+class ExportedRun(OpenRun):
+    """A run of which every page is made once: what several pages of a report need is kept for a while."""
 
-
-class PublishedRun(OpenRun):
-    """The run in `folder`, its evidence without what the protocols `withheld` keep. Raises UsageError."""
-
-    def __init__(self, folder: str, withheld: Mapping[str, str]) -> None:
-        super().__init__(folder)
-        self._withheld = withheld
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
         self._criteria: dict[tuple[str, str, int, int, str], list[ExplainedCriterion]] = {}
         self._found: dict[tuple[str, str, int, int], list[Scorecard]] = {}
 
     async def find_cards(self, wanted: ReportQuery) -> list[Scorecard]:
-        """The scorecards of a report; what names withheld gold is replaced by a sentence."""
+        """The scorecards of a report. Raises NotThere if there is none."""
         identity = (wanted.system, wanted.task, wanted.sample, wanted.repeat)
         if identity not in self._found:
             while len(self._found) >= _KEPT:
                 del self._found[next(iter(self._found))]
-            self._found[identity] = [self._published(card) for card in await super().find_cards(wanted)]
+            self._found[identity] = await super().find_cards(wanted)
         return self._found[identity]
 
     async def explained(self, wanted: ReportQuery, protocol: str) -> list[ExplainedCriterion]:
-        """What stands behind the criteria of a report's task; nothing where its gold is withheld."""
-        if protocol in self._withheld:
-            return []
+        """The criteria of a report's task."""
         identity = (wanted.system, wanted.task, wanted.sample, wanted.repeat, protocol)
         if identity not in self._criteria:
             while len(self._criteria) >= _KEPT:
@@ -163,13 +151,6 @@ class PublishedRun(OpenRun):
         for system, task, sample, repeat in sorted(set(zip(*columns, strict=True))):
             found.setdefault((system, task), []).append((sample, repeat))
         return found
-
-    def _published(self, card: Scorecard) -> Scorecard:
-        why = self._withheld.get(card.protocol)
-        if why is None:
-            return card
-        said = f"The evidence is not published: it tells the gold of {card.protocol}, which is {why}."
-        return msgspec.structs.replace(card, evidence=(Evidence(what=said, outcome=Outcome("note")),))
 
 
 AT_ONCE = 4
@@ -205,31 +186,30 @@ def export(
     With `gold` so is the gold of benchmarks that keep theirs. `step` is called with the reports done and all of them.
     Raises UsageError, StoreError.
     """
-    record = RunRecord.read(Path(run))
-    kept = {} if gold else withheld(record)
+    opened = Run.open(run) if gold else Run.open(run).published()
+    left_out = _left_out(opened.withheld, sources)
     with whole_folder(Path(out), "export") as folder:
-        found = PublishedRun(run, kept)
-        asyncio.run(_Export(found, folder, sources, _left_out(kept, sources)).write(step))
+        asyncio.run(_Export(ExportedRun(opened), folder, sources, left_out).write(step))
         files = [file for file in folder.rglob("*") if file.is_file()]
         done = Exported(
             out=out,
-            run=record.run,
+            run=opened.record.run,
             files=len(files) + 1,
             bytes=sum(file.stat().st_size for file in files),
-            left_out=_left_out(kept, sources),
+            left_out=left_out,
         )
         (folder / MADE_BY).write_bytes(msgspec.json.format(msgspec.json.encode(done), indent=1))
     return done
 
 
-def _left_out(kept: dict[str, str], sources: bool) -> tuple[str, ...]:
+def _left_out(withheld: Mapping[str, str], sources: bool) -> tuple[str, ...]:
     """What the folder does not hold, and how it would."""
     lines = ["questions with their prompts and raw answers: adjudge view shows them"]
     if not sources:
         lines.append("the pages that were read, but for the passages that were judged: pass --with-pages")
     lines += [
         f"the evidence of {name}, which tells its gold, which is {why}: pass --with-gold"
-        for name, why in kept.items()
+        for name, why in withheld.items()
     ]
     return tuple(lines)
 
@@ -237,7 +217,7 @@ def _left_out(kept: dict[str, str], sources: bool) -> tuple[str, ...]:
 class _Export:
     """Writes the pages of `run` into `folder`."""
 
-    def __init__(self, run: PublishedRun, folder: Path, sources: bool, left_out: tuple[str, ...]) -> None:
+    def __init__(self, run: ExportedRun, folder: Path, sources: bool, left_out: tuple[str, ...]) -> None:
         self._run = run
         self._folder = folder
         self._sources = sources

@@ -40,7 +40,8 @@ import msgspec
 from aiohttp import web
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.items import Item, Label, Stratum, items_of
+from adjudge.engine.runs.items import Item, Label, Stratum
+from adjudge.engine.runs.run import Run
 from adjudge.engine.tables.page import asset
 from adjudge.engine.tables.templates import render
 from adjudge.engine.telemetry.http import HOST, listen, local_only, serve_until_signal
@@ -256,7 +257,7 @@ def label(run: str, out: str, number: int, rater: str, overlap: float, port: int
 async def _served(
     run: str, out: Path, number: int, rater: str, overlap: float, port: int
 ) -> AsyncIterator[str]:
-    opened = OpenRun(run)
+    opened = OpenRun(Run.open(run))
     sample = Sample(sampled(opened, number), overlap)
     desk = LabelDesk(opened, sample, LabelFile(out), rater)
     async with open_workers():
@@ -269,7 +270,7 @@ async def _served(
 
 def sampled(run: OpenRun, number: int) -> list[Item]:
     """The sample of a run. Raises UsageError if it has no verdicts that people can label, StoreError."""
-    items = list(items_of(run.record))
+    items = list(run.run.items)
     if not items:
         raise UsageError(
             f"{run.folder}: no verdicts that people can label; choose a run of fact, rubrics or the like"
@@ -397,7 +398,7 @@ def write_sheet(run: str, out: str, number: int, rater: str) -> int:
 
     Raises UsageError for a folder without a run or verdicts, and a file that exists or cannot be written; StoreError.
     """
-    opened = OpenRun(run)
+    opened = OpenRun(Run.open(run))
     return asyncio.run(_written(opened, Path(out), sampled(opened, number), rater))
 
 

@@ -1,16 +1,9 @@
 """An open run: small things in memory, the rest read when a page needs it.
 
 What takes long to open (the key indexes, the places of reports) is opened in the background; only pages that need it
-wait.
-
-What people said about the judge's verdicts, line by line of a scorecard.
-
-The questions behind a scorecard: the protocol runs again, and the store answers.
-
-The store holds answers, not questions. No judge is asked and nothing is written: an answer that the store does not
-hold is missing with the reason deadline, which is never stored.
-
-The reasons that a judge gave for its verdicts, from the answers in the store.
+wait. The store holds answers, not questions: to show the questions behind a scorecard, its protocol runs again and the
+store answers. No judge is asked and nothing is written; an answer that the store does not hold is missing with the
+reason deadline, which is never stored.
 """
 
 import asyncio
@@ -18,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,7 +27,8 @@ from adjudge.engine.formats.dataset import Dataset, FormatError, load_tasks
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.items import Label, items_of_card, label_readers, read_labels
 from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.store import JudgmentStore, PageStore, Place
+from adjudge.engine.runs.run import Run
+from adjudge.engine.store import JudgmentStore, PageStore
 from adjudge.engine.viewer.data.following import Following
 from adjudge.engine.viewer.data.index import CardIndex, RowsSoFar, ScoreRows
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
@@ -59,10 +54,10 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class People:
-    """The labels in `file`, as `adjudge label` writes them, for the run of `record`. Raises UsageError."""
+    """The labels in `file`, as `adjudge label` writes them, for `run`. Raises UsageError."""
 
-    def __init__(self, record: RunRecord, file: Path) -> None:
-        self._readers = label_readers(record)
+    def __init__(self, run: Run, file: Path) -> None:
+        self._readers = label_readers(run.metrics)
         self._by_item: defaultdict[str, list[Label]] = defaultdict(list)
         self._by_words: defaultdict[tuple[str, str, str], list[Label]] = defaultdict(list)
         for label in read_labels(file):
@@ -240,17 +235,17 @@ FRESH_S = 5.0  # for so long, a page of a running run may miss what was just sco
 
 
 class OpenRun:
-    """The run in `folder`, with people's `labels` of its verdicts if a file has some.
+    """A `run` for reading in pages, with people's `labels` of its verdicts if a file has some.
 
-    Raises UsageError if there is none. `close` ends the work in the background.
+    Raises UsageError for labels that cannot be read. `close` ends the work in the background.
     """
 
-    def __init__(self, folder: str, labels: Path | None = None) -> None:
-        self.folder = Path(folder)
-        self.record = RunRecord.read(self.folder).found_from_here(self.folder)
-        self.place = Place.of(self.record.config.store)
-        self.people = None if labels is None else People(self.record, labels)
-        self.following = None if self.record.due is None else Following(self.folder, self.record, self.place)
+    def __init__(self, run: Run, labels: Path | None = None) -> None:
+        self.run = run
+        self.folder = run.folder
+        self.record = run.record
+        self.people = None if labels is None else People(run, labels)
+        self.following = None if self.record.due is None else Following(self.folder, self.record, run.place)
         self.scores = ScoreRows(self.folder) if self.following is None else RowsSoFar(self.following.rows)
         self._fresh_until = dict.fromkeys(("cards", "stores"), time.monotonic() + FRESH_S)
         self._store: asyncio.Task[tuple[JudgmentStore, PageStore]] | None = None
@@ -288,26 +283,39 @@ class OpenRun:
             raise NotThere(f"this run has no protocol {protocol!r}") from error
 
     def leaderboard(self) -> Leaderboard:
-        """The run's leaderboard, or what it is so far. Raises NotThere if it cannot be read."""
+        """The run's leaderboard as `evaluate` wrote it, or what it is so far. Raises NotThere, StoreError.
+
+        One that is missing is computed here, and never written.
+        """
         if self.following is not None:
             return self.following.board()
+        return self.run.board or self._computed
+
+    @cached_property
+    def _computed(self) -> Leaderboard:
+        # Only a run without its own leaderboard needs what computes one, a third of a second and 80 MB.
+        from adjudge.engine.statistics.build import build_leaderboard
+
         try:
-            return msgspec.json.decode((self.folder / "leaderboard.json").read_bytes(), type=Leaderboard)
-        except (OSError, msgspec.MsgspecError) as error:
-            raise NotThere(
-                "this run's leaderboard.json cannot be read; write it with adjudge leaderboard"
-            ) from error
+            return build_leaderboard([self.folder])
+        except UsageError as error:
+            raise NotThere(f"this run has no leaderboard: {error}") from error
 
     async def cards(self) -> CardIndex:
         """Where the run's scorecards are. Raises StoreError."""
         if self._cards is None or self._is_stale("cards", self._cards):
-            self._cards = asyncio.ensure_future(asyncio.to_thread(CardIndex.of, self.place, self.record.run))
+            self._cards = asyncio.ensure_future(
+                asyncio.to_thread(CardIndex.of, self.run.place, self.record.run)
+            )
         return await shared(self._cards)
 
     async def stores(self) -> tuple[JudgmentStore, PageStore]:
         """The run's judgments and pages, indexed. Raises StoreError."""
         if self._store is None:
-            self._store = asyncio.ensure_future(self._open_stores())
+            again = self.record.config.retry_unscored
+            self._store = asyncio.ensure_future(
+                self.run.stores(again, cached_judgments=_CACHED_JUDGMENTS, cached_pages=_CACHED_PAGES)
+            )
         elif self._is_stale("stores", self._store):
             self._store = asyncio.ensure_future(self._refreshed(self._store))
         return await shared(self._store)
@@ -337,7 +345,7 @@ class OpenRun:
             found = await asyncio.to_thread((await self.cards()).find, *identity)
         if not found:
             raise NotThere(f"no scorecard of {wanted.system!r} for task {wanted.task!r} in this run")
-        return found
+        return [self.run.shown(card) for card in found]
 
     async def case(self, wanted: ReportQuery) -> Case:
         """A report with its task, from the run's input. Raises NotThere."""
@@ -363,7 +371,9 @@ class OpenRun:
         return self._replayed[1]
 
     async def explained(self, wanted: ReportQuery, protocol: str) -> list[ExplainedCriterion]:
-        """What stands behind the criteria of a report's task; empty where the run's input or prompts are missing."""
+        """The criteria of a report's task; empty where the run's input or prompts are missing, or gold is withheld."""
+        if protocol in self.run.withheld:
+            return []
         try:
             return await (await self.replayer()).explained(await self.case(wanted), protocol)
         except (NotThere, UsageError):
@@ -393,14 +403,6 @@ class OpenRun:
             await store.refresh()
         self._replayed = None
         return stores
-
-    async def _open_stores(self) -> tuple[JudgmentStore, PageStore]:
-        again = self.record.config.retry_unscored
-        judgments = JudgmentStore(self.place, retry_unscored=again, cached=_CACHED_JUDGMENTS)
-        pages = PageStore(self.place, self.record.pages, retry_unscored=again, cached=_CACHED_PAGES)
-        await judgments.open(every=True)
-        await pages.open(every=True)
-        return judgments, pages
 
 
 def _prompts(record: RunRecord) -> dict[str, str]:

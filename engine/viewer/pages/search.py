@@ -61,9 +61,9 @@ async def _steps(run: OpenRun, query: SearchQuery) -> Steps:
         return in_statements(await run.cards(), query.q, query.after)
     if query.where == "answers":
         judges = frozenset(judge.fingerprint for judge in run.record.judging.each)
-        return in_answers(run.place, judges, query.q, query.after)
+        return in_answers(run.run.place, judges, query.q, query.after)
     if query.where == "pages":
-        return in_pages(run.place, run.record.pages, query.q, query.after)
+        return in_pages(run.run.place, run.record.pages, query.q, query.after)
     look = in_reports if query.where == "reports" else in_tasks
     return look(await run.dataset(), query.q, query.after)
 
