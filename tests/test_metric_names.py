@@ -315,6 +315,9 @@ def test_tables_write_as_many_decimals_as_the_metric_has(
     assert code == 0, error
     assert "0.9000" in out and "0.90" in out and "0.9000" in (tmp_path / "out" / "leaderboard.md").read_text()
     assert "0.5000" in run(capsys, "compare", folder, "A", "B")[1]
+    figures = table(tmp_path / "p.csv", [["system", "metric", "value"], ["A", "per_token", 0.003]])
+    _, out, _ = run(capsys, "leaderboard", folder, "--out", tmp_path, "--published", figures, "--markdown")
+    assert "| 0.9000 | 0.0030 | 0.8970 |" in out
 
 
 # Runs that differ
