@@ -217,7 +217,7 @@ def test_comparison_names_every_table_that_ranks(tmp_path: Path) -> None:
     assert all(f"drmi {name}" in said for name in RANKED)
 
 
-def test_protocol_without_a_declared_headline_is_ranked_by_its_first_metric(tmp_path: Path) -> None:
+def test_first_metric_ranks_where_no_headline_is_declared(tmp_path: Path) -> None:
     folder = made(tmp_path / "run", [Fact()])
     record = RunRecord.read(folder)
     plain = [msgspec.structs.replace(one, headline=False) for one in record.metrics["fact"]]
