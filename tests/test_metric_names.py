@@ -217,7 +217,7 @@ def test_comparison_names_every_table_that_ranks(tmp_path: Path) -> None:
     assert all(f"drmi {name}" in said for name in RANKED)
 
 
-def test_protocol_without_a_declared_headline_is_ranked_by_its_first_metric(tmp_path: Path) -> None:
+def test_first_metric_ranks_where_no_headline_is_declared(tmp_path: Path) -> None:
     folder = made(tmp_path / "run", [Fact()])
     record = RunRecord.read(folder)
     plain = [msgspec.structs.replace(one, headline=False) for one in record.metrics["fact"]]
@@ -315,6 +315,9 @@ def test_tables_write_as_many_decimals_as_the_metric_has(
     assert code == 0, error
     assert "0.9000" in out and "0.90" in out and "0.9000" in (tmp_path / "out" / "leaderboard.md").read_text()
     assert "0.5000" in run(capsys, "compare", folder, "A", "B")[1]
+    figures = table(tmp_path / "p.csv", [["system", "metric", "value"], ["A", "per_token", 0.003]])
+    _, out, _ = run(capsys, "leaderboard", folder, "--out", tmp_path, "--published", figures, "--markdown")
+    assert "| 0.9000 | 0.0030 | 0.8970 |" in out
 
 
 # Runs that differ

@@ -1,6 +1,7 @@
 """The names of metrics, and the metrics that protocols are ranked by: decided here for every command and page.
 
-A metric's full name is `protocol.metric`. Its short name does where only one of the protocols at hand has it.
+A metric's full name is `protocol.metric`. Its short name is enough where only one of the given protocols has such
+a metric.
 """
 
 from collections import Counter

@@ -379,7 +379,7 @@ def _corrected_means(metric: MetricBoard) -> Table:
             (
                 Cell(row.system),
                 score(row, metric),
-                bar_span(row.low, row.high, metric.scale),
+                bar_span(row.low, row.high, metric.scale, metric.decimals),
                 *_corrected(row.corrected, metric.scale),
             )
             for row in metric.standings
@@ -442,7 +442,7 @@ def _published(metric: MetricBoard) -> Table:
                 Cell(name),
                 Cell("-") if row is None else score(row, metric),
                 published(metric, name),
-                Cell(number(difference), difference),
+                Cell(number(difference, decimals=metric.decimals), difference),
             )
         )
     return Table(

@@ -250,7 +250,7 @@ def _published_alone(head: MetricBoard, system: str, columns: Sequence[Column]) 
 def published(metric: MetricBoard, system: str) -> Cell:
     """The published figure of `system`."""
     value = metric.published.get(system)
-    return Cell(number(value), value)
+    return Cell(number(value, decimals=metric.decimals), value)
 
 
 def _rank(row: Standing) -> Cell:
@@ -463,12 +463,12 @@ def _cells(row: Standing, head: MetricBoard) -> Iterator[Cell]:
         yield Cell(text="-") if found is None else bar_span(found.low, found.high, head.scale)
     if head.published:
         theirs = head.published.get(row.system)
-        yield Cell(text=number(theirs), sort=theirs)
+        yield Cell(text=number(theirs, decimals=head.decimals), sort=theirs)
 
 
 def _last_cells(row: Standing, head: MetricBoard) -> Iterator[Cell]:
     yield Cell(text=_ranks(row) or "-", sort=row.rank_low)
-    yield bar_span(row.low, row.high, head.scale)
+    yield bar_span(row.low, row.high, head.scale, head.decimals)
     if any(one.open for one in head.standings):
         yield Cell(text=_bounds(row, head) or "-", sort=row.bound_low)
     yield Cell(text=f"{row.n_scored:,}/{row.n_total:,}", sort=row.coverage)
@@ -572,7 +572,7 @@ def _published_row(
 ) -> Row:
     known = {
         "system": Cell(text=name),
-        "published": Cell(text=number(head.published[name]), sort=head.published[name]),
+        "published": published(head, name),
     }
     return Row(
         system=name,
