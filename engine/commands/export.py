@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
