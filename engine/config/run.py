@@ -369,7 +369,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @cached_property
     def resolved(self) -> Resolved:
-        """What it comes to. Raises ConfigError for unknown names and options."""
+        """The judges, protocols and cluster of this configuration. Raises ConfigError for unknown names and options."""
         others = {name: JudgeConfig.of(one) for name, one in self.judges.items()}
         named, stop = self._named(self.protocols), self.until_resolved
         return Resolved(
