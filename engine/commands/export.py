@@ -34,6 +34,7 @@ from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import SCORE_TYPES, run_cards
 from adjudge.engine.work.choice import chosen_dataset
+from adjudge.judges.plural import plural
 
 __all__ = ["WRITERS", "export_run"]
 
@@ -187,4 +188,4 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_files(found: ExportResult) -> None:
     """Print where files were written."""
-    out().print(f"{len(found.files)} files in {found.out}", markup=False, soft_wrap=True)
+    out().print(f"{plural(len(found.files), 'file')} in {found.out}", markup=False, soft_wrap=True)

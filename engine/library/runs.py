@@ -31,6 +31,7 @@ from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import run_cards
 from adjudge.engine.tables.standings import rankings, standings
 from adjudge.engine.tables.templates import render
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.reasons import TRANSIENT
 from adjudge.scoring.contract.scorecard import Scorecard
 
@@ -170,10 +171,10 @@ class Run:
 
     def __repr__(self) -> str:
         scored = len(self.record.tasks), len(self.record.systems)
-        return f"Run({str(self.folder)!r}: {scored[0]:,} tasks, {scored[1]:,} systems)"
+        return f"Run({str(self.folder)!r}: {plural(scored[0], 'task')}, {plural(scored[1], 'system')})"
 
     def _repr_html_(self) -> str:
-        tables = [(ranking, standings(ranking)) for ranking in rankings(self.leaderboard.metrics)]
+        tables = [(ranking, standings(ranking).shown) for ranking in rankings(self.leaderboard.metrics)]
         return render("run.html.jinja", __package__, tables=tables)
 
 

@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from adjudge.engine.runs.record import Due, RunRecord
 from adjudge.engine.store.scorecards import RIVAL
+from adjudge.judges.plural import plural
 
 
 __all__ = ["MetricRows", "ScoreMatrix", "alone", "codes", "compared", "figure", "metric_rows", "provisional", "read_matrices", "read_scores", "settled", "state_of", "told_apart", "values_of"]
@@ -260,7 +261,7 @@ def provisional(record: RunRecord, scores: pa.Table) -> str:
     """What a reader must know of the score rows of a run that has not finished; "" of one that has."""
     if record.due is None:
         return ""
-    return f"provisional: {_cards(scores):,} of {record.due.scorecards:,} scorecards; {state_of(record)}"
+    return f"provisional: {_cards(scores):,} of {plural(record.due.scorecards, 'scorecard')}; {state_of(record)}"
 
 
 def settled(record: RunRecord, scores: pa.Table) -> tuple[pa.Table, str]:
@@ -274,7 +275,7 @@ def settled(record: RunRecord, scores: pa.Table) -> tuple[pa.Table, str]:
     complete = _complete(record.due, record.config.repeats, scores)
     kept = scores.filter(complete)
     tasks = len(pc.unique(alone(kept)["task_id"]))
-    on = f"standings are over the {tasks:,} of {len(record.tasks):,} tasks that are done for every system"
+    on = f"standings are over the {tasks:,} of {plural(len(record.tasks), 'task')} done for every system"
     return kept, f"{provisional(record, scores)}; {on}"
 
 
