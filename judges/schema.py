@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
+from adjudge.judges.plural import plural
 from adjudge.judges.question import Answer, Choice, Question, numbered
 
 __all__ = [
@@ -334,7 +335,7 @@ def _check_keys(items: dict[str, object], count: int, field: str) -> None:
     if missing:
         raise UnparseableReply(f"{field}: {', '.join(missing)} missing")
     if unknown:
-        raise UnparseableReply(f"{field}: {len(unknown)} unknown keys")
+        raise UnparseableReply(f"{field}: {plural(len(unknown), 'unknown key')}")
 
 
 @cache

@@ -181,8 +181,8 @@ def test_changed_and_single_tasks_are_left_out_and_said(runs: Path) -> None:
     found = check(runs / "same", runs / "main")
     assert {one.protocol: one.n_tasks for one in found.metrics} == {"race": 37, "fact": 38}
     assert found.notes == (
-        "1 tasks have another prompt or gold in the baseline: left out",
-        "1 tasks are in only one of the runs: left out",
+        "1 task with another prompt or gold in the baseline: left out",
+        "1 task in only one of the runs: left out",
     )
 
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from rich.console import Console
 
-from adjudge.engine.cli.notices import standings_sheet
 from adjudge.engine.runs.board import Grouping, Leaderboard, MetricBoard, Standing
 from adjudge.engine.runs.record import RunRecord, TaskRecord
 from adjudge.engine.statistics.build import build_leaderboard, leaderboard_of
 from adjudge.engine.store.scorecards import SCORE_TYPES
 from adjudge.engine.tables.standings import by_group, rankings
+from adjudge.engine.tables.terminal import on_terminal
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.drmi_bench.drmi import DrMi
 from adjudge.scoring.kernels.resampling.bootstrap import bootstrap, bootstrap_part, mean_of, merge
@@ -338,7 +338,7 @@ def test_narrow_terminal_cuts_no_name_and_no_interval(papers: Path, width: int) 
     cut = re.compile("…")
     for ranking in rankings(found.metrics):
         standings = by_group(ranking, grouping(found, "kind")).without("tier")
-        console.print(standings_sheet(standings, ranking.title).table(width))
+        console.print(on_terminal(standings, width))
         text = console.file.getvalue()  # type: ignore[attr-defined]
         assert not cut.search(text) and max(map(len, text.splitlines())) <= width
         for metric in ranking.shown:

@@ -11,8 +11,8 @@ import pytest
 from adjudge.engine.config.run import BoardConfig
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.published import Published
-from adjudge.engine.tables.cells import visible
 from adjudge.engine.tables.files import write_leaderboard
+from adjudge.engine.tables.table import visible
 from tests.browser import overflow, picture, violations, visiting
 from tests.made_runs import made_run
 from tests.worlds import lines

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
-from adjudge.engine.tables.cells import labels, visible
+from adjudge.engine.tables.table import labels, visible
 
 VERSIONS = [
     f"openai/gpt-5-deep-research-2026-{month:02d}-{size}" for month in (1, 2) for size in ("high", "low")

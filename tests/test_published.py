@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.markup import escape
-from rich.table import Table
 from scipy import stats
 
 from adjudge.engine.config.metrics import Name
@@ -21,7 +19,8 @@ from adjudge.engine.statistics.published import (
     published_names,
     read_published,
 )
-from adjudge.engine.tables.terminal import markdown_table, rich_markdown
+from adjudge.engine.tables.markdown import as_markdown, markdown_table
+from adjudge.engine.tables.table import Column, Table
 from tests.test_cli import one_line, run
 from tests.test_until_resolved import unequal
 from tests.worlds import lines
@@ -196,16 +195,10 @@ def test_json_and_markdown_exclude_each_other(board, capsys):
 
 @given(st.lists(st.lists(st.text(max_size=12), min_size=2, max_size=2), min_size=1, max_size=4))
 def test_any_text_stays_in_its_cell(rows):
-    for text in (markdown_table(("a", "b"), rows), rich(rows)):
+    made = Table.of(columns=(Column("a"), Column("b")), blocks=[rows])
+    for text in (markdown_table(("a", "b"), rows), as_markdown(made)):
         (table,) = tables(text)
         assert len(table) == len(rows) + 2
-
-
-def rich(rows: list[list[str]]) -> str:
-    table = Table("a", "b")
-    for row in rows:
-        table.add_row(*map(escape, row))
-    return rich_markdown(table)
 
 
 # As papers spell them

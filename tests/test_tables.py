@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from adjudge.engine.cli.notices import standings_sheet
-from adjudge.engine.commands.agreement import agreement_said, agreement_sheet
-from adjudge.engine.commands.check import check, check_sheet
+from adjudge.engine.commands.agreement import agreement_said, agreement_table
+from adjudge.engine.commands.check import check, check_table
 from adjudge.engine.commands.compare import (
     Comparison,
     PairedMetric,
     compare,
     comparison_said,
-    comparison_sheet,
+    comparison_table,
 )
 from adjudge.engine.statistics.agreement import MetricAgreement, with_run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.tables.standings import rankings, standings
-from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.tables.table import Column, Table
+from adjudge.engine.tables.terminal import on_terminal
 from adjudge.judges import Question
 from adjudge.judges.judgment import Probe
 from adjudge.judges.published import PublishedQuestion
@@ -41,9 +41,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_run(tmp_path_factory.mktemp("tables") / "run", LONG, 40)
 
 
-def printed(sheet: Sheet, width: int) -> str:
+def printed(table: Table, width: int) -> str:
     console = Console(width=width, file=io.StringIO(), highlight=False)
-    console.print(sheet.table(width))
+    console.print(on_terminal(table, width))
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -58,40 +58,42 @@ def test_tables_keep_names_and_intervals_at_any_width(made: Path, width: int) ->
     board = build_leaderboard([made])
     ranking = rankings(board.metrics)[0]
     compared, checked, agreed = compare(made, LONG[0], "short"), check(made, made), with_run(made, made)
-    sheets = {
-        standings_sheet(standings(ranking).without("tier"), "race"): [
+    tables = {
+        standings(ranking).without("tier"): [
             *(f"[{100 * row.low:.2f}, {100 * row.high:.2f}]" for row in ranking.head.standings),
         ],
-        comparison_sheet(compared): [
+        comparison_table(compared): [
             f"{row.low * row.scale:.2f} to {row.high * row.scale:.2f}" for row in compared.metrics
         ],
-        check_sheet(checked): [f"{row.low:.2f} to {row.high:.2f}" for row in checked.metrics],
-        agreement_sheet(agreed): [f"{row.protocol}.{row.metric}" for row in agreed],
+        check_table(checked): [f"{row.low:.2f} to {row.high:.2f}" for row in checked.metrics],
+        agreement_table(agreed): [f"{row.protocol}.{row.metric}" for row in agreed],
     }
-    for sheet, intervals in sheets.items():
-        text = printed(sheet, width)
+    for table, intervals in tables.items():
+        text = printed(table, width)
         assert max(map(cell_len, text.splitlines())) <= width and "…" not in text
         assert all(" ".join(one.split()) in text for one in intervals)
-        lost = [column.name for column in sheet.columns if column.name not in text]
+        lost = [
+            column.name for column in table.shown.columns if not column.joined and column.name not in text
+        ]
         assert not lost or f"not shown at {width} columns: " in " ".join(text.split())
     for name in LONG:
-        assert name in folded(printed(next(iter(sheets)), width))
+        assert name in folded(printed(next(iter(tables)), width))
 
 
 def test_narrow_table_names_what_it_leaves_out(made: Path) -> None:
     ranking = rankings(build_leaderboard([made]).metrics)[0]
-    text = " ".join(printed(standings_sheet(standings(ranking), "race"), 80).split())
+    text = " ".join(printed(standings(ranking), 80).split())
     assert "not shown at 80 columns: " in text and "see leaderboard.csv or --json" in text
     said = text.partition("not shown at 80 columns: ")[2].partition("; see")[0].split(", ")
-    known = [column.name for column in standings_sheet(standings(ranking), "race").columns]
+    known = [column.name for column in standings(ranking).columns]
     assert set(said) <= set(known) and "scored" not in text.partition("not shown")[0]
-    assert "not shown" not in printed(standings_sheet(standings(ranking), "race"), 400)
+    assert "not shown" not in printed(standings(ranking), 400)
 
 
 @given(st.lists(st.text(max_size=12), min_size=3, max_size=3), st.integers(20, 200))
 def test_sheet_leaves_out_only_what_is_spare(cells: list[str], width: int) -> None:
     columns = (Column("name", words=True), Column("value"), Column("more", spare=1))
-    table = Sheet(columns=columns, blocks=((tuple(cells),),)).table(width)
+    table = on_terminal(Table.of(columns=columns, blocks=[[cells]]), width)
     headers = [str(column.header) for column in table.columns]
     assert headers[:2] == ["name", "value"]
     assert (len(headers) == 2) == ("not shown" in str(table.caption))

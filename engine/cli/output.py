@@ -1,9 +1,4 @@
-"""What commands take and give: a configuration changed by options, and results as text, JSON or Markdown.
-
-The configuration that a command runs with: the file, changed by the options given.
-
-How results are printed: for people, as one JSON document, or as Markdown.
-"""
+"""What commands take and give: a configuration changed by options, and results as text, JSON or Markdown."""
 
 import argparse
 import sys
@@ -13,9 +8,19 @@ from typing import Any, TypeVar
 
 from adjudge.engine.config.redaction import printable, printable_json
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.tables.terminal import Sheet, Terminal, rich_markdown
+from adjudge.engine.tables.markdown import as_markdown
+from adjudge.engine.tables.table import Table
+from adjudge.engine.tables.terminal import Terminal, on_terminal
 
-__all__ = ["cluster_section", "out", "print_result", "print_sheet", "run_config", "select_section"]
+__all__ = [
+    "cluster_section",
+    "out",
+    "print_as_table",
+    "print_result",
+    "print_table",
+    "run_config",
+    "select_section",
+]
 
 
 def run_config(options: Namespace) -> RunConfig:
@@ -75,22 +80,22 @@ def print_result(options: argparse.Namespace, result: object, people: Callable[.
         people(result)
 
 
-def print_sheet(
+def print_as_table(
     options: argparse.Namespace,
     result: T,
-    people: Callable[[T], Sheet],
+    people: Callable[[T], Table],
     sentence: Callable[[T], str] = lambda _: "",
 ) -> None:
     """Print a result as a table with a sentence, as Markdown or as JSON."""
     if options.markdown:
-        sys.stdout.write(printable(rich_markdown(people(result).table(), sentence(result))))
+        sys.stdout.write(printable(as_markdown(people(result), sentence(result))))
     else:
         print_result(options, result, lambda found: print_table(people(found), sentence(found)))
 
 
-def print_table(found: Sheet, said: str = "") -> None:
+def print_table(found: Table, said: str = "") -> None:
     """Print a table, and a sentence underneath."""
     console = out()
-    console.print(found.table(console.width))
+    console.print(on_terminal(found, console.width))
     if said:
         console.print(said, markup=False, soft_wrap=True)

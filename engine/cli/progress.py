@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from adjudge.engine.runs.pulse import Reading
 from adjudge.engine.telemetry.logs import event, is_json
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["Step", "counted_on", "following", "progress_on"]
@@ -50,7 +51,7 @@ def counted_on(console: Console, what: str, every_s: float = LINE_S) -> Iterator
 
     def step(done: int, total: int) -> None:
         nonlocal said
-        line = f"{done:,} of {total:,} {what}"
+        line = f"{done:,} of {plural(total, what)}"
         if status is not None:
             status.update(line)
         elif time.monotonic() - said >= every_s:
@@ -128,7 +129,7 @@ class Pace:
     def __str__(self) -> str:
         seconds = self._clock() - self._began
         rate = self.done / max(seconds, 1e-9)
-        parts = [f"{self.done:,} of {self._total:,} scorecards", f"{rate:,.1f} a second"]
+        parts = [f"{self.done:,} of {plural(self._total, 'scorecard')}", f"{rate:,.1f} a second"]
         reading = self._reading()
         if reading.cost is not None:
             parts.append(f"cost {reading.cost:,.2f}")

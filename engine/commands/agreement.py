@@ -6,7 +6,7 @@ from functools import partial
 
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
-from adjudge.engine.cli.output import print_sheet
+from adjudge.engine.cli.output import print_as_table
 from adjudge.engine.statistics.agreement import (
     MetricAgreement,
     MetricPreference,
@@ -16,9 +16,10 @@ from adjudge.engine.statistics.agreement import (
 )
 from adjudge.engine.statistics.labels import LabelAgreement, with_labels
 from adjudge.engine.tables.cells import coefficient, over_interval
-from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.tables.table import Column, Table
+from adjudge.judges.plural import plural
 
-__all__ = ["agreement_said", "agreement_sheet", "labels_said"]
+__all__ = ["agreement_said", "agreement_table", "labels_said"]
 
 # The figures of an agreement, the first to be shown first.
 _AGREEMENTS = (
@@ -43,19 +44,19 @@ def run(options: argparse.Namespace) -> int:
     unfinished(options.run_folder)
     if options.preferences is not None:
         preferred = with_preferences(options.run_folder, options.preferences)
-        print_sheet(options, preferred, preferences_sheet, preferences_said)
+        print_as_table(options, preferred, preferences_table, preferences_said)
     elif options.labels is not None:
-        print_sheet(options, with_labels(options.run_folder, options.labels), labels_sheet, labels_said)
+        print_as_table(options, with_labels(options.run_folder, options.labels), labels_table, labels_said)
     elif options.human is not None:
         rated = with_humans(options.run_folder, options.human)
-        print_sheet(options, rated, agreement_sheet, partial(agreement_said, whom="people"))
+        print_as_table(options, rated, agreement_table, partial(agreement_said, whom="people"))
     else:
         judged = with_run(options.run_folder, options.other)
-        print_sheet(options, judged, agreement_sheet, partial(agreement_said, whom="the other judge"))
+        print_as_table(options, judged, agreement_table, partial(agreement_said, whom="the other judge"))
     return DONE
 
 
-def agreement_sheet(found: Iterable[MetricAgreement]) -> Sheet:
+def agreement_table(found: Iterable[MetricAgreement]) -> Table:
     """Agreement, one line per metric."""
     rows = list(found)
     names = [name for name in _AGREEMENTS if any(getattr(row, name) is not None for row in rows)]
@@ -69,14 +70,14 @@ def agreement_sheet(found: Iterable[MetricAgreement]) -> Sheet:
         for row in rows
     ]
     left_out = dict.fromkeys(row.left_out for row in rows if row.left_out)
-    return Sheet(
+    return Table.of(
         columns=(
             Column("metric", words=True),
             *(Column(name, spare=place) for place, name in enumerate(names)),
             Column("systems", spare=len(names)),
             Column("reports", spare=1),
         ),
-        blocks=(tuple(cells),),
+        blocks=[cells],
         said=tuple(f"left out, because the run does not have these rated reports: {one}" for one in left_out),
     )
 
@@ -93,15 +94,15 @@ def _ordered(row: MetricAgreement, whom: str) -> str:
     if row.par is None:
         if not row.n_cases:
             return f"by {name} no report has a score of the judge and one of {whom}"
-        return f"by {name} no two reports on a task can be compared, with {_counted(row.n_systems, 'system')}"
+        return f"by {name} no two reports on a task can be compared, with {plural(row.n_systems, 'system')}"
     interval = row.intervals.get("par")
     inside = "" if interval is None else f", 95 % interval {interval[0]:.1%} to {interval[1]:.1%}"
     people = f", people among themselves {row.par_people:.1%}" if row.par_people is not None else ""
-    pairs = "1 pair" if row.n_pairs == 1 else f"{row.n_pairs:,} pairs"
+    pairs = plural(row.n_pairs, "pair")
     return f"by {name} the judge orders {row.par:.1%} of {pairs} of reports as {whom} would{_aside(inside + people)}"
 
 
-def labels_sheet(found: Iterable[LabelAgreement]) -> Sheet:
+def labels_table(found: Iterable[LabelAgreement]) -> Table:
     """Agreement of single verdicts with people's: a line for each protocol, and for each verdict."""
     blocks = []
     said = []
@@ -134,7 +135,7 @@ def labels_sheet(found: Iterable[LabelAgreement]) -> Sheet:
             said.append(
                 f"{row.name}: Krippendorff's alpha of the raters and the judge: {row.alpha_judge:.2f}"
             )
-    return Sheet(
+    return Table.of(
         columns=(
             Column("protocol", words=True),
             Column("verdict", words=True),
@@ -146,7 +147,7 @@ def labels_sheet(found: Iterable[LabelAgreement]) -> Sheet:
             Column("people", spare=1),
             Column("judge", spare=2),
         ),
-        blocks=tuple(blocks),
+        blocks=blocks,
         said=tuple(dict.fromkeys(said)),
     )
 
@@ -163,16 +164,16 @@ def _labelled(row: LabelAgreement) -> str:
     ends = row.accuracy_interval
     inside = "" if ends is None else f", 95 % interval {ends[0]:.1%} to {ends[1]:.1%}"
     kappa = "" if row.kappa is None else f", kappa {coefficient(row.kappa)}"
-    verdicts = _counted(row.n_items, "verdict")
+    verdicts = plural(row.n_items, "verdict")
     if row.weighed:
         inside, verdicts = (
-            f"{inside}, estimated from {verdicts} by {_counted(row.n_raters, 'rater')}",
-            f"the run's {_counted(row.n_verdicts, 'verdict')}",
+            f"{inside}, estimated from {verdicts} by {plural(row.n_raters, 'rater')}",
+            f"the run's {plural(row.n_verdicts, 'verdict')}",
         )
     return f"under {row.name} the judge gives {row.accuracy:.1%} of {verdicts} as people do{_aside(inside + kappa)}"
 
 
-def preferences_sheet(found: Iterable[MetricPreference]) -> Sheet:
+def preferences_table(found: Iterable[MetricPreference]) -> Table:
     """Agreement with people's preferences, one line per metric and subset."""
     blocks = []
     for row in found:
@@ -191,7 +192,7 @@ def preferences_sheet(found: Iterable[MetricPreference]) -> Sheet:
             for subset, one in {"": row.overall, **row.subsets}.items()
         ]
         blocks.append(tuple(lines))
-    return Sheet(
+    return Table.of(
         columns=(
             Column("metric", words=True),
             Column("subset", words=True),
@@ -202,7 +203,7 @@ def preferences_sheet(found: Iterable[MetricPreference]) -> Sheet:
             Column("sets", spare=3),
             Column("unscored", spare=5),
         ),
-        blocks=tuple(blocks),
+        blocks=blocks,
     )
 
 
@@ -217,15 +218,11 @@ def _preferred(row: MetricPreference) -> str:
     if row.overall.best_of is None:
         return f"by {name} no set has a score for each of its reports"
     inside = "" if row.low is None or row.high is None else f", 95 % interval {row.low:.1%} to {row.high:.1%}"
-    sets = _counted(row.overall.n_scored, "set")
+    sets = plural(row.overall.n_scored, "set")
     return (
         f"by {name} the report that people chose comes first in {row.overall.best_of:.1%} of {sets}"
         f"{_aside(f'{inside}, {row.chance:.1%} by chance')}"
     )
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _aside(text: str) -> str:

@@ -19,13 +19,14 @@ from typing import Literal
 import msgspec
 
 from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.output import print_sheet
+from adjudge.engine.cli.output import print_as_table
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_judge
-from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.tables.table import Column, Table
 from adjudge.judges import Asked, Context, Judge
+from adjudge.judges.plural import plural
 from adjudge.prompts import PromptBook
 from adjudge.scoring.deepresearch_bench.fact_questions import Backed
 from adjudge.scoring.kernels.agreement.human_consistency import wilson
@@ -210,7 +211,7 @@ def _result(kind: str, outcomes: Iterable[_Outcome]) -> KindResult:
 def run(options: argparse.Namespace) -> int:
     """Try the injection suite on a judge."""
     found = interruptible(_attacked(options))
-    print_sheet(options, found, _sheet)
+    print_as_table(options, found, _table)
     return INCOMPLETE if found.overall.unscored else DONE
 
 
@@ -223,7 +224,7 @@ async def _attacked(options: argparse.Namespace) -> AttackReport:
         await judge.close()
 
 
-def _sheet(found: AttackReport) -> Sheet:
+def _table(found: AttackReport) -> Table:
     """A judge's flip rate, one line per kind of attack."""
     rows = [
         (
@@ -239,8 +240,8 @@ def _sheet(found: AttackReport) -> Sheet:
     ]
     unscored = ", ".join(f"{count:,} {reason}" for reason, count in found.reasons.items())
     said = {"flipped by": ", ".join(found.flipped), "unscored": unscored}
-    return Sheet(
-        title=f"{found.attacks:,} attacks on {found.judge}",
+    return Table.of(
+        title=f"{plural(found.attacks, 'attack')} on {found.judge}",
         columns=(
             Column("kind", words=True),
             Column("tried", spare=1),
@@ -250,6 +251,6 @@ def _sheet(found: AttackReport) -> Sheet:
             Column("settled", spare=4),
             Column("unscored", spare=3),
         ),
-        blocks=(tuple(rows),),
+        blocks=[rows],
         said=tuple(f"{name}: {what}" for name, what in said.items() if what),
     )

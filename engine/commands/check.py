@@ -17,7 +17,7 @@ import numpy as np
 
 from adjudge.engine.cli.exits import DONE, INCOMPLETE, REGRESSED
 from adjudge.engine.cli.notices import unfinished
-from adjudge.engine.cli.output import print_sheet
+from adjudge.engine.cli.output import print_as_table
 from adjudge.engine.config.metrics import Name, headlines, named
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import FLAGGED_BELOW
@@ -27,12 +27,13 @@ from adjudge.engine.runs.scores import ScoreMatrix, figure, metric_rows, values_
 from adjudge.engine.statistics.notes import differing
 from adjudge.engine.statistics.selection import Selection, selections
 from adjudge.engine.tables.cells import chance, number, span
-from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.tables.table import Column, Table
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.drop_test import DropTest, drop_test, fewest_tasks
 from adjudge.scoring.kernels.comparison.paired_tests import holm
 
-__all__ = ["POWER", "Check", "check", "check_sheet", "write_junit"]
+__all__ = ["POWER", "Check", "check", "check_table", "write_junit"]
 
 POWER = 0.8
 """With which the stated detectable drop would have been found."""
@@ -92,7 +93,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         """The outcome in one line per metric that did not pass."""
         wrong = [one for one in self.metrics if one.outcome != "passed"]
         named = [f"{one.system}, {one.protocol}.{one.metric}: {one.outcome}: {one.why}." for one in wrong]
-        return "\n".join(named) or f"no regression in {len(self.metrics)} tests"
+        return "\n".join(named) or f"no regression in {plural(len(self.metrics), 'test')}"
 
 
 class _Pair(msgspec.Struct, frozen=True):
@@ -211,10 +212,12 @@ def _common_tasks(records: tuple[RunRecord, RunRecord]) -> tuple[list[str], list
         raise UsageError("tasks: the runs have no task in common; evaluate both on the same tasks")
     notes = []
     if len(same) < len(known):
-        notes.append(f"{len(known) - len(same)} tasks have another prompt or gold in the baseline: left out")
+        notes.append(
+            f"{plural(len(known) - len(same), 'task')} with another prompt or gold in the baseline: left out"
+        )
     only = len(run) + len(baseline) - 2 * len(known)
     if only:
-        notes.append(f"{only} tasks are in only one of the runs: left out")
+        notes.append(f"{plural(only, 'task')} in only one of the runs: left out")
     return same, notes
 
 
@@ -312,7 +315,7 @@ def _outcome(
         needed = max(2, fewest_tasks(alpha))
         return (
             "unclear",
-            f"{test.n_used} tasks are scored in both runs, {needed} are needed at alpha {alpha:g}",
+            f"{plural(test.n_used, 'task')} scored in both runs, {needed} are needed at alpha {alpha:g}",
         )
     if scored < min_scored:
         return "unclear", f"{scored:.1%} of the tasks are scored in one of the runs, under {min_scored:.1%}"
@@ -406,11 +409,11 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.junit is not None:
         write_junit(found, options.junit)
-    print_sheet(options, found, check_sheet)
+    print_as_table(options, found, check_table)
     return {"passed": DONE, "regressed": REGRESSED, "unclear": INCOMPLETE}[found.outcome]
 
 
-def check_sheet(found: Check) -> Sheet:
+def check_table(found: Check) -> Table:
     """The check of a run, one line per system and metric; what did not pass, and notes, underneath."""
     margin = "any significant drop" if found.max_drop is None else f"a drop of {found.max_drop:g}"
     rows = [
@@ -426,7 +429,7 @@ def check_sheet(found: Check) -> Sheet:
         )
         for row in found.metrics
     ]
-    return Sheet(
+    return Table.of(
         title=f"{found.run} against {found.baseline}: {found.outcome} ({margin}, alpha {found.alpha:g})",
         columns=(
             Column("system", words=True),
@@ -440,7 +443,7 @@ def check_sheet(found: Check) -> Sheet:
             Column("tasks", spare=4),
             Column("outcome"),
         ),
-        blocks=(tuple(rows),),
+        blocks=[rows],
         said=(
             *([] if found.outcome == "passed" else [found.summary]),
             *(f"note: {note}" for note in found.notes),

@@ -12,17 +12,18 @@ import numpy as np
 
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
-from adjudge.engine.cli.output import print_sheet
+from adjudge.engine.cli.output import print_as_table
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import ScoreMatrix, figure
 from adjudge.engine.tables.cells import chance, number, span
-from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.tables.table import Column, Table
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
 
-__all__ = ["Comparison", "PairedMetric", "compare", "comparison_said", "comparison_sheet"]
+__all__ = ["Comparison", "PairedMetric", "compare", "comparison_said", "comparison_table"]
 
 _UNKNOWN = Metric(name="")
 
@@ -130,11 +131,11 @@ def run(options: argparse.Namespace) -> int:
     """Test two systems against each other."""
     unfinished(options.run_folder)
     found = compare(options.run_folder, options.a, options.b)
-    print_sheet(options, found, comparison_sheet, comparison_said)
+    print_as_table(options, found, comparison_table, comparison_said)
     return DONE
 
 
-def comparison_sheet(found: Comparison) -> Sheet:
+def comparison_table(found: Comparison) -> Table:
     """Paired tests, one line per metric."""
     rows = [
         (
@@ -147,7 +148,7 @@ def comparison_sheet(found: Comparison) -> Sheet:
         )
         for row in found.metrics
     ]
-    return Sheet(
+    return Table.of(
         title=f"{found.a} minus {found.b}, on the tasks scored for both",
         columns=(
             Column("metric", words=True),
@@ -160,7 +161,7 @@ def comparison_sheet(found: Comparison) -> Sheet:
             Column("d", spare=2),
             Column("tasks", spare=1),
         ),
-        blocks=(tuple(rows),),
+        blocks=[rows],
     )
 
 
@@ -178,13 +179,13 @@ def _compared(a: str, b: str, row: PairedMetric) -> str:
     if row.difference is None:
         return f"no task is scored for both {a} and {b} {on}"
     if abs(row.difference * row.scale) < 0.5 * 10**-row.decimals and (row.t_p is None or row.t_p > ALPHA):
-        return f"{a} and {b} score the same {on}, on the mean of {_tasks(row.n_used)}"
+        return f"{a} and {b} score the same {on}, on the mean of {plural(row.n_used, 'task')}"
     more = "higher" if row.difference > 0 else "lower"
     written = partial(number, scale=row.scale, decimals=row.decimals)
     by = f"{written(abs(row.difference))} {more}"
     where = f"{on} (lower is better)" if row.lower_is_better else on
     if row.low is None or row.high is None:
-        return f"{a} scores {by} than {b} {where}, on {_tasks(row.n_used)} only, too few to tell more"
+        return f"{a} scores {by} than {b} {where}, on {plural(row.n_used, 'task')} only, too few to tell more"
     ends = sorted((row.low, row.high) if row.difference > 0 else (-row.low, -row.high))
     span = f"95 % interval {written(ends[0])} to {written(ends[1])}"
     p = row.holm_p
@@ -192,7 +193,3 @@ def _compared(a: str, b: str, row: PairedMetric) -> str:
     if p is None or p > ALPHA:
         return f"{a} scores {by} than {b} {where}, which may be chance ({sure})"
     return f"{a} scores {by} than {b} {where} ({sure})"
-
-
-def _tasks(count: int) -> str:
-    return f"{count:,} task{'' if count == 1 else 's'}"

@@ -26,6 +26,7 @@ from adjudge.engine.store import JudgmentStore, Place
 from adjudge.engine.work.choice import chosen_dataset
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import probe
+from adjudge.judges.plural import plural
 from adjudge.prompts import PromptBook
 
 _NEEDED = ("aiohttp", "msgspec", "numba", "numpy", "pyarrow", "trafilatura")
@@ -130,7 +131,7 @@ async def _store(config: RunConfig) -> Finding:
             found=str(error),
             fix="set store: to a folder or URI that you can read and write",
         )
-    return Finding(what="store", good=True, found=f"{config.store}: {store.rows} judgments")
+    return Finding(what="store", good=True, found=f"{config.store}: {plural(store.rows, 'judgment')}")
 
 
 async def _judges(config: RunConfig, names: Sequence[str]) -> list[Finding]:

@@ -39,6 +39,7 @@ from adjudge.engine.work.budget import Spent
 from adjudge.engine.work.choice import chosen_dataset
 from adjudge.engine.work.course import Course
 from adjudge.judges.errors import JudgeError
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
 
@@ -263,7 +264,8 @@ def _saying_what_is_stored(evaluator: "Evaluator | Cluster") -> Iterator[None]:
 def _kept(answers: int) -> str:
     if not answers:
         return "; nothing was stored"
-    return f"; {answers:,} answers of this run are stored, and the same command continues from there"
+    kept = f"{plural(answers, 'answer')} of this run {'is' if answers == 1 else 'are'} stored"
+    return f"; {kept}, and the same command continues from there"
 
 
 async def _score_all(
@@ -311,7 +313,7 @@ def _print_run(run: RunResult) -> None:
     console = out()
     asked = " (all answered from the store)" if run.from_store and not run.from_judge else ""
     console.print(
-        f"{run.scorecards} scorecards, {run.unscored} unscored; judgments: {run.from_judge} asked, "
+        f"{plural(run.scorecards, 'scorecard')}, {run.unscored} unscored; judgments: {run.from_judge} asked, "
         f"{run.from_store} from the store{asked}; pages: {run.pages_read} read, {run.pages_from_store} from the store; "
         f"{run.seconds:.1f} s",
         markup=False,

@@ -18,6 +18,7 @@ from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.work.choice import chosen_dataset
+from adjudge.judges.plural import plural
 
 __all__ = ["export_run"]
 
@@ -109,4 +110,4 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_files(found: ExportResult) -> None:
     """Print where files were written."""
-    out().print(f"{len(found.files)} files in {found.out}", markup=False, soft_wrap=True)
+    out().print(f"{plural(len(found.files), 'file')} in {found.out}", markup=False, soft_wrap=True)

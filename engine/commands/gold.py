@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.output import out, print_result, select_section
+from adjudge.engine.cli.output import out, print_result, print_table, select_section
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
@@ -25,8 +25,9 @@ from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.documents import DocumentError, read_source
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.selection import explained
-from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.tables.table import Column, Table
 from adjudge.engine.work.choice import chosen_tasks
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.gold import Drafting, GoldSource
 from adjudge.scoring.contract.protocol import installed_protocols
@@ -391,13 +392,13 @@ def _print_drafts(found: DraftedGold) -> None:
     """Print what the judge drafted, and how to use it."""
     console = out()
     said = [
-        f"{found.tasks:,} tasks in {found.out}: gold for {found.protocol} drafted by {found.judge} for "
+        f"{plural(found.tasks, 'task')} in {found.out}: gold for {found.protocol} drafted by {found.judge} for "
         f"{found.drafted:,}, complete before for {found.complete:,}"
     ]
     if found.items:
-        said.append(f"  passages found for {found.founded:,} of {found.items:,} drafted items")
+        said.append(f"  passages found for {found.founded:,} of {plural(found.items, 'drafted item')}")
     said += [
-        f"  {count:,} tasks without passages: {explained(reason)}"
+        f"  {plural(count, 'task')} without passages: {explained(reason)}"
         for reason, count in found.unfounded.items()
     ]
     said += [f"  {count:,} without: {explained(reason)}" for reason, count in found.unscored.items()]
@@ -411,14 +412,15 @@ def _print_check(found: GoldCheck) -> None:
     """Print the problems of gold, how items separate systems, and what was left open."""
     console = out()
     if found.problems:
-        console.print(_problems_sheet(found).table(console.width))
+        print_table(_problems_table(found))
     if found.separation:
-        console.print(_separation_sheet(found).table(console.width))
+        print_table(_separation_table(found))
     said = [
-        f"{found.items:,} items of {found.tasks:,} tasks checked with {found.judge}: {len(found.problems):,} problems"
+        f"{plural(found.items, 'item')} of {plural(found.tasks, 'task')} checked with {found.judge}: "
+        f"{plural(len(found.problems), 'problem')}"
     ]
     said += [
-        f"  {count:,} questions without an answer: {explained(reason)}"
+        f"  {plural(count, 'question')} without an answer: {explained(reason)}"
         for reason, count in found.unanswered.items()
     ]
     said += [f"  not checked: {why}" for why in found.unreadable]
@@ -430,13 +432,13 @@ def _print_check(found: GoldCheck) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _problems_sheet(found: GoldCheck) -> Sheet:
+def _problems_table(found: GoldCheck) -> Table:
     """The problems of gold, one line per item: what is wrong with it, and what to do."""
     rows = [
         (one.task_id, one.part, one.item or "(all)", f"{one.problem}: {one.why}", one.fix)
         for one in found.problems
     ]
-    return Sheet(
+    return Table.of(
         title="Problems",
         columns=(
             Column("task", words=True),
@@ -445,11 +447,11 @@ def _problems_sheet(found: GoldCheck) -> Sheet:
             Column("problem", words=True),
             Column("what to do", words=True),
         ),
-        blocks=(tuple(rows),),
+        blocks=[rows],
     )
 
 
-def _separation_sheet(found: GoldCheck) -> Sheet:
+def _separation_table(found: GoldCheck) -> Table:
     """How items separate the systems of a run: the share that meets each, and its correlation with the others."""
     rows = [
         (
@@ -462,7 +464,7 @@ def _separation_sheet(found: GoldCheck) -> Sheet:
         )
         for one in found.separation
     ]
-    return Sheet(
+    return Table.of(
         title="How items separate the systems",
         columns=(
             Column("task", words=True),
@@ -472,5 +474,5 @@ def _separation_sheet(found: GoldCheck) -> Sheet:
             Column("met by"),
             Column("correlation"),
         ),
-        blocks=(tuple(rows),),
+        blocks=[rows],
     )

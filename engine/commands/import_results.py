@@ -33,6 +33,7 @@ from adjudge.engine.store.scorecards import score_table
 from adjudge.engine.tables.files import write_leaderboard
 from adjudge.fetchers.snapshot import write_pages
 from adjudge.judges import JudgeIdentity
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric, explained
 
@@ -198,5 +199,7 @@ def _print_run(run: ImportResult) -> None:
     print_leaderboard(run.leaderboard, Path(run.out) / "leaderboard.html")
     pages = f"; pages: {run.pages} recorded, in {Path(run.out) / PAGES}" if run.pages else ""
     out().print(
-        f"{run.scorecards} recorded scorecards, {run.unscored} unscored{pages}", markup=False, soft_wrap=True
+        f"{plural(run.scorecards, 'recorded scorecard')}, {run.unscored} unscored{pages}",
+        markup=False,
+        soft_wrap=True,
     )

@@ -5,6 +5,7 @@ import argparse
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.viewer.labelling import label, write_sheet
+from adjudge.judges.plural import plural
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,8 +29,8 @@ def run(options: argparse.Namespace) -> int:
 def _print_sheet(found: dict[str, str | int]) -> None:
     """Print where a table of verdicts to label was written, and what to do with it."""
     out().print(
-        f"{found['items']} verdicts to label in {found['out']}: fill in the column label, then pass the file to "
-        "adjudge agreement --labels",
+        f"{plural(int(found['items']), 'verdict')} to label in {found['out']}: "
+        "fill in the column label, then pass the file to adjudge agreement --labels",
         markup=False,
         soft_wrap=True,
     )

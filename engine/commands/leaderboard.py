@@ -12,7 +12,8 @@ from adjudge.engine.config.run import Select
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.published import read_published
-from adjudge.engine.tables.files import leaderboard_markdown, write_leaderboard
+from adjudge.engine.tables.files import write_leaderboard
+from adjudge.engine.tables.markdown import leaderboard_markdown
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from adjudge.engine.cli.exits import DONE, INCOMPLETE
 from adjudge.engine.cli.notices import rejected
-from adjudge.engine.cli.output import out, print_result, run_config
+from adjudge.engine.cli.output import out, print_result, print_table, run_config
 from adjudge.engine.config.judge import JudgeConfig, Seat
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.evaluation.assembly import make_book, make_judge, rejected_pages
@@ -21,12 +21,13 @@ from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.record import Judging
 from adjudge.engine.statistics.selection import explained
-from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.tables.table import Column, Table
 from adjudge.engine.work.budget import cost_of
 from adjudge.engine.work.choice import chosen_dataset
 from adjudge.engine.work.course import Course
 from adjudge.judges import Usage
 from adjudge.judges.openai import OpenAIJudge
+from adjudge.judges.plural import plural
 from adjudge.prompts import PromptBook
 
 __all__ = ["Plan", "plan"]
@@ -203,7 +204,7 @@ def _print_plan(found: Plan) -> None:
     """Print what a run would ask, read and cost."""
     console = out()
     asked = sum(found.questions.values()) - found.stored
-    console.print(_questions_sheet(found).table(console.width))
+    print_table(_questions_table(found))
     console.print(f"to ask: {asked:,}; in the store already: {found.stored:,}")
     if found.oversized:
         kinds = "; ".join(
@@ -234,7 +235,7 @@ def _print_plan(found: Plan) -> None:
         f"(taken as {ASSUMED_PAGE_CHARS:,} characters)"
     )
     if len(found.judges) > 1:
-        console.print(_judges_sheet(found).table(console.width))
+        print_table(_judges_table(found))
     if found.seconds is None or found.cost is None:
         unknown = (one for one in found.judges if one.seconds is None or one.cost is None)
         unpriced = dict.fromkeys(name for one in unknown for name in one.unpriced or (one.name,))
@@ -246,24 +247,24 @@ def _print_plan(found: Plan) -> None:
         console.print(f"time: about {found.seconds:,.0f} s; cost: about {found.cost:,.2f}")
 
 
-def _questions_sheet(found: Plan) -> Sheet:
+def _questions_table(found: Plan) -> Table:
     """What a run would ask, one line per kind of question."""
     rows = tuple((found.words.get(kind, kind), f"{count:,}") for kind, count in found.questions.items())
-    return Sheet(
-        title=f"{found.scorecards:,} scorecards of {found.cases:,} cases, judged by {found.judge}",
+    return Table.of(
+        title=f"{plural(found.scorecards, 'scorecard')} of {plural(found.cases, 'case')}, judged by {found.judge}",
         columns=(Column("questions: what is asked for", words=True), Column("number")),
-        blocks=(rows,),
+        blocks=[rows],
     )
 
 
-def _judges_sheet(found: Plan) -> Sheet:
+def _judges_table(found: Plan) -> Table:
     """What each judge would be asked."""
     rows = []
     for one in found.judges:
         counts = (one.to_ask, one.prompt_tokens, one.completion_tokens)
         cost = "unknown" if one.cost is None else f"{one.cost:,.2f}"
         rows.append((one.name, ", ".join(one.answers), *(f"{count:,}" for count in counts), cost))
-    return Sheet(
+    return Table.of(
         title="by judge",
         columns=(
             Column("judge", words=True),
@@ -273,5 +274,5 @@ def _judges_sheet(found: Plan) -> Sheet:
             Column("generated", spare=2),
             Column("cost"),
         ),
-        blocks=(tuple(rows),),
+        blocks=[rows],
     )

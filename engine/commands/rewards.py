@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from adjudge.engine.cli.exits import DONE, INCOMPLETE
 from adjudge.engine.cli.notices import rejected
-from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.cli.output import out, print_result, print_table
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
@@ -28,7 +28,8 @@ from adjudge.engine.rewards.run_log import Logged, Place, Refused, at, places
 from adjudge.engine.rewards.scorer import RewardScorer, open_replay
 from adjudge.engine.runs.scores import figure
 from adjudge.engine.tables.cells import coefficient
-from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.tables.table import Column, Table
+from adjudge.judges.plural import plural
 from adjudge.scoring.kernels.agreement.correlations import correlations
 from adjudge.scoring.kernels.agreement.human_consistency import mid_ranks
 
@@ -284,8 +285,8 @@ def _said(found: Replay) -> str:
         return f"The mean reward went {means}; no group has an order to compare."
     return (
         f"Within groups, old and new order agree by a mean tau of {found.kendall_in_groups:.2f}; "
-        f"{found.best_changed} of {found.groups} groups have another best rollout, and {found.flipped:.1%} of the "
-        "rollouts change sides of their group's mean."
+        f"another rollout is best in {found.best_changed} of {plural(found.groups, 'group')}, and "
+        f"{found.flipped:.1%} of the rollouts change sides of their group's mean."
     )
 
 
@@ -301,14 +302,14 @@ def run(options: argparse.Namespace) -> int:
 def _print_replay(found: Replay) -> None:
     """Print rewards beside those of a replay: figures, groups, rollouts and a closing sentence."""
     console = out()
-    for sheet in _sheets(found):
-        console.print(sheet.table(console.width))
+    for table in _tables(found):
+        print_table(table)
     console.print(found.said, markup=False, soft_wrap=True)
 
 
-def _sheets(found: Replay) -> list[Sheet]:
+def _tables(found: Replay) -> list[Table]:
     """Figures of a replay; then, where there are any, the groups that changed most and the rollouts that moved."""
-    sheets = [_figures(found)]
+    tables = [_figures(found)]
     groups = [
         (
             _step(group.step),
@@ -322,9 +323,7 @@ def _sheets(found: Replay) -> list[Sheet]:
     ]
     if groups:
         columns = _columns("step", "task", "rollouts", "before", "after", "tau")
-        sheets.append(
-            Sheet(title="groups whose order changed most", columns=columns, blocks=(tuple(groups),))
-        )
+        tables.append(Table.of(title="groups whose order changed most", columns=columns, blocks=[groups]))
     for title, rollouts in (
         ("rollouts that gained most", found.gained),
         ("rollouts that fell most", found.fell),
@@ -343,11 +342,11 @@ def _sheets(found: Replay) -> list[Sheet]:
         ]
         if rows:
             columns = _columns("line", "step", "task", "before", "after", "rank", "report")
-            sheets.append(Sheet(title=title, columns=columns, blocks=(tuple(rows),)))
-    return sheets
+            tables.append(Table.of(title=title, columns=columns, blocks=[rows]))
+    return tables
 
 
-def _figures(found: Replay) -> Sheet:
+def _figures(found: Replay) -> Table:
     counts = {
         "rollouts": found.rollouts,
         "with both rewards": found.both,
@@ -372,7 +371,7 @@ def _figures(found: Replay) -> Sheet:
         *figures.items(),
     ]
     title = f"{found.log}: {', '.join(found.judges_before) or '-'}, then {found.judge_after}"
-    return Sheet(title=title, columns=(Column("", words=True), Column("figure")), blocks=(tuple(rows),))
+    return Table.of(title=title, columns=(Column("", words=True), Column("figure")), blocks=[rows])
 
 
 def _columns(*names: str) -> tuple[Column, ...]:

@@ -10,12 +10,12 @@ import msgspec
 
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
-from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.cli.output import out, print_result, print_table
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.selection import explained
 from adjudge.engine.tables.cells import number
-from adjudge.engine.tables.terminal import Column, Sheet
+from adjudge.engine.tables.table import Column, Table
 from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["find_evidence"]
@@ -138,7 +138,7 @@ def _print_evidence(found: Iterable[CardEvidence]) -> None:
             markup=False,
         )
         if card.scores:
-            console.print(_scores_sheet(item).table(console.width))
+            print_table(_scores_table(item))
         if card.reason is not None:
             console.print(f"  {card.status} ({card.reason})", markup=False)
         for why in dict.fromkeys([*card.reasons.values(), *([card.reason] if card.reason else [])]):
@@ -160,7 +160,7 @@ def _print_evidence(found: Iterable[CardEvidence]) -> None:
             console.print(f"  {question.question} {question.key}{reason}: {answer}", markup=False)
 
 
-def _scores_sheet(found: CardEvidence) -> Sheet:
+def _scores_table(found: CardEvidence) -> Table:
     """The scores of a scorecard, one line per metric, and what those with missing parts could become."""
     card, rows = found.card, []
     for name, value in card.scores.items():
@@ -179,4 +179,4 @@ def _scores_sheet(found: CardEvidence) -> Sheet:
         Column("parts answered", spare=1),
     )
     shown_columns = columns if any(row[2] for row in rows) else columns[:2]
-    return Sheet(columns=shown_columns, blocks=(tuple(row[: len(shown_columns)] for row in rows),))
+    return Table.of(columns=shown_columns, blocks=[[row[: len(shown_columns)] for row in rows]])

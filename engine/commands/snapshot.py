@@ -13,6 +13,7 @@ from adjudge.engine.runs.run import Run
 from adjudge.fetchers.page import Page
 from adjudge.fetchers.snapshot import SnapshotError, write_pages
 from adjudge.fetchers.warc import unpack_warc, write_warc
+from adjudge.judges.plural import plural
 
 __all__ = ["snapshot"]
 
@@ -69,4 +70,4 @@ def run(options: argparse.Namespace) -> int:
 def _print_pages(found: SnapshotResult) -> None:
     """Print where pages were written."""
     beside = f", and as {found.warc}" if found.warc else ""
-    out().print(f"{found.pages} pages in {found.out}{beside}", markup=False, soft_wrap=True)
+    out().print(f"{plural(found.pages, 'page')} in {found.out}{beside}", markup=False, soft_wrap=True)

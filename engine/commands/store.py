@@ -21,6 +21,7 @@ from adjudge.engine.store.upkeep import (
     prune,
     repair,
 )
+from adjudge.judges.plural import plural
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,8 +69,9 @@ def _print_rewritten(found: Iterable[Rewritten]) -> None:
     """Print what compacting or pruning a store did."""
     for row in found:
         out().print(
-            f"{row.table}: {row.parts_before} parts -> {row.parts_after}, {row.rows_before:,} rows read, "
-            f"{row.rows_before - row.rows_after:,} left out, {row.deleted} old files deleted",
+            f"{row.table}: {plural(row.parts_before, 'part')} -> {row.parts_after}, "
+            f"{plural(row.rows_before, 'row')} read, {row.rows_before - row.rows_after:,} left out, "
+            f"{plural(row.deleted, 'old file')} deleted",
             markup=False,
             soft_wrap=True,
         )
@@ -78,6 +80,6 @@ def _print_rewritten(found: Iterable[Rewritten]) -> None:
 def _print_repaired(found: Iterable[Repaired]) -> None:
     """Print what repairing a store found."""
     for row in found:
-        out().print(f"{row.table}: {row.parts} parts, {len(row.moved)} moved aside", markup=False)
+        out().print(f"{row.table}: {plural(row.parts, 'part')}, {len(row.moved)} moved aside", markup=False)
         for name in row.moved:
             out().print(f"  damaged, now {row.table}/{ASIDE}/{name}", markup=False, soft_wrap=True)

@@ -10,6 +10,7 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.viewer.app import view
 from adjudge.engine.viewer.export import Exported, export
+from adjudge.judges.plural import plural
 
 
 def run(options: argparse.Namespace) -> int:
@@ -17,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     if options.export is not None:
         if options.other is not None or options.labels is not None:
             raise UsageError("export: one run at a time, without labels; leave --other and --labels out")
-        with counted_on(Terminal(stderr=True), "reports") as step:
+        with counted_on(Terminal(stderr=True), "report") as step:
             written = export(
                 options.run_folder,
                 options.export,
@@ -37,7 +38,7 @@ def _print_exported(found: Exported) -> None:
     """Print where pages were written, and what they leave out."""
     console = out()
     console.print(
-        f"{found.files:,} files, {found.bytes / 1e6:,.1f} MB: put {found.out} on any web host, or open "
+        f"{plural(found.files, 'file')}, {found.bytes / 1e6:,.1f} MB: put {found.out} on any web host, or open "
         f"{Path(found.out) / 'index.html'}; search engines are asked not to list it",
         markup=False,
         soft_wrap=True,

@@ -28,6 +28,7 @@ from adjudge.engine.config.protocols import named_protocols, protocol_loaders, w
 from adjudge.engine.config.redaction import credentials
 from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.engine.config.settings import ConfigError, Count, NotNegative, Positive, Seconds, mistake
+from adjudge.judges.plural import plural
 from adjudge.judges.published import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.protocol import Comparing, PublishedCalls, ScoringProtocol, expected
@@ -124,7 +125,7 @@ class Select(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         }
         said = [f"{kind} {_listed(names)}" for kind, names in lists.items() if names]
         if self.limit is not None:
-            said.append(f"the first {self.limit:,} tasks")
+            said.append(f"the first {plural(self.limit, 'task')}")
         return "; ".join(said)
 
 

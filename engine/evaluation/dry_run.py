@@ -19,6 +19,7 @@ from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.chat import messages
 from adjudge.judges.panel import PanelJudge
+from adjudge.judges.plural import plural
 from adjudge.judges.published import PublishedQuestion, Said
 from adjudge.judges.schema import Schema, max_tokens, schema_of
 from adjudge.prompts import PromptBook
@@ -123,7 +124,7 @@ def complaint(notes: "NoteTaker", window: int) -> str | None:
     if not oversized:
         return None
     kinds = ", ".join(
-        f"{count:,} of {len(notes.sizes[kind]):,} questions ({notes.words[kind]})"
+        f"{count:,} of {plural(len(notes.sizes[kind]), 'question')} ({notes.words[kind]})"
         for kind, count in oversized.items()
     )
     return (

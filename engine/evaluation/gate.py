@@ -29,6 +29,7 @@ from adjudge.fetchers.flight import shared
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import PROBE_SECONDS, Probed, Verdict, probe
+from adjudge.judges.plural import plural
 from adjudge.judges.slots import Slots
 
 __all__ = [
@@ -244,7 +245,7 @@ class _Trust:
         self.window = min((one.window for one in good if one.window is not None), default=None)
         bad = {verdict.where: verdict.line for verdict in verdicts if not verdict.is_good}
         for where in bad.keys() - self._left_out:
-            self._say(f"{bad[where]} (left out; {len(good)} of {len(verdicts)} servers answer)")
+            self._say(f"{bad[where]} (left out; {len(good)} of {plural(len(verdicts), 'server')} answer)")
         self._left_out = set(bad)
         return await self._checked()
 

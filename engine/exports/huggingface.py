@@ -20,7 +20,8 @@ from adjudge.engine.exports.shared import Figure, figures_of
 from adjudge.engine.formats.hub import dataset_name
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.tables.files import leaderboard_markdown, write_leaderboard
+from adjudge.engine.tables.files import write_leaderboard
+from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.fetchers.files import file_name
 
 __all__ = ["write_eval_results", "write_space"]

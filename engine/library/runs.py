@@ -17,6 +17,7 @@ from adjudge.engine.runs.run import in_clear
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.tables.standings import rankings, standings
 from adjudge.engine.tables.templates import render
+from adjudge.judges.plural import plural
 
 __all__ = ["Run", "compare", "compare_async", "open", "open_async"]
 
@@ -63,10 +64,10 @@ class Run:
 
     def __repr__(self) -> str:
         scored = len(self.record.tasks), len(self.record.systems)
-        return f"Run({str(self.folder)!r}: {scored[0]:,} tasks, {scored[1]:,} systems)"
+        return f"Run({str(self.folder)!r}: {plural(scored[0], 'task')}, {plural(scored[1], 'system')})"
 
     def _repr_html_(self) -> str:
-        tables = [(ranking, standings(ranking)) for ranking in rankings(self.leaderboard.metrics)]
+        tables = [(ranking, standings(ranking).shown) for ranking in rankings(self.leaderboard.metrics)]
         return render("run.html.jinja", __package__, tables=tables)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from adjudge.engine.config.redaction import hidden_in
 from adjudge.engine.config.run import BoardConfig
 from adjudge.engine.runs.record import Resolution, RunRecord, Spent
+from adjudge.judges.plural import plural
 
 __all__ = [
     "AXES",
@@ -336,7 +337,7 @@ class PublishedAgreement(msgspec.Struct, frozen=True, kw_only=True):
         named = {"Kendall's tau": self.tau, "Spearman's rho": self.rho, "Pearson's r": self.pearson}
         figures = {**named, "mean difference": self.mean_difference}
         shown = (f"{name} {'-' if value is None else f'{value:.2f}'}" for name, value in figures.items())
-        return f"{self.n} systems in both; {', '.join(shown)}"
+        return f"{plural(self.n, 'system')} in both; {', '.join(shown)}"
 
 
 class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
@@ -388,7 +389,7 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
         """What the ranking is by, or why there is none, in words."""
         ranked = f"not ranked: {self.no_ranking}" if self.no_ranking else f"ranked by {self.metric}"
         left_out = f", {self.n_without_gold} without gold left out" if self.n_without_gold else ""
-        return f"{ranked}; {self.n_tasks} tasks{left_out}"
+        return f"{ranked}; {plural(self.n_tasks, 'task')}{left_out}"
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.pulse import alive, last_pulse
 from adjudge.fetchers.files import write_whole
 from adjudge.judges import JudgeIdentity, Usage
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric, Scorecard, explained
@@ -230,14 +231,14 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
                 pair.resolved_at is None or pair.resolved_at == self.planned_tasks for pair in self.pairs
             )
             return (
-                f"all {self.planned_tasks} tasks were judged: {open_still} of {len(self.pairs)} comparisons by {name} "
-                "were open to the end"
+                f"all {plural(self.planned_tasks, 'task')} judged: {open_still} of "
+                f"{plural(len(self.pairs), 'comparison')} by {name} open to the end"
             )
         share = self.saved_questions / max(1, self.asked_questions + self.saved_questions)
         return (
-            f"stopped early, after {self.judged_tasks} of {self.planned_tasks} tasks: all {len(self.pairs)} "
-            f"comparisons by {name} were resolved, error rate {self.error_rate:g} together; about "
-            f"{self.saved_questions:,} questions saved ({share:.0%})"
+            f"stopped early, after {self.judged_tasks} of {plural(self.planned_tasks, 'task')}: all "
+            f"{plural(len(self.pairs), 'comparison')} by {name} resolved, error rate {self.error_rate:g} "
+            f"together; about {plural(self.saved_questions, 'question')} saved ({share:.0%})"
         )
 
 

@@ -15,6 +15,7 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.record import Due, RunRecord
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import RIVAL, score_table, with_bounds
+from adjudge.judges.plural import plural
 
 __all__ = [
     "MetricRows",
@@ -255,7 +256,9 @@ def provisional(record: RunRecord, scores: pa.Table) -> str:
     """What a reader must know of the score rows of a run that has not finished; "" of one that has."""
     if record.due is None:
         return ""
-    return f"provisional: {_cards(scores):,} of {record.due.scorecards:,} scorecards; {state_of(record)}"
+    return (
+        f"provisional: {_cards(scores):,} of {plural(record.due.scorecards, 'scorecard')}; {state_of(record)}"
+    )
 
 
 def settled(record: RunRecord, scores: pa.Table) -> tuple[pa.Table, str]:
@@ -269,7 +272,7 @@ def settled(record: RunRecord, scores: pa.Table) -> tuple[pa.Table, str]:
     complete = _complete(record.due, record.config.repeats, scores)
     kept = scores.filter(complete)
     tasks = len(pc.unique(alone(kept)["task_id"]))
-    on = f"standings are over the {tasks:,} of {len(record.tasks):,} tasks that are done for every system"
+    on = f"standings are over the {tasks:,} of {plural(len(record.tasks), 'task')} done for every system"
     return kept, f"{provisional(record, scores)}; {on}"
 
 

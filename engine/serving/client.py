@@ -19,6 +19,7 @@ from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, plain
 from adjudge.engine.rewards.source import RewardSource
 from adjudge.engine.serving.dialects import Failure, Rewards, Rollouts
 from adjudge.engine.telemetry.http import TOKEN
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.reasons import Reason
 
 __all__ = ["RewardClient"]
@@ -221,7 +222,7 @@ def _rewards(content: bytes, count: int) -> list[Reward]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise RewardError(f"the reply is not a list of rewards: {error}") from error
     if len(rewards) != count:
-        raise RewardError(f"{len(rewards)} rewards came back for {count} rollouts")
+        raise RewardError(f"{plural(len(rewards), 'reward')} came back for {plural(count, 'rollout')}")
     return rewards
 
 

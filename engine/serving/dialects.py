@@ -27,6 +27,7 @@ from adjudge.engine.rewards.reward import (
     response_in,
     task_name,
 )
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.reasons import TRANSIENT
 
 __all__ = [
@@ -169,7 +170,10 @@ class Dialect(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
 def _remote(body: RemoteQuery) -> Call:
     count = len(body.query)
     if len(body.prompts) not in (0, count) or len(body.labels) not in (0, count):
-        raise BadRequest(f"{count} queries with {len(body.prompts)} prompts and {len(body.labels)} labels")
+        raise BadRequest(
+            f"{plural(count, 'query', 'queries')} with {plural(len(body.prompts), 'prompt')} and "
+            f"{plural(len(body.labels), 'label')}"
+        )
     prompts: list[str | None] = [*body.prompts] or [None] * count
     labels = body.labels or [None] * count
     return Call(

@@ -29,6 +29,7 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.scores import codes, figure
 from adjudge.engine.statistics.placement import ranks_of, stability_of
 from adjudge.engine.store.scorecards import RIVAL
+from adjudge.judges.plural import plural
 from adjudge.scoring.kernels.comparison.strengths import bradley_terry, shares_against, tournament
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
 from adjudge.scoring.pairwise.pairwise import FIRST, LAST, WON
@@ -304,8 +305,8 @@ def _notes(
     budgets = {str(entry["budget"]) for entry in _options(protocol, records) if entry.get("budget")}
     few = f", those that told most (budget: {', '.join(sorted(budgets))})" if budgets else ""
     yield (
-        f"{protocol}: {len(found.won):,} comparisons of {len(found.systems)} systems, {against}{few}; strengths in Elo "
-        "points about their mean"
+        f"{protocol}: {plural(len(found.won), 'comparison')} of {plural(len(found.systems), 'system')}, "
+        f"{against}{few}; strengths in Elo points about their mean"
     )
     asked = np.array([not reason for reason in found.reason]) & found.answered
     first, last = (_metric(rows, name)["value"].to_numpy() for name in (FIRST, LAST))

@@ -13,6 +13,7 @@ from adjudge.engine.statistics.selection import cause_of, said_of
 from adjudge.engine.work.budget import cost_of
 from adjudge.judges import Question, Usage
 from adjudge.judges.panel import same_family
+from adjudge.judges.plural import plural
 
 __all__ = ["differing", "notes_on"]
 
@@ -127,7 +128,7 @@ def _criteria(record: RunRecord, protocol: str) -> Hashable:
 def _changing(records: Sequence[RunRecord]) -> Iterator[str]:
     changed = _changed_tasks(records)
     if changed:
-        yield f"these runs differ in the prompt or gold of {changed} tasks: compare their scores with care"
+        yield f"these runs differ in the prompt or gold of {plural(changed, 'task')}: compare their scores with care"
 
 
 def _calling(records: Sequence[RunRecord]) -> Iterator[str]:

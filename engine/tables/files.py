@@ -1,7 +1,4 @@
-"""A leaderboard's files: leaderboard.json, .csv, .parquet, .md and .html.
-
-A leaderboard as Markdown.
-"""
+"""A leaderboard's files: leaderboard.json, .csv, .parquet, .md and .html."""
 
 import csv
 import io
@@ -15,39 +12,11 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import Corrected, Leaderboard, MetricBoard, Standing
+from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.engine.tables.page import leaderboard_page
-from adjudge.engine.tables.sections import sections_of
-from adjudge.engine.tables.terminal import escaped, markdown_table
 from adjudge.fetchers.files import write_whole
 
-__all__ = ["leaderboard_markdown", "write_leaderboard"]
-
-
-def leaderboard_markdown(board: Leaderboard) -> str:
-    """Every table of the leaderboard as Markdown, with its notes and how it was made."""
-    lines = ["# Leaderboard", ""]
-    lines += [f"- {escaped(note)}" for note in board.notes]
-    for section in sections_of(board):
-        lines += ["", f"## {escaped(section.title)}", "", escaped(section.lead)]
-        for table in section.tables:
-            lines += ["", f"### {escaped(table.title)}", ""]
-            lines += [escaped(table.note), ""] if table.note else []
-            lines.append(markdown_table(table.columns, [[cell.text for cell in row] for row in table.rows]))
-    lines += ["", "## How it was made", ""]
-    for source in board.sources:
-        prompts = ", ".join(f"{name} {digest}" for name, digest in source.prompts.items())
-        lines += [
-            f"- Run {escaped(source.run)}, {source.began}: `{_coded(source.command)}`",
-            *(f"  - judge {escaped(judge.line)}" for judge in source.judges_used),
-            f"  - repeats {source.repeats}, seed {source.seed}",
-            f"  - versions {escaped(', '.join(f'{name} {of}' for name, of in source.versions.items()))}",
-            f"  - prompts {escaped(prompts)}",
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _coded(text: str) -> str:
-    return " ".join(text.split()).replace("`", "'")
+__all__ = ["write_leaderboard"]
 
 
 _COLUMNS = tuple(name for name in Standing.__struct_fields__ if name not in ("unscored", "corrected"))

@@ -2,8 +2,6 @@
 
 Tables are part of the HTML, so they can be read without the scripts, which sort, filter, choose columns and draw
 figures. Long tables that repeat a figure (pairs, rank shares) are made from its data when they are opened.
-
-What the figures of a leaderboard's page show: which there are, and the numbers that its script draws.
 """
 
 import base64
@@ -25,9 +23,9 @@ from adjudge.engine.runs.board import (
     MetricBoard,
     Standing,
 )
-from adjudge.engine.tables.cells import Table, labels
-from adjudge.engine.tables.sections import Section, sections_of, summary
-from adjudge.engine.tables.standings import Headline, Ranking, headline, rankings
+from adjudge.engine.tables.sections import Section, sections_of
+from adjudge.engine.tables.standings import rankings, summary
+from adjudge.engine.tables.table import Column, Table, labels
 from adjudge.engine.tables.templates import render
 
 __all__ = ["asset", "leaderboard_page", "page_policy", "title_of"]
@@ -222,27 +220,29 @@ def _short(value: float | None) -> float | None:
 SCRIPTS = ("base.js", "d3-7.9.2.min.js", "plot-0.6.17.min.js", "leaderboard.js", "figures.js")
 _DRAWN = ("pairs", "ranks")  # tables that the script draws
 _OPEN = ("resolved",)
-_IN_HEADLINE = ("standings", "metric")
+_IN_STANDINGS = ("standings", "metric")
+_NAME, _SHORT = 120, 28  # letters of a system's name in the standings, and in a narrow window
+# The standings' columns in the page's order, and those that are hidden until a reader chooses them.
+_ORDER = ("rank", "system", "value", "corrected", "corrected interval", "published", "beside")
+_HIDDEN = ("corrected interval", "rank interval", "interval", "bounds", "scored", "unscored")
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    """The section of one ranking: its opening table, its figures, and the tables behind them."""
+    """The section of one ranking: its standings, its figures, and the tables behind them."""
 
     key: str
     title: str
     head: MetricBoard
-    headline: Headline
+    standings: Table
+    names: dict[str, tuple[str, str]]
     figures: tuple[Figure, ...]
     tables: tuple[Table, ...]
 
 
 def leaderboard_page(board: Leaderboard, links: Links | None = None) -> str:
     """The page of `board`, whose figures lead to their evidence where `links` has its addresses."""
-    found = rankings(board.metrics)
-    parts = [
-        _part(f"p{number}", ranking, section, board)
-        for number, (ranking, section) in enumerate(zip(found, sections_of(board), strict=True))
-    ]
+    parts = [_part(f"p{number}", section, board) for number, section in enumerate(sections_of(board))]
+    everything = summary(rankings(board.metrics))
     return render(
         "leaderboard.html.jinja",
         board=board,
@@ -252,7 +252,8 @@ def leaderboard_page(board: Leaderboard, links: Links | None = None) -> str:
         style=Markup(asset("base.css") + asset("leaderboard.css")),
         scripts=[Markup(asset(name)) for name in SCRIPTS],
         data=_data([drawn(part.head, board, links) for part in parts]),
-        summary=summary(found),
+        summary=everything,
+        summary_names=None if everything is None else _names(everything),
         parts=parts,
         drawn=_DRAWN,
         opened=_OPEN,
@@ -288,15 +289,47 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _part(key: str, ranking: Ranking, section: Section, board: Leaderboard) -> _Part:
+def _part(key: str, section: Section, board: Leaderboard) -> _Part:
+    standings = _arranged(section.tables[0], section.title, board.confidence)
     return _Part(
         key=key,
         title=section.title,
         head=section.head,
-        headline=headline(ranking, board),
+        standings=standings,
+        names=_names(standings),
         figures=figures_of(section.head, board.groupings),
-        tables=tuple(table for table in section.tables if table.kind not in _IN_HEADLINE),
+        tables=tuple(table for table in section.tables if table.kind not in _IN_STANDINGS),
     )
+
+
+def _arranged(table: Table, section: str, confidence: float) -> Table:
+    """The standings as the page has them: the score's bar in a column of its own, the figures behind it last."""
+    without = table.without("tier")
+    kinds = [column.kind for column in without.columns]
+    order = [*_ORDER, *(kind for kind in kinds if kind not in _ORDER)]
+    places = sorted(range(len(kinds)), key=lambda place: order.index(kinds[place]))
+    value = places.index(kinds.index("value"))
+    found = without.arranged([*places[: value + 1], *places[value:]])
+    columns = [
+        msgspec.structs.replace(one, shown=one.shown and one.kind not in _HIDDEN, axis="")
+        for one in found.columns
+    ]
+    columns[value + 1] = Column(
+        f"{confidence:.0%} interval",
+        "bar",
+        words=True,
+        tip="The score's interval over resampled tasks; the thin line is what it could become once all is scored.",
+        best=columns[value].best,
+        axis=found.columns[value].axis,
+    )
+    return msgspec.structs.replace(found, title=f"{table.title}, {section}", columns=tuple(columns))
+
+
+def _names(table: Table) -> dict[str, tuple[str, str]]:
+    """The names of a table's systems, and short ones for a narrow window."""
+    systems = [row[table.head].text for row in table.rows]
+    long, short = labels(systems, _NAME), labels(systems, _SHORT)
+    return {name: (long[name], short[name]) for name in systems}
 
 
 def _data(found: list[dict[str, object]]) -> Markup:

@@ -1,101 +1,25 @@
-"""A leaderboard as tables of text, the same for its page and for Markdown.
+"""A leaderboard as sections of tables, the same for its page and for Markdown: standings and their detail."""
 
-All protocols in one table: each system with its score and rank under every protocol, nothing summed up over them.
-
-The detail behind a ranking, as tables.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from adjudge.engine.runs.board import Corrected, Detail, Leaderboard, MetricBoard, Standing
+from adjudge.engine.runs.board import Corrected, Detail, Leaderboard, MetricBoard
 from adjudge.engine.runs.record import Resolution
 from adjudge.engine.statistics.selection import cause_of, remedy
-from adjudge.engine.tables.cells import Cell, Kind, Table, bar_span, labels, number, score
-from adjudge.engine.tables.standings import (
-    NAME,
-    SHORT,
-    HeadlineColumn,
-    Ranking,
-    Standings,
-    about_metric,
-    by_group,
-    published,
-    rankings,
-    standings,
-)
+from adjudge.engine.tables.cells import bar_span, number, score
+from adjudge.engine.tables.standings import Ranking, by_group, published, rankings, standings
+from adjudge.engine.tables.table import Cell, Column, Table
+from adjudge.judges.plural import plural
 
-__all__ = ["Section", "detail_tables", "sections_of", "summary"]
+__all__ = ["Section", "detail_tables", "sections_of"]
+
+_WORDS = ("system", "minus", "reason", "cause", "what to do", "on the frontier of", "component", "ahead")
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """A system under one protocol: its score, its rank in words ("" for none) and its tier."""
-
-    cell: Cell
-    protocol: str
-    rank: str
-    tier: int | None
-
-
-class SummaryRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A system under every protocol."""
-
-    system: str
-    label: str
-    short: str
-    places: tuple[Place, ...]
-
-
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The table, `by` the first protocol's order."""
-
-    by: str
-    columns: tuple[HeadlineColumn, ...]
-    rows: tuple[SummaryRow, ...]
-
-
-def summary(rankings: Sequence[Ranking]) -> Summary | None:
-    """The table over all `rankings`; None where there is but one."""
-    if len(rankings) < 2:
-        return None
-    heads = [one.head for one in rankings]
-    found = [{row.system: row for row in head.standings} for head in heads]
-    systems = list(dict.fromkeys(name for rows in found for name in rows))
-    names, short = labels(systems, NAME), labels(systems, SHORT)
-    return Summary(
-        by=f"{rankings[0].title} {heads[0].metric}",
-        columns=tuple(
-            HeadlineColumn(
-                key=f"p{place}",
-                title=f"{one.title} {one.head.metric}",
-                tip=about_metric(one.head),
-                best="ascending" if one.head.lower_is_better else "descending",
-            )
-            for place, one in enumerate(rankings)
-        ),
-        rows=tuple(
-            SummaryRow(
-                system=name,
-                label=names[name],
-                short=short[name],
-                places=tuple(_place(rows.get(name), one) for one, rows in zip(rankings, found, strict=True)),
-            )
-            for name in systems
-        ),
-    )
-
-
-def _place(row: Standing | None, ranking: Ranking) -> Place:
-    head = ranking.head
-    if row is None or row.value is None:
-        return Place(cell=Cell(text="-"), protocol=head.protocol, rank="", tier=None)
-    return Place(
-        cell=Cell(text=number(row.value, head.scale), sort=row.value, metric=head.metric),
-        protocol=head.protocol,
-        rank="" if row.rank is None else f"{row.rank:g}",
-        tier=row.tier,
-    )
+def _table(kind: str, title: str, note: str, names: Sequence[str], rows: Iterable[tuple[Cell, ...]]) -> Table:
+    columns = tuple(Column(name, words=name in _WORDS) for name in names)
+    return Table(kind=kind, title=title, note=note, columns=columns, blocks=(tuple(rows),))
 
 
 def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
@@ -111,11 +35,11 @@ def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
 
 
 def _ranks(detail: Detail) -> Table:
-    return Table(
+    return _table(
         kind="ranks",
         title="Rank distribution",
         note="The share of the resamples in which each system has each rank.",
-        columns=("system", "rank", "share"),
+        names=("system", "rank", "share"),
         rows=tuple(
             (
                 Cell(one.system),
@@ -128,11 +52,11 @@ def _ranks(detail: Detail) -> Table:
 
 
 def _pairs(detail: Detail, scale: float) -> Table:
-    return Table(
+    return _table(
         kind="pairs",
         title="Pairwise differences",
         note="On the tasks scored for both; paired t tests, corrected by Holm for the number of pairs.",
-        columns=("system", "minus", "difference", "interval", "p", "Holm p", "tasks"),
+        names=("system", "minus", "difference", "interval", "p", "Holm p", "tasks"),
         rows=tuple(
             (
                 Cell(pair.a),
@@ -157,19 +81,19 @@ def _left_out(detail: Detail) -> list[Table]:
         else f"; the lowest Kendall's tau with the full ranking is {found.least_tau:.2f}"
     )
     note = (
-        f"{found.n_kept} of the {found.n_tasks} tasks can each be left out without changing the ranking (consistent in "
-        f"{found.n_kept / found.n_tasks:.1%}){tau}."
+        f"{found.n_kept} of the {plural(found.n_tasks, 'task')} can each be left out without changing the ranking "
+        f"(consistent in {found.n_kept / found.n_tasks:.1%}){tau}."
     )
     rows = (
         (Cell(name), Cell(str(best), best), Cell(str(worst), worst))
         for name, (best, worst) in found.ranks.items()
     )
     return [
-        Table(
+        _table(
             kind="left out",
             title="Ranks without one task",
             note=note,
-            columns=("system", "best", "worst"),
+            names=("system", "best", "worst"),
             rows=tuple(rows),
         )
     ]
@@ -185,16 +109,18 @@ def _best_of(head: MetricBoard, detail: Detail) -> list[Table]:
         cells = [Cell(row.system), score(row, head)]
         for k in ks:
             one = found[row.system, k]
-            some = "" if one.n_scored == one.n_tasks else f" ({one.n_scored} of {one.n_tasks} tasks)"
+            some = (
+                "" if one.n_scored == one.n_tasks else f" ({one.n_scored} of {plural(one.n_tasks, 'task')})"
+            )
             cells.append(Cell(f"{number(one.value, head.scale)}{some}", one.value))
         rows.append(tuple(cells))
     return [
-        Table(
+        _table(
             kind="samples",
             title=f"{head.metric} of the best of several samples",
             note="The mean if only the best of so many of a system's reports per task were kept: over all ways to "
             "choose them, on the tasks with that many scored reports.",
-            columns=("system", head.metric, *(f"best of {k}" for k in ks)),
+            names=("system", head.metric, *(f"best of {k}" for k in ks)),
             rows=tuple(rows),
         )
     ]
@@ -218,11 +144,11 @@ def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
         cells = [Cell("-" if value is None else f"{value:,.6g}", value) for value in figures]
         rows.append((Cell(row.system), score(row, head), *cells, Cell(best or "-")))
     return [
-        Table(
+        _table(
             kind="cost",
             title="Score against resources per report",
             note="Means per report, as stated by the systems. On the frontier: no other scores as much for less.",
-            columns=("system", head.metric, *map(_spent, axes), "on the frontier of"),
+            names=("system", head.metric, *map(_spent, axes), "on the frontier of"),
             rows=tuple(rows),
         )
     ]
@@ -247,11 +173,11 @@ def _unscored(head: MetricBoard) -> Table:
     note = (
         f"Scores of {head.metric} that are missing; each counts as the worst it could be until it is there."
     )
-    return Table(
+    return _table(
         kind="unscored",
         title="What was unscored, and why",
         note=note if rows else f"Nothing of {head.metric} was left unscored.",
-        columns=("system", "reason", "cause", "scores", "what to do"),
+        names=("system", "reason", "cause", "scores", "what to do"),
         rows=tuple(rows),
     )
 
@@ -265,17 +191,18 @@ def _noise(detail: Detail, scale: float, board: Leaderboard) -> Table:
             if repeats == 1
             else "Too few scores to tell."
         )
-        return Table(kind="noise", title="Judge noise", note=note, columns=("component", "share"), rows=())
+        return _table(kind="noise", title="Judge noise", note=note, names=("component", "share"), rows=())
     scatter = (
         "cannot be told apart from the rest"
         if noise.repeat_sd is None
         else f"is {number(noise.repeat_sd, scale)} (standard deviation)"
     )
-    return Table(
+    return _table(
         kind="noise",
         title="Judge noise",
-        note=f"The judge's own scatter between repeats {scatter}, from {noise.n_used:,} scores of {repeats} repeats.",
-        columns=("component", "share"),
+        note=f"The judge's own scatter between repeats {scatter}, from {plural(noise.n_used, 'score')} of "
+        f"{plural(repeats, 'repeat')}.",
+        names=("component", "share"),
         rows=tuple(
             (Cell(name.replace("_", " x ")), Cell("-" if share is None else f"{share:.1%}", share))
             for name, share in noise.shares.items()
@@ -304,7 +231,7 @@ def _section(ranking: Ranking, board: Leaderboard) -> Section:
         f"{', lower is better' if head.lower_is_better else ''}. "
         f"Intervals at {board.confidence:.0%} from {board.resamples:,} resamples of tasks."
     )
-    tables = [_table("standings", f"Ranking by {head.metric}", "", standings(ranking))]
+    tables = [standings(ranking)]
     for metric in ranking.metrics:
         if metric.corrected_differences:
             tables += [_corrected_means(metric), _corrected_differences(metric)]
@@ -315,33 +242,23 @@ def _section(ranking: Ranking, board: Leaderboard) -> Section:
     return Section(title=ranking.title, head=head, lead=lead, tables=tuple(tables))
 
 
-def _table(kind: Kind, title: str, note: str, found: Standings) -> Table:
-    names = tuple(column.name for column in found.columns)
-    return Table(kind=kind, title=title, note=note, columns=names, rows=found.rows)
-
-
-_GROUPED = (
-    "What is missing counts as the worst it could be, here too; in the mean over groups each counts the same."
-)
-
-
 def _groups(ranking: Ranking, board: Leaderboard) -> Iterator[Table]:
     """The table by every attribute, and each of its metrics with intervals by the attribute that was asked for."""
     head = ranking.head
     for one in board.groupings:
         if head.metric in {found.metric for group in one.groups for found in group.metrics}:
-            yield _table("groups", f"{head.metric} by {one.attribute}", _GROUPED, by_group(ranking, one))
+            yield by_group(ranking, one)
         if one.attribute == board.by:
             for metric in ranking.metrics:
                 if metric is not head:
-                    found = by_group(Ranking.alone(metric), one)
-                    yield _table("groups", f"{metric.metric} by {one.attribute}", _GROUPED, found)
+                    yield by_group(Ranking.alone(metric), one)
 
 
 def _metric(metric: MetricBoard) -> Table:
     direction = "Lower is better. " if metric.lower_is_better else ""
     note = f"{direction}{metric.basis[0].upper()}{metric.basis[1:]}."
-    return _table("metric", metric.metric, note, standings(Ranking.alone(metric)))
+    found = standings(Ranking.alone(metric))
+    return msgspec.structs.replace(found, kind="metric", title=metric.metric, note=note)
 
 
 def _corrected(found: Corrected | None, scale: float) -> tuple[Cell, ...]:
@@ -369,12 +286,12 @@ _CORRECTED = (
 
 
 def _corrected_means(metric: MetricBoard) -> Table:
-    return Table(
+    return _table(
         kind="people",
         title=f"{metric.metric} corrected by people's scores",
         note="Prediction-powered (PPI++): an estimate of people's mean over all tasks, from the judge's scores of all "
         "tasks and people's of some, which must be drawn at random. A weight of 0 leaves the judge out.",
-        columns=("system", metric.metric, "interval", *_CORRECTED),
+        names=("system", metric.metric, "interval", *_CORRECTED),
         rows=tuple(
             (
                 Cell(row.system),
@@ -388,11 +305,11 @@ def _corrected_means(metric: MetricBoard) -> Table:
 
 
 def _corrected_differences(metric: MetricBoard) -> Table:
-    return Table(
+    return _table(
         kind="people",
         title=f"Differences of {metric.metric} corrected by people's scores",
         note="The judge's own differences with Student's interval, and the corrected ones.",
-        columns=("system", "minus", "judge's", "judge's interval", *_CORRECTED),
+        names=("system", "minus", "judge's", "judge's interval", *_CORRECTED),
         rows=tuple(
             (
                 Cell(pair.a),
@@ -408,11 +325,11 @@ def _corrected_differences(metric: MetricBoard) -> Table:
 
 def _resolved(found: Resolution, metrics: Sequence[MetricBoard]) -> Table:
     scale = next((metric.scale for metric in metrics if metric.metric == found.metric), 1.0)
-    return Table(
+    return _table(
         kind="resolved",
         title=f"Comparisons by {found.metric}, and when they were resolved",
         note=f"{found.note[0].upper()}{found.note[1:]}.",
-        columns=("system", "minus", "difference", "interval", "ahead", "after tasks", "scored for both"),
+        names=("system", "minus", "difference", "interval", "ahead", "after tasks", "scored for both"),
         rows=tuple(
             (
                 Cell(pair.a),
@@ -445,10 +362,10 @@ def _published(metric: MetricBoard) -> Table:
                 Cell(number(difference, decimals=metric.decimals), difference),
             )
         )
-    return Table(
+    return _table(
         kind="published",
         title=f"{metric.metric} beside published figures",
         note="" if metric.published_agreement is None else f"{metric.published_agreement.line}.",
-        columns=("system", "here", "published", "difference"),
+        names=("system", "here", "published", "difference"),
         rows=tuple(rows),
     )

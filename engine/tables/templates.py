@@ -1,12 +1,14 @@
 """Pages made from jinja2 templates, which lie beside the module that fills them.
 
 Every value is escaped unless it is `Markup` already, so untrusted text stays text, and a name that a template uses and
-nobody gave is an error.
+nobody gave is an error. All can call `plural`.
 """
 
 from functools import cache
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+from adjudge.judges.plural import plural
 
 __all__ = ["render"]
 
@@ -24,7 +26,7 @@ def render(template: str, package: str = "adjudge.engine.tables", **values: obje
 def _templates(package: str) -> Environment:
     shared = "adjudge.engine.tables"
     packages = dict.fromkeys([package, shared])
-    return Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(name, "") for name in packages]),
         autoescape=True,
         auto_reload=False,
@@ -32,3 +34,5 @@ def _templates(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["plural"] = plural
+    return environment

@@ -32,6 +32,7 @@ from adjudge.fetchers.flight import together
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import numbered
+from adjudge.judges.plural import plural
 from adjudge.scoring.answers.parts import ANY, EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.labels import LabelKind, Labelled
@@ -390,7 +391,7 @@ def evidence_of(checked: Iterable[tuple[Pair, ...]]) -> Iterator[Evidence]:
         if all(pair.unique for pair in pairs):
             yield from map(_line, pairs)
         else:
-            what = f"{len(pairs)} statements, repeats included"
+            what = f"{plural(len(pairs), 'statement')}, repeats included"
             yield Evidence(what=what, outcome=MISSING, url=pairs[0].url, reason=pairs[0].reason or "")
 
 
@@ -410,5 +411,6 @@ def unread(groups: Sequence[Group]) -> Iterator[Evidence]:
     """One line in place of the pairs of a report whose pages are not read."""
     if groups:
         facts = sum(len(group.facts) for group in groups)
-        what = f"{facts} statements on {len(groups)} pages, not read: fetch is off; set fetch: mode: to read them"
+        what = f"{plural(facts, 'statement')} on {plural(len(groups), 'page')}, not read: "
+        what += "fetch is off; set fetch: mode: to read them"
         yield Evidence(what=what, outcome=MISSING, reason="page_not_in_snapshot")

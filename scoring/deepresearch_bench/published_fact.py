@@ -29,6 +29,7 @@ import msgspec
 
 from adjudge.fetchers.page import Page, address_of
 from adjudge.judges import Context
+from adjudge.judges.plural import plural
 from adjudge.judges.published import Checkout, CheckoutError, PublishedQuestion, UnreadableReply, Wording
 from adjudge.scoring.answers.parts import ask_until_read
 from adjudge.scoring.contract.case import Case
@@ -106,7 +107,7 @@ def verdicts_in(text: str, size: int) -> tuple[str | None, ...]:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise UnreadableReply("no list of numbered verdicts") from error
     if len(places) != size:
-        raise UnreadableReply(f"{len(places)} verdicts for {size} statements")
+        raise UnreadableReply(f"{plural(len(places), 'verdict')} for {plural(size, 'statement')}")
     said = [_verdict(one) for one in found]
     if sorted(places) == list(range(size)):
         return tuple(verdict for _, verdict in sorted(zip(places, said, strict=True), key=lambda one: one[0]))

@@ -18,6 +18,7 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import passages, sentences
+from adjudge.judges.plural import plural
 from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
 from adjudge.scoring.contract.case import Case, Report
@@ -401,7 +402,7 @@ async def _retrieval(case: Case, gold: Gold, tools: Tools) -> Scored:
     for _, rule in _RULES:
         found = retrieval_scores(predicted, gold.references, rule, gold.kind)
         figures += [found.accuracy, found.overlap.f1, found.overlap.precision, found.overlap.recall]
-    count = Outcome("note", words=f"{figures[0]:.3f} of {len(predicted)} references")
+    count = Outcome("note", words=f"{figures[0]:.3f} of {plural(len(predicted), 'reference')}")
     return Scored(tuple(figures), [Evidence(what="retrieval accuracy", outcome=count)])
 
 

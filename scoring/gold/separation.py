@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.gold import MET, GoldItem
 from adjudge.scoring.contract.scorecard import Evidence
 from adjudge.scoring.gold.rules import Problem
@@ -66,7 +67,7 @@ def separation_problems(items: Sequence[GoldItem], found: Sequence[ItemSeparatio
             if not item.penalty or one.share_met:
                 problems.append(Problem.of(item, "no_separation", f"met by {whom} of {one.systems}"))
         elif one.p_negative is not None and one.p_negative <= ALPHA:
-            why = f"correlates at {one.correlation:.2f} with the other items over {one.systems} systems"
+            why = f"correlates at {one.correlation:.2f} with the other items over {plural(one.systems, 'system')}"
             problems.append(Problem.of(item, "inverted", why))
     return problems
 

@@ -1,5 +1,8 @@
 "use strict";
 // The theme, kept in the address (?theme=dark) and in this browser, and tooltips: data-tip="text". Load it in the head.
+// For the other scripts, a count with its noun: "1 task", "2 tasks".
+const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
 (() => {
   const root = document.documentElement;
   const named = (theme) => theme === "light" || theme === "dark";

@@ -53,7 +53,7 @@
       const tiers = d3.pairs(rows).filter(([a, b]) => a.tier !== b.tier).map(([a]) => a);
       return Plot.plot(base(plot, data, names, {
         height: 60 + 22 * rows.length,
-        ariaLabel: `${data.metric} of ${rows.length} systems with intervals and bounds`,
+        ariaLabel: `${data.metric} of ${plural(rows.length, "system")} with intervals and bounds`,
         x: { label: `${data.metric} →`, grid: true, nice: true },
         marks: [
           Plot.ruleY(tiers, { y: "name", stroke: "var(--edge)", strokeDasharray: "2 3", dy: 11 }),
@@ -70,7 +70,7 @@
       const names = [...new Set(rows.map(({ name }) => name))];
       return Plot.plot(base(plot, data, names, {
         height: 60 + 22 * names.length,
-        ariaLabel: `Share of resamples in which each of ${names.length} systems has each rank`,
+        ariaLabel: `Share of resamples in which each of ${plural(names.length, "system")} has each rank`,
         x: { label: "rank →", domain: [0.5, Math.max(1, data.systems.length) + 0.5], ticks: Math.min(10, data.systems.length), tickFormat: "d" },
         marks: [
           Plot.rect(rows, {
@@ -111,7 +111,7 @@
         ...base(plot, data, names, {}),
         width: left + side * names.length + Math.max(24, 0.62 * long), height: above + 8 + side * names.length,
         marginTop: above, marginBottom: 8, marginRight: Math.max(24, 0.62 * long), marginLeft: left,
-        ariaLabel: `Which differences of ${data.metric} between ${names.length} systems are significant`,
+        ariaLabel: `Which differences of ${data.metric} between ${plural(names.length, "system")} are significant`,
         x: { axis: "top", domain: names, label: null, tickRotate: -55, tickFormat: label, tickSize: 0 },
         color: {
           legend: true, domain: ["better", "worse", "cannot be told apart"],
@@ -137,14 +137,14 @@
       return Plot.plot(base(plot, data, names, {
         least: left + after + 46 * groups.length, height: 6 + above + 24 * names.length,
         marginTop: above, marginBottom: 6, marginRight: after,
-        ariaLabel: `${data.metric} of ${names.length} systems by ${kind}`,
+        ariaLabel: `${data.metric} of ${plural(names.length, "system")} by ${kind}`,
         x: { axis: "top", domain: groups, label: null, tickRotate: slanted ? -40 : 0, tickFormat: (name) => cut(name, 24), tickSize: 0 },
         opacity: { type: "identity" },
         marks: [
           Plot.cell(rows, {
             x: "group", y: "name", inset: 0.5, fill: "var(--accent)",
             fillOpacity: ({ value }) => 0.04 + 0.41 * (high > low ? (value - low) / (high - low) : 0.5),
-            title: (row) => `${row.name}, ${row.group}: ${row.value.toFixed(2)} over ${row.n} scores`, tip: PAPER,
+            title: (row) => `${row.name}, ${row.group}: ${row.value.toFixed(2)} over ${plural(row.n, "score")}`, tip: PAPER,
           }),
           Plot.text(rows, { x: "group", y: "name", text: ({ value }) => value.toFixed(1), fill: "currentColor", pointerEvents: "none" }),
         ],
@@ -162,7 +162,7 @@
       const log = positive && d3.max(rows, ({ spent }) => spent) > 20 * d3.min(rows, ({ spent }) => spent);
       return Plot.plot({
         width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44, style: FONT,
-        ariaLabel: `${data.metric} against ${unit} per report; ${line.length} systems on the frontier`,
+        ariaLabel: `${data.metric} against ${unit} per report; ${plural(line.length, "system")} on the frontier`,
         x: {
           label: `${unit} per report${log ? " (log)" : ""} →`, type: log ? "log" : "linear", grid: true, nice: true, inset: 36,
           ticks: log ? undefined : 5, tickFormat: { cost: ".3~g", tokens: "~s", tokens_written: "~s" }[axis] ?? ",.4~g",
@@ -194,7 +194,7 @@
       const ends = d3.extent(rows.flatMap(({ here, low, high }) => [here, low, high]));
       return Plot.plot({
         width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44, style: FONT,
-        ariaLabel: `${data.metric} of ${rows.length} systems by the judge and by ${kind}`,
+        ariaLabel: `${data.metric} of ${plural(rows.length, "system")} by the judge and by ${kind}`,
         x: { label: `${data.metric} here →`, grid: true, nice: true, inset: 24, ticks: 5 },
         y: { label: `↑ ${kind}`, grid: true, nice: true, inset: 14 },
         marks: [
@@ -258,7 +258,7 @@
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
     canvas.setAttribute("aria-roledescription", "heat map");
-    canvas.setAttribute("aria-label", `${data.metric} of ${systems.length} systems on ${tasks.length} tasks; arrow keys read it out`);
+    canvas.setAttribute("aria-label", `${data.metric} of ${plural(systems.length, "system")} on ${plural(tasks.length, "task")}; arrow keys read it out`);
     box.append(canvas, said);
     const paint = canvas.getContext("2d");
     const flat = systems.flatMap((place) => tasks.map((task) => data.values[place][task])).filter((value) => value !== null && value !== undefined);

@@ -84,7 +84,7 @@ const leaderboard = (() => {
     const names = new Set([...document.querySelectorAll(".headline tr[data-system]")].map((row) => row.dataset.system));
     const found = [...names].filter(shown).length;
     for (const row of document.querySelectorAll("tr[data-system]")) row.hidden = !shown(row.dataset.system);
-    document.getElementById("found").textContent = wanted && found ? `${found} of ${names.size} systems` : "";
+    document.getElementById("found").textContent = wanted && found ? `${found} of ${plural(names.size, "system")}` : "";
     const none = document.getElementById("none");
     none.hidden = found > 0 || !names.size;
     none.querySelector("span").textContent = none.hidden ? "" : `No system matches '${field.value.trim()}'.`;

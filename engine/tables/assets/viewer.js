@@ -119,9 +119,8 @@
     for (const row of rows) row.hidden = !searched(row).includes(wanted);
     const shown = rows.filter((row) => !row.hidden).length;
     const count = document.querySelector(`[data-count="${table.id}"]`);
-    const noun = `${count.dataset.noun}${rows.length === 1 ? "" : "s"}`;
-    const total = rows.length.toLocaleString("en");
-    count.textContent = shown < rows.length ? `${shown.toLocaleString("en")} of ${total} ${noun}` : `${total} ${noun}`;
+    const total = plural(rows.length, count.dataset.noun);
+    count.textContent = shown < rows.length ? `${shown.toLocaleString("en")} of ${total}` : total;
     const nothing = document.querySelector(`[data-nothing="${table.id}"]`);
     nothing.hidden = shown > 0;
     const said = nothing.querySelector("[data-words]");

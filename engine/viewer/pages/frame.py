@@ -18,6 +18,7 @@ import msgspec
 from adjudge.engine.tables.cells import number
 from adjudge.engine.tables.templates import render
 from adjudge.engine.viewer.data.query import ListQuery, address
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = [
@@ -194,15 +195,11 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     def said(self) -> str:
         """How many rows there are, and which of them are shown."""
         if self.found < self.total and self.whole:
-            return f"{self.found:,} of {_counted(self.total, self.noun)}"
+            return f"{self.found:,} of {plural(self.total, self.noun)}"
         if self.found == len(self.rows):
-            return _counted(self.total, self.noun)
+            return plural(self.total, self.noun)
         shown = f"{self.first:,} to {self.last:,}" if self.last >= self.first else "none"
-        return f"{shown} of {_counted(self.found, self.noun)}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        return f"{shown} of {plural(self.found, self.noun)}"
 
 
 def _words(words: Callable[[Row], str] | None, row: Row) -> str:

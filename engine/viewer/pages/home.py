@@ -8,9 +8,9 @@ import asyncio
 import msgspec
 
 from adjudge.engine.runs.board import MetricBoard, Provenance, Standing
-from adjudge.engine.tables.cells import Cell
 from adjudge.engine.tables.page import leaderboard_page, title_of
-from adjudge.engine.tables.standings import Kind, Ranking, about_metric, rankings, standings
+from adjudge.engine.tables.standings import Ranking, rankings, standings
+from adjudge.engine.tables.table import Cell
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery, NotThere, ReportQuery, SystemQuery, address
 from adjudge.engine.viewer.pages.frame import Bar, Column, Ends, Frame, Listing, Row, natural
@@ -34,7 +34,7 @@ async def board_page(run: OpenRun) -> str:
     return await asyncio.to_thread(lambda: leaderboard_page(run.leaderboard(), _Links()))
 
 
-_NOT_SHOWN: tuple[Kind, ...] = ("rank interval", "interval", "tier")
+_NOT_SHOWN = ("rank interval", "interval", "tier")
 
 
 async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
@@ -64,38 +64,40 @@ async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
 
 def _standings(run: OpenRun, ranking: Ranking, number: int, query: ListQuery, at_once: int) -> Listing:
     """The standings of one table, as the leaderboard has them; every column can be sorted."""
-    laid = standings(ranking).without(*_NOT_SHOWN)
+    table = standings(ranking).shown.without(*_NOT_SHOWN)
     # The first column heads the rows.
-    order = sorted(range(len(laid.columns)), key=lambda place: laid.columns[place].kind != "system")
-    columns = [laid.columns[place] for place in order]
+    table = table.arranged([table.head, *(at for at in range(len(table.columns)) if at != table.head)])
     own = {row.system: row for row in ranking.head.standings}
-    metric = _metric(run, ranking.head)
-    ends = Ends.of(metric, [row.high for row in own.values()])
+    ends = Ends.of(_metric(run, ranking.head), [row.high for row in own.values()])
     known = frozenset(run.record.systems)
-    rows = []
-    for cells in ([row[place] for place in order] for row in laid.rows):
+    rows: list[Row] = []
+    for cells in table.rows:
         system = cells[0].text
-        row: Row = {
-            f"{number}.{column.name}": cell.text if column.kind == "system" else cell.sort
-            for column, cell in zip(columns, cells, strict=True)
+        keys = {
+            f"{number}.{column.name}": cell.sort for column, cell in zip(table.columns, cells, strict=True)
         }
-        row["system"] = system
-        row["cells"] = [
-            (column, cell, _leads_to(column.kind, cell, ranking.head, system, known))
-            for column, cell in zip(columns, cells, strict=True)
-        ]
-        row["bar"] = _interval(own.get(system), ends)
-        row["tier"] = own[system].tier if system in own else None
-        rows.append(row)
+        rows.append(
+            {
+                **keys,
+                f"{number}.system": system,
+                "system": system,
+                "cells": [
+                    (column, cell, _leads_to(column.kind, cell, ranking.head, system, known))
+                    for column, cell in zip(table.columns, cells, strict=True)
+                ],
+                "bar": _interval(own.get(system), ends),
+                "tier": own[system].tier if system in own else None,
+            }
+        )
     heads = [
         Column(
             column.name,
             "" if column.kind in ("scored", "unscored") else f"{number}.{column.name}",
-            number=column.numeric,
+            number=not column.words,
             low_first=column.kind == "rank" or (column.kind == "value" and ranking.head.lower_is_better),
-            tip=about_metric(ranking.head) if column.kind == "value" else "",
+            tip=column.tip if column.kind == "value" else "",
         )
-        for column in columns
+        for column in table.columns
     ]
     return Listing.of(heads, rows, "./", query, at_once=at_once, noun="system", words=_system)
 
@@ -120,7 +122,7 @@ def _interval(row: Standing | None, ends: Ends) -> Bar | None:
     return msgspec.structs.replace(drawn, range=(low, round(max(high - low, 0.5), 2)))
 
 
-def _leads_to(kind: Kind, cell: Cell, head: MetricBoard, system: str, known: frozenset[str]) -> str:
+def _leads_to(kind: str, cell: Cell, head: MetricBoard, system: str, known: frozenset[str]) -> str:
     """Names, values and reasons lead to the reports of a system that this run holds."""
     leads = kind == "system" or cell.metric or (kind == "unscored" and cell.text != "-")
     if system not in known or not leads:

@@ -15,6 +15,7 @@ from adjudge.engine.viewer.data.following import Snapshot, Standing
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery, SystemQuery, address
 from adjudge.engine.viewer.pages.frame import Frame
+from adjudge.judges.plural import plural
 
 __all__ = ["LiveCell", "LiveTable", "LiveView", "headline", "live_page", "live_view"]
 
@@ -89,7 +90,7 @@ def live_view(now: Snapshot) -> LiveView:
 def headline(now: Snapshot) -> str:
     """The run in one line, for the top of every page."""
     left = "" if now.left_s is None else f", about {_time(now.left_s)} left"
-    return f"{now.done:,} of {now.due:,} scorecards{left}"
+    return f"{now.done:,} of {plural(now.due, 'scorecard')}{left}"
 
 
 def _state(now: Snapshot) -> str:
@@ -145,7 +146,7 @@ def _standings(now: Snapshot) -> Iterator[LiveTable]:
     for protocol in dict.fromkeys(one.protocol for one in now.tallies):
         one = found.get(protocol)
         name = f"{protocol} {one.metric}" if one else protocol
-        note = f"Over the {one.tasks:,} of {now.tasks:,} tasks that are done for every system." if one else ""
+        note = f"Over the {one.tasks:,} of {plural(now.tasks, 'task')} done for every system." if one else ""
         yield LiveTable(
             f"standings-{protocol}",
             f"{name}, provisional",

@@ -16,6 +16,7 @@ from adjudge.engine.viewer.data.query import EvidenceQuery, NotThere, QuestionQu
 from adjudge.engine.viewer.pages.frame import PART_CHARS, Frame, part_of, writer
 from adjudge.engine.viewer.pages.marked_report import Line, MarkedReport, line_of, lines_of, marked_report
 from adjudge.fetchers.page import Page
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Unread
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.text.aside import aside, storable
@@ -235,7 +236,7 @@ async def evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str
     card = _chosen(await run.find_cards(query), query.protocol)
     query = msgspec.structs.replace(query, protocol=card.protocol)
     if query.n > len(card.evidence):
-        raise NotThere(f"this scorecard has {len(card.evidence)} lines of evidence")
+        raise NotThere(f"this scorecard has {plural(len(card.evidence), 'line')} of evidence")
     line = card.evidence[query.n - 1]
     judgments, _ = await run.stores()
     reasons = {} if line.note else await reasons_given(judgments, card.evidence, {query.n})

@@ -16,6 +16,7 @@ from adjudge.engine.viewer.data.index import Verdicts
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery, SystemQuery, address
 from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row, differences, natural, writer
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["system_page"]
@@ -184,7 +185,7 @@ def _value(run: OpenRun, system: str, protocol: str, metric: Metric) -> _Value:
     rank = "without a rank" if row.rank is None else f"rank {row.rank:g}"
     return _Value(
         number(row.value, metric.scale, metric.decimals),
-        f"{open_}, {how} over all {head.n_tasks:,} tasks, {rank}, as in the leaderboard.",
+        f"{open_}, {how} over all {plural(head.n_tasks, 'task')}, {rank}, as in the leaderboard.",
         tuple(f"{count:,} unscored: {explained(reason)}." for reason, count in row.unscored.items()),
     )
 
