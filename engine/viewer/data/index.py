@@ -68,7 +68,7 @@ KINDS: Mapping[str, Kind] = {
 }
 """The kinds of outcome that are counted, in their order.
 
-Marks, notes and listed problems are no verdicts; won and lost comparisons have tables of their own.
+Marks, notes and listed problems are not verdicts, and comparisons are counted in tables of their own.
 """
 
 
