@@ -1,8 +1,7 @@
-"""From a body to title, description and text. Slow and not to be trusted: runs in worker processes only.
+"""From a body to title, description and text. Slow and untrusted: runs in worker processes only.
 
-From bytes to characters, whatever the server says about them.
-
-The shape of HTML: parsers take the square of the depth of a page, and of the number of attributes of a tag.
+Decodes bytes whatever the server claims about them, and refuses HTML of harmful shape: parsers take quadratic time in a
+page's nesting depth and in a tag's number of attributes.
 """
 
 import codecs

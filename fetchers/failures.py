@@ -1,8 +1,7 @@
-"""A failed attempt at a page, and where foreign exceptions get their reason.
+"""A failed attempt at a page, and the place where foreign exceptions get their reason.
 
-A failure says whether another attempt can help. It never leaves the fetcher, which turns it into a page.
-
-A response body, piece by piece, within its byte limit at every moment.
+A failure says whether another attempt can help. It never leaves the fetcher, which turns it into a page. Response
+bodies are read piece by piece and checked against their byte limit at every piece.
 """
 
 import asyncio

@@ -1,13 +1,10 @@
-"""Worker processes, as their parent sees them (`fetchers/process.py` says what passes between them).
+"""Worker processes: how the parent sees them, the messages between, and what runs inside.
 
-Time that counts only while something is being done.
+A frame is a big-endian 32-bit length and that much msgpack. Nothing that arrives is ever unpickled or run, in either
+direction. A worker's first frame is empty: its imports are done, so no page's clock pays for them. Then the worker
+answers jobs from stdin until stdin ends.
 
-What passes between a fetcher and its worker processes.
-
-A frame is a big-endian 32-bit length and that much msgpack. Nothing that arrives is ever unpickled or run, in
-either direction. A worker's first frame is empty: its imports are done, so no page's clock pays for them.
-
-The inside of a worker process: it answers jobs from stdin until stdin ends (`fetchers/process.py`).
+`Budget` is the time that all requests of a page may take together.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Frozen pages: a folder read in place of the network, with the same extraction as live pages.
 
-The folder contains `index.jsonl`, one JSON object per line and page (`Entry`), and the files that it names.
+The folder contains `index.jsonl`, one JSON object (`Entry`) per page, and the files that it names.
 """
 
 import asyncio

@@ -1,12 +1,10 @@
 """A question as the messages that a chat model reads, and the model's reply as a typed answer.
 
-A question as the messages a chat model reads.
+The order is one constant preamble, the context, then the instructions and the question, so that all questions about one
+context share a token prefix. Untrusted text is enclosed in marks that its writer cannot know: they are derived from the
+context's hash and a secret, are constant for one context, and are removed from the text itself.
 
-Order: one constant preamble, the context, then the instructions and the question, so that all questions about
-one context share a token prefix. Untrusted text stands between marks that its writer cannot know: they derive from
-the context's hash and a secret, are constant for one context, and are removed from the text itself.
-
-A server's reply as a typed answer: the finish reason is looked at before the JSON.
+A reply's finish reason is checked before its JSON.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""Chat completions as OpenAI-compatible servers speak them: bodies out, replies and complaints in.
+"""Chat completions as OpenAI-compatible servers speak them: builds request bodies, reads replies and errors.
 
-Nothing is sent or received here. What a server says is untrusted: it is decoded by type, within limits.
+Nothing is sent or received here. A server's text is untrusted: it is decoded by type, within limits.
 """
 
 import re

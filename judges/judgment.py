@@ -1,10 +1,8 @@
-"""What came back: a judgment, scored or unscored with a reason. Success and failure have the same fields.
+"""The answer to a question: a judgment, scored or unscored with a reason, with the same fields either way.
 
-Text from outside, made fit to be stored and shown: what every string of a reply or an error passes through.
-
-What a configuration may choose of a judge: names and defaults that need no client and no engine.
-
-A judge is tried before it is trusted: the smallest question, and what the reply says about the judge.
+Every string from outside (replies, errors) is cleaned here so that it can be stored and shown. The judge options that a
+configuration may set have their names and defaults here, without importing a client or an engine. A probe tries a judge
+before a run relies on it: the smallest question, and what its reply shows about the judge.
 """
 
 import re

@@ -1,11 +1,9 @@
-"""The embedded judge: deterministic, model-free, a baseline and not a judge of quality.
+"""The embedded judge: deterministic and model-free; a baseline, not a judge of quality.
 
-It sees words, numbers and names, but not meaning: paraphrase looks unsupported to it, and a fluent
-falsehood made of a page's own words looks supported. It exists so that everything runs out of the box, without
-a model, and so that every other judge has a baseline to be compared with. Each question type that it can answer has
-a `lexical()` built from the helpers here.
-
-What was made of recent texts, kept within a number of characters.
+It sees words, numbers and names, but not meaning: a paraphrase looks unsupported to it, and a fluent falsehood made of
+a page's own words looks supported. It lets everything run without a model, and gives every other judge a baseline to
+beat. A question type that it can answer has a `lexical()` built from the helpers here. What it derives from recent
+texts is cached, up to a number of characters.
 """
 
 import asyncio

@@ -19,13 +19,9 @@ cut off, max_tokens omitted            answer_truncated, not asked again
 cut off while thinking unasked         answer_truncated, not asked again, its text what to do
 =====================================  ===============================================================
 
-What a server means that refuses a request: one question's failure, or one that every question would meet.
-
-The probe of one OpenAI-compatible server.
-
-Its prompt shows one form of answer, its constraint demands another: a word of which the prompt says nothing. Only a
-server that constrains its replies can give it. One that refuses to constrain, and says so, must give the form shown.
-Where only free text is asked, any words will do.
+The probe shows one form of answer in its prompt and demands another, with a word the prompt never mentions, in its
+constraint. Only a server that constrains its replies can give that word. One that refuses to constrain, and says so,
+must give the form shown. If only free text is asked for, any words pass.
 """
 
 import asyncio

@@ -1,12 +1,10 @@
 """A question in a benchmark's own words: its messages are the benchmark's, its answer is free text.
 
-The prompts come from the user's checkout (`adjudge.judges.published`). Nothing is added to them: no preamble, no fence,
-no schema, no sampling but the benchmark's own. How often a question is asked, and which replies count, is the
-benchmark's rule too: `attempts` and `read`.
+The prompts are read as data from the user's checkout of the benchmark: its Python files are parsed, never imported.
+Nothing is added to them: no preamble, no fence, no schema, no sampling but the benchmark's own. The benchmark also
+rules how often a question is asked, and which replies count: `attempts` and `read`.
 
-The prompts of a benchmark, read out of the user's checkout as data: its Python files are parsed, never imported.
-
-A prompt is a constant, or constants joined by `+` (sent as it is, filled by `str.format`, or by replacing markers), or
+A prompt is a constant, or constants joined by `+` (sent unchanged, filled by `str.format`, or by replacing markers), or
 an f-string whose placeholders are plain names. Anything else is refused with file and line. Placeholders are filled in
 a single pass.
 """

@@ -1,7 +1,7 @@
 """Answer types as JSON schemas for constrained decoding, and replies back into answers.
 
-A reply is accepted if it is, as a whole, JSON of the answer type, or if the first brace begins such an object and no
-other object follows that differs. Nothing else is salvaged: keys are not guessed and numbers are not clipped.
+A reply is accepted if all of it is JSON of the answer type, or if its first brace begins such an object and no
+different object follows. Nothing else is salvaged: keys are not guessed and numbers are not clipped.
 """
 
 import json

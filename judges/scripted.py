@@ -1,4 +1,4 @@
-"""A judge whose opinions are given: for tests, benchmarks and dry runs of a whole pipeline."""
+"""A judge with given opinions: for tests, benchmarks and dry runs of a whole pipeline."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator

@@ -12,9 +12,8 @@ cut off at its token limit             asked again with more tokens; answer_trun
 vLLM cannot start, or its engine died  JudgeError
 =====================================  ===============================================================
 
-The engine is loaded when the first question comes: a run that is answered from the store does not load it.
-
-Which model it is: a folder's files, hashed, or a name with its revision. The folder's location does not matter.
+The engine is loaded when the first question comes: a run answered from the store does not load it. A model is
+identified by the hash of its folder's files, wherever the folder is, or by its name and revision.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""One vLLM engine: all that is known here of vLLM's own interfaces, and of how it fails."""
+"""One vLLM engine. Everything this project knows of vLLM's own interfaces and failures is here."""
 
 import asyncio
 import contextlib

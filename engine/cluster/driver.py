@@ -1,11 +1,10 @@
-"""The driver: keeps evaluators alive, feeds them cases in sliding windows, and takes in their scorecards.
+"""The driver: keeps evaluators alive, feeds them cases in sliding windows, and collects their scorecards.
 
-Paths in the configuration (store, snapshot, prompts) must name the same files on every node. If a run ends early, what
-evaluators had written stays in the store, and the same command continues from there.
+Paths in the configuration (store, snapshot, prompts) must name the same files on every node. If a run ends early,
+everything the evaluators wrote stays in the store, and the same command continues from there.
 
-Tasks that run beside the main flow, and whose failure ends it.
-
-One limit of requests in flight, leased in shares to holders that have work; together never more than the whole.
+The limit on requests in flight is leased in shares to holders that have work; the shares never add up to more than the
+limit. If a background task fails, the main flow ends too.
 """
 
 import asyncio

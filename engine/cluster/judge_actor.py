@@ -1,6 +1,6 @@
 """Judges in separate processes: replicas that take batches of questions and stream the answers back.
 
-A replica runs on one node, and so do all accelerators that its model is split over.
+A replica, with all accelerators its model is split over, runs on one node.
 """
 
 import asyncio

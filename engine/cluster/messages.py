@@ -1,6 +1,6 @@
-"""The messages between driver and evaluators.
+"""The messages between driver and evaluators, and Ray actors as the driver sees them.
 
-A Ray actor as the driver sees it: called with a time limit, and killed for certain.
+An actor is called with a time limit, and is certain to be dead after a kill.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The evaluators of a cluster that are open, and the numbers of those that are gone."""
+"""The evaluators of a cluster: those in use, and the numbers of those that are gone."""
 
 import itertools
 import time

@@ -1,10 +1,8 @@
-"""Which evaluator gets which cases: shards by task, handed out as there is room, and taken back from dead workers.
+"""Which evaluator gets which cases: sharded by task, handed out as there is room, and taken back from dead workers.
 
 A task's cases stay with one evaluator until one of them is written, so that what they share is asked once; after that
-any worker with room may take from the rest. Cases in flight when a worker died are suspects: they run again one at a
-time, on a worker that has nothing else. A case that was alone on a worker that died, twice, is set aside.
-
-The work of one run: cases to be scored, and the scorecards that came back.
+any worker with room may take the rest. Cases in flight when a worker dies are suspects: they run again one at a time,
+on a worker that has nothing else. A case that was alone on a worker when it died, twice, is set aside.
 """
 
 import asyncio

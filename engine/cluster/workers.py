@@ -1,6 +1,6 @@
-"""The services that evaluators use on Ray: replicas of the judge, if it has any, and fetchers of live pages.
+"""The services on Ray that evaluators use: judge replicas, if any, and fetchers of live pages.
 
-An evaluator in this process whose judge's replicas and fetchers run on Ray.
+An evaluator may also run in this process while its replicas and fetchers run on Ray.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The doctor's checks of a cluster: each runs on every node, in a process like those that do the work."""
+"""The doctor's checks of a cluster: each check runs on every node, in the same kind of process as the work itself."""
 
 import os
 import platform

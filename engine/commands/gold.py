@@ -1,8 +1,7 @@
-"""Gold that the judge drafts: written to a file of tasks, for people to review and for runs to be measured by.
+"""`adjudge gold`: drafts gold with the judge, or checks it.
 
-Checks of gold, drafted or frozen: its items against their sources, each other, silence, and the systems of a run.
-
-`adjudge gold`: gold drafted for review, or checked.
+A draft is written to a file of tasks, for people to review and for runs to score against. A check, of drafted or frozen
+gold, tests items against their sources, each other, an empty report, and the systems of a run.
 """
 
 import argparse

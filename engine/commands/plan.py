@@ -1,6 +1,6 @@
-"""A dry run: what a run would ask, read and cost, found by evaluating with a judge that only counts questions.
+"""`adjudge plan`: a dry run that counts what a run would ask, read and cost.
 
-`adjudge plan`: what a run would ask, read and cost.
+It evaluates with a judge that only counts questions.
 """
 
 import argparse

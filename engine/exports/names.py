@@ -1,4 +1,4 @@
-"""The forms that a run can be exported in, by the names of `--format`."""
+"""The formats a run can be exported in, by their `--format` names."""
 
 from adjudge.engine.formats.names import BENCHMARKS
 

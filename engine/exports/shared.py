@@ -1,9 +1,4 @@
-"""What exports share: the figures that other tools show, and names as names of files.
-
-Names of systems and tasks as the names of files and folders.
-
-The figures of a leaderboard that other tools show: each system's value of each metric, and what stands behind it.
-"""
+"""What exports share: every system's value of every metric, its counts, and safe file names for systems and tasks."""
 
 import hashlib
 from collections.abc import Iterator

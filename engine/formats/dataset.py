@@ -1,4 +1,4 @@
-"""`Dataset`, what is to be evaluated: tasks in memory, reports by their place in a file, and rejected lines."""
+"""`Dataset`, the input of an evaluation: tasks in memory, reports by their position in a file, and rejected lines."""
 
 import datetime
 import glob

@@ -1,19 +1,16 @@
 """DeepResearch Bench as published: queries, criteria, references and articles, and RACE's and FACT's results.
 
-DeepResearch Bench as published: queries, criteria and references, and one file of articles per system.
+Tasks and reports are read from the repository's `data/` folder (or its parent), the Hub set with its
+`generated_reports/`, or the same files flat in one folder. There is one file of articles per system; articles are raw,
+as the system wrote them, or cleaned of citations.
 
-Either the repository's `data/` folder (or its parent), the Hub set with its `generated_reports/`, or the same files
-flat in one folder. Articles are raw, as the system wrote them, or cleaned of citations.
+RACE's results are `raw_results.jsonl`, one row per task, and `race_result.txt`, their means. A file of judgments
+without a reference (`mode: no_reference`) holds the marks themselves; they are weighted by the criteria in the same
+folder.
 
-RACE's results: `raw_results.jsonl`, one row per task, and `race_result.txt`, their means.
-
-A file of judgements without a reference (`mode: no_reference`) holds the marks themselves; they are weighed by the
-criteria of the same folder.
-
-FACT's results: `extracted.jsonl`, `deduplicated.jsonl`, `scraped.jsonl`, `validated.jsonl` and `fact_result.txt`.
-
-Each step adds to the rows of the one before; the row that has most is read. A verdict counts as it was recorded, also
-where the page's text was a scraper's error. A URL without verdicts is dropped by the code's figures, and leaves the
+FACT's results are `extracted.jsonl`, `deduplicated.jsonl`, `scraped.jsonl`, `validated.jsonl` and `fact_result.txt`.
+Every step adds to the rows of the one before; the most complete row is read. Recorded verdicts are kept even where the
+page's text was a scraper's error message. A URL without verdicts is dropped from the code's figures and leaves the
 paper's without a value.
 """
 

@@ -1,4 +1,4 @@
-"""The benchmarks whose own result files are read and written, by the names of `--format`."""
+"""The benchmarks whose own result files are read and written, by their `--format` names."""
 
 __all__ = ["BENCHMARKS"]
 

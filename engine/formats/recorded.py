@@ -1,4 +1,4 @@
-"""What a benchmark's result files hold, and what a run has to be written as such files."""
+"""What a benchmark's result files hold, and what a run needs to be written as such files."""
 
 import json
 import math

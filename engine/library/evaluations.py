@@ -1,8 +1,7 @@
 """Evaluations from Python: of what a configuration names, or of rows.
 
-Tasks and reports that are given as rows: lists of dictionaries, data frames, Arrow tables.
-
-Work that is waited for from anywhere: plain code, an event loop, a notebook whose loop is already running.
+Rows of tasks and reports are lists of dictionaries, data frames or Arrow tables. Results can be waited for from plain
+code, an event loop, or a notebook whose loop is already running.
 """
 
 import asyncio

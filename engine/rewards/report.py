@@ -1,9 +1,9 @@
 """What counts as the report of a rollout: one rule for every trainer and every way to call.
 
-The report is the text of the last assistant turn, without thinking, tool calls, tool results and the tokens of a chat
-template. Thinking that a template opened ends with its closing tag alone. Whatever is left open ends the report, and
-the rollout is truncated: nothing that a policy thinks, plans, or puts into the mouth of a tool is paid. A tag that
-stands alone between backticks is a mention, not a tag.
+The report is the text of the last assistant turn, without thinking, tool calls, tool results and chat-template tokens.
+A bare closing tag ends thinking that the template opened. Anything left open ends the report, and the rollout is
+truncated: a policy earns nothing for what it thinks, plans, or puts into a tool's mouth. A tag alone between backticks
+is a mention, not a tag.
 """
 
 import re

@@ -1,12 +1,7 @@
 """The values: a rollout to score, and its reward, which is a number, or None with the reason.
 
-A rollout as trainers hold it: a text, or the messages of a conversation.
-
-A row of a data set: what it brings for its rollouts to be judged by, under the names that data sets use.
-
-What a rollout brings to be judged by: its own gold, and rubrics in the shapes that data sets publish.
-
-The shapes are those of `engine/formats/rubric_rows.py`. JSON text is read as what it holds.
+A rollout is what trainers hold: a text, or the messages of a conversation. It may bring its own gold and rubrics, under
+the names and in the shapes that public data sets use (`engine/formats/rubric_rows.py`); JSON text is decoded.
 """
 
 import operator

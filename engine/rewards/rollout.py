@@ -1,6 +1,6 @@
-"""One rollout on its way to its reward: its case, its scorecards and flags so far, and what was asked for it.
+"""A rollout on its way to its reward: its task and case, its scorecards and flags so far, and what the call wants.
 
-Which task a rollout is about: a known one, by its id or its prompt, or one that the rollout brings along.
+Its task is a known one, found by id or prompt, or one that the rollout brings along.
 """
 
 import asyncio

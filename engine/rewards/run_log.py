@@ -1,4 +1,4 @@
-"""The log of a training run's rewards: each scored rollout with what it was judged by, for `adjudge rewards replay`."""
+"""The log of a training run's rewards: each scored rollout with its gold and settings, for `adjudge rewards replay`."""
 
 import asyncio
 import logging

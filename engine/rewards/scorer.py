@@ -1,6 +1,6 @@
 """`RewardScorer`: scores rollouts in one event loop, in batches or singly, each call within its deadline.
 
-How long a rollout may be: what the judge's window has room for beside everything else that a prompt shows.
+A rollout may be as long as the judge's window allows beside everything else that a prompt shows.
 """
 
 import asyncio

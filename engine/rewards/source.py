@@ -1,6 +1,6 @@
-"""`RewardSource`: what a trainer holds, to be called from any thread and any event loop.
+"""`RewardSource`: what a trainer holds, callable from any thread and any event loop.
 
-`LoopThread`: an event loop in a separate thread, with a context open in it, for callers from any thread and loop.
+It runs on a `LoopThread`: an event loop in a separate thread, with a context open in it.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The store of judgments: what was asked, and what came back."""
+"""The store of judgments: questions and their answers."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache

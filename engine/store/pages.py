@@ -1,4 +1,4 @@
-"""The store of pages: what a URL pointed at when it was read."""
+"""The store of pages: what each URL returned when it was read."""
 
 import hashlib
 from collections.abc import Sequence

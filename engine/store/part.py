@@ -1,16 +1,14 @@
-"""One part: an immutable Parquet file whose bytes are checked wherever they are read.
+"""One part: an immutable Parquet file whose bytes are checked on every read.
 
-Between its row groups and its footer stands what other readers pass over: the records of the rows, if their kind has
-them (since schema 4), and a CRC-32 of each column of each row group, and one of these together with the footer. Parts
-of schema 1 and 2 have no check sums and are read unchecked.
+Each kind of table has a struct for its rows; the struct's fields, annotated with Arrow types, are the columns.
 
-The kinds of tables. Each has a struct for its rows; its fields, annotated with Arrow types, are the columns.
+Between its row groups and its footer a part holds data that other Parquet readers skip: since schema 4, the records of
+its rows, if the kind has them; a CRC-32 of every column of every row group; and a CRC-32 of these together with the
+footer. Parts of schemas 1 and 2 have no checksums and are read unchecked.
 
-The records of a part: its rows one by one, so that a look-up reads some kilobytes and decodes one row.
-
-A frame is the records of a few rows: the bytes of each, then each row's values in the order of the columns as
-MessagePack, all of it compressed. A directory has the place and a CRC-32 of each frame. Other readers pass over both:
-the columns hold the same rows.
+Records allow a lookup to read a few kilobytes and decode one row. A frame holds a few rows: the length of each, then
+each row's values in column order as MessagePack, compressed together. A directory gives the position and the CRC-32 of
+every frame. The columns hold the same rows.
 """
 
 import struct

@@ -1,12 +1,8 @@
-"""Immutable Parquet parts with a key index, which hold judgments, pages and scores.
+"""A table of a store: immutable Parquet parts with a key index, opened, refreshed, flushed and closed.
 
-Each process is one writer: it buffers rows and writes them as a whole part every `flush_seconds` or 32 MB; until then a
-journal has them too. Nothing is edited in place. Of several answering rows with the same key, the earliest (written_at,
-part, row) wins, in every process that opens the same parts.
-
-The blocks of rows that were looked up last, as many as memory is meant to hold.
-
-One table of a store as its callers see it: opened, refreshed, flushed, closed and counted.
+Each process is one writer: it buffers rows, journals them, and writes them as a whole part every `flush_seconds` or 32
+MB. Nothing is edited in place. Of several answered rows with the same key, the earliest (written_at, part, row) wins,
+in every process that opens the same parts. The most recently read blocks of rows are cached in memory, up to a limit.
 """
 
 import asyncio

@@ -1,9 +1,8 @@
-"""Rows as Arrow tables: strings that no file can hold are cleaned, and a row that cannot be stored is set aside.
+"""Rows to and from Arrow tables, without pandas.
 
-Between Arrow's columns and our values, without pandas.
-
-Where pandas is installed, `pyarrow.scalar`, `pyarrow.array` and `to_numpy` import it, for a third of a second that a
-command which only looks something up should not take.
+Strings that no file can hold are cleaned, and a row that cannot be stored is set aside. Where pandas is installed,
+`pyarrow.scalar`, `pyarrow.array` and `to_numpy` import it, which adds a third of a second to commands that only look
+something up, so none of them is used here.
 """
 
 import logging

@@ -1,10 +1,8 @@
-"""Housekeeping: list what a store holds, merge small parts, drop old rows.
+"""Housekeeping of a store: list it, merge small parts, drop old rows, and repair it.
 
-A rewritten part names the parts that it replaces. Those are ignored from then on and deleted a day later, so that
-processes that still read them can finish. Nothing else is ever deleted, and nothing is edited in place. A lease keeps
-two processes from rewriting one store at once.
-
-Repair: parts that are damaged are moved aside, so that the rest of a store can be used.
+A rewritten part names the parts it replaces. They are ignored from then on and deleted a day later, so that processes
+still reading them can finish. Nothing else is ever deleted, and nothing is edited in place. Repair moves damaged parts
+aside so that the rest of the store can be used. A lease keeps two processes from rewriting one store at once.
 """
 
 import secrets

@@ -1,7 +1,7 @@
 """The log on stderr: warnings as readable lines or, with ADJUDGE_LOG=json, every event as a JSON line.
 
-An event says what it is about (run; shard: the task; case: system, task, sample, repeat). It never contains answers or
-the text of reports and pages. Secrets are masked in every line (`engine/config/redaction.py`).
+An event names its subject (run; shard: the task; case: system, task, sample, repeat). It never contains answers or the
+text of reports and pages. Secrets are masked in every line (`engine/config/redaction.py`).
 """
 
 import logging

@@ -1,9 +1,8 @@
 """`adjudge view`: the pages over HTTP, on this machine only.
 
-Reports, pages and judges' replies are hostile: everything is escaped, and every request passes `local_only`. Nothing is
-ever written.
-
-The run in a folder as it is now: opened anew when another takes its place, it ends, or its process dies.
+The viewer follows the run's folder: it opens the run again when another replaces it, it ends, or its process dies.
+Reports, pages and judges' replies are hostile: everything is escaped, and every request passes `local_only`. The viewer
+never writes.
 """
 
 import asyncio

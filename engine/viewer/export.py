@@ -1,11 +1,8 @@
-"""`adjudge view --export`: a run's pages as files, to be put on any web host or opened from disk.
+"""`adjudge view --export`: a run's pages as files, for any web host or to open from disk.
 
-The pages are made by the viewer's own functions; `Names` says where each of them is. What belongs to one report, task
-or system is in one file, a `Book`.
-
-Where each page is in an exported folder: the names of its files, and the addresses that lead to them.
-
-A run as it is published: without the gold that its benchmark keeps to itself.
+The pages are made by the viewer's own functions; `Names` gives each page its file name and its URL in the exported
+folder. The pages of one report, task or system share one file, a `Book`. A published run leaves out the gold that its
+benchmark keeps private.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What a run may spend: at most so many questions, or so much money; then it stops."""
+"""The limit on what a run spends, in questions or money; at the limit the run stops."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""Chooses tasks and systems: of the files that a run reads, and of the runs that a leaderboard shows."""
+"""Chooses tasks and systems: from the files that a run reads, and from the runs that a leaderboard shows."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a run scores, in batches: every report, or those of so many tasks as it takes; then comparisons of systems."""
+"""What a run scores, in batches: reports, all or of as many tasks as needed; then comparisons of systems."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain

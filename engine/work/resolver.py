@@ -1,4 +1,4 @@
-"""A run that stops once it knows how the full run would order the systems; tasks come in seeded order, in batches."""
+"""Stops a run once the full run's order of systems is known; tasks come in seeded order, in batches."""
 
 import hashlib
 from collections import Counter, defaultdict

@@ -1,7 +1,7 @@
-"""Which comparisons of systems a run makes: all, or in rounds those that tell most, given the answers so far.
+"""Which comparisons of systems a run makes: all, or rounds of the most informative ones given the answers so far.
 
 A comparison is a pair of systems and a task (and a sample, where systems have several). Rounds make the choice a
-function of the answers alone, whatever the order in which they come or how many workers give them.
+function of the answers alone, regardless of their order and the number of workers.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""What is judged: a task, one system's report for it, and the two as a case."""
+"""A case: a task and one system's report for it."""
 
 from collections.abc import Hashable
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Gold that can be drafted and reviewed item by item: what a protocol says of it, and nothing else."""
+"""Gold that can be drafted and reviewed item by item, as a protocol describes it."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, runtime_checkable

@@ -1,6 +1,6 @@
-"""Lines of evidence as labels of a closed list, so that people can answer what the judge answered.
+"""Lines of evidence as labels from a closed list, so that people can answer what the judge answered.
 
-The kinds of labels that several protocols share.
+Several protocols share the kinds of labels here.
 """
 
 import re

@@ -1,8 +1,7 @@
 """The result for one report under one protocol: a value or a reason for every metric, and the evidence.
 
-The outcomes of lines of evidence: of which kind each is, and the points that it states.
-
-What the metrics of a protocol are, in words: for tooltips, tables and documentation.
+Classifies the outcomes of evidence and extracts their points. Describes a protocol's metrics in plain words, for
+tooltips, tables and documentation.
 """
 
 import re

@@ -1,15 +1,13 @@
 """FACT's questions: what a report states and cites, what repeats, and what a page supports.
 
-FACT's first question: what a report's sentences state, and which of its sources they cite.
+The first question is what a report's sentences state, and which of its sources they cite. The judge is shown a report
+(a long one in sections cut at line ends, each with the references that it names), its sources under numbers, and at
+most eight of its sentences; for each it gives the statements and the numbers of the sources cited. So it cannot invent
+a URL, and no sentence is skipped. Sentences that cannot cite in any form are left out: those without a digit, bracket
+or URL that are not below a title with a source. The entries of reference lists are never asked about. A section with
+more than 300 sources shows only those that its marks name, and is halved until they fit.
 
-The judge is shown a report (a long one in sections cut at line ends, each with the references that it names), its
-sources under numbers, and at most eight of its sentences; it says for each what it states and the numbers of the
-sources it cites. So it cannot invent a URL, and no sentence is passed over. Left out are sentences that cannot cite in
-any form: those without a digit, bracket or URL that do not stand below a title with a source. The entries of reference
-lists are never asked about. Of more than 300 sources a section is shown those that its marks name, and is cut in
-halves as long as these are more.
-
-FACT's questions about one page: which statements repeat each other, and which of them the page supports.
+The other questions are about one page: which statements repeat each other, and which of them the page supports.
 """
 
 import asyncio

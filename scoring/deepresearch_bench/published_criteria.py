@@ -1,9 +1,9 @@
 """RACE's weights and criteria in the benchmark's own calls, for tasks whose gold lacks them.
 
 The rules are the reference code's: dimension weights are drawn 5 times and averaged, criteria are asked once for each
-dimension; up to 5 attempts each. A reply must be JSON whose weights sum to 1. A draw whose last attempt is JSON that
-does not is left out of the average; one whose last attempt is not JSON leaves the task without weights. A dimension
-without criteria leaves the task without a measure, where the code would go on without that dimension.
+dimension; up to 5 attempts each. A reply must be JSON whose weights sum to 1. If a draw's last attempt is JSON with
+another sum, the average leaves it out; if it is not JSON, the task has no weights. A dimension without criteria leaves
+the task without a yardstick, where the code would go on without that dimension.
 """
 
 import asyncio

@@ -3,31 +3,29 @@
     overall = target / (target + reference), where target = sum of W_d * dim_d
 
 As in the published call, one question shows the task, the target, the reference and all criteria of the task, each with
-its dimension and without its weight; each gets an analysis and a mark from 0 to 10 for both articles.
-`order: reference_first` shows the reference first, so that all systems of a task share the longest possible prefix; it
-is the paper's ablation `reversed_positions`, and its metrics are called `reference_first.NAME`. `both_orders` averages
-the marks of the two orders.
+its dimension and without its weight; each gets an analysis and a mark from 0 to 10 for both articles. `order:
+reference_first` shows the reference first, so that all systems of a task share the longest possible prefix; it is the
+paper's ablation `reversed_positions`, and its metrics are called `reference_first.NAME`. `both_orders` averages the
+marks of the two orders.
 
 Variants, as in the paper's ablation: `full`; `vanilla` (one mark from 0 to 10); `pointwise` (criteria, no reference,
 /10); `static_criteria` (general criteria of our own); `no_criteria_weights`; `no_dimension_weights`; `no_weights`;
 `reversed_positions`. `full` shares its questions with the weightless variants.
 
 How the question differs from the published call:
+
 - Marks come back under the criteria's numbers, not their texts; `match_weight` is for published replies.
-- The articles are called A and B; nothing says where they come from. Marks come in halves.
+- The articles are called A and B, without a hint which is the report and which the reference. Marks come in halves.
+- Every criterion gets an analysis before its marks; the analyses of one question share one budget of characters.
 - Reports (and references) are cleaned of citation marks by rules; by the judge only with `cleaning="judge"`.
 - More than 80 criteria are asked in several questions.
+
+The task and the first article are the context; article B and all criteria follow.
 
 A question without an answer, cut off or too long for the judge, leaves its criteria without marks. The paper has marks
 for all of them: a metric that lacks some has no value, and bounds with those marks at their worst and best.
 
 The arithmetic below needs no judge.
-
-RACE's questions: marks from 0 to 10 in halves for one article, or for two side by side.
-
-Articles are called A and B; nothing says which is the report and which the reference. The task and the article that
-stands first are the context; then come article B and all criteria. Every criterion gets an analysis before its marks;
-the analyses of one question share one budget of characters.
 """
 
 import asyncio

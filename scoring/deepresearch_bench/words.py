@@ -1,4 +1,4 @@
-"""What the metrics of RACE and FACT are."""
+"""RACE's and FACT's metrics, described."""
 
 from adjudge.scoring.contract.scorecard import MetricWords
 

@@ -1,11 +1,10 @@
-"""What a task's reports are measured by in RACE: dimension weights and weighted criteria, given or made by the judge.
+"""RACE's yardstick for a task: dimension weights and weighted criteria, given or made by the judge.
 
-Made once per task: they are asked with nothing but the task in view, so every system's report gets the same answer
-from the store.
+It is made once per task: the questions show nothing but the task, so every system's report gets the same answer from
+the store.
 
-RACE's static criteria: what a good research report shows whatever its task, in our own words, English and Chinese.
-
-Used by the variant `static_criteria`, and proposed by the lexical judge for tasks that come without criteria.
+The static criteria say what a good research report shows whatever its task, in our own words, English and Chinese. The
+variant `static_criteria` uses them, and the lexical judge proposes them for tasks without criteria.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 Forms, beside all those of `scoring.text.citations`, in brackets or in parentheses: `[Doc: plan.pdf, Page 2]`,
 `[plan.pdf, Section 7]`, `[Image: chart.png]`, `[long_context: "A title", chunk 1-3]` with the title perhaps cut short,
 `[source: "notes.md"]`, `[document_reader: notes.md, section 2]`, `[source_1: notes.md]`, `[video.mp4, 00:15:30]`,
-`[RAG-1, RAG-2]` for pages of the corpus by number, and the markers of citations that were handed over.
+`[RAG-1, RAG-2]` for pages of the corpus by number, and the markers of citations supplied with the report.
 
 Every source gets an address, brackets become addresses, and the citation parser does the rest. Time is linear in the
 report for a given set of sources: of the names that a report calls sources by, `MAX_NAMES` are looked up leniently.

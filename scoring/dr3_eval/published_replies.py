@@ -1,7 +1,7 @@
 """Replies as DR3-Eval's code reads them, salvage included, for `call: published` alone.
 
-JSON is looked for in the whole reply, in fences, between the first brace and the last, and from the first brace on;
-what is cut off is closed, first without its last incomplete member. All of it is linear in the reply.
+JSON is searched for in the whole reply, in fences, between the first brace and the last, and from the first brace on;
+truncated JSON is closed, first without its last incomplete member. All of it is linear in the reply.
 """
 
 import ast

@@ -1,10 +1,8 @@
-"""DR3-Eval's questions: insights of the sources, claims against the sources they cite, and what a task asks for.
+"""DR3-Eval's questions, by metric.
 
-Insights: what a task's sources hold that its report should bring out (DR3-Eval, information recall).
-
-Claims of a report against the sources it cites for them (DR3-Eval, factual accuracy).
-
-What a task asks for, item by item, and which items a report satisfies (DR3-Eval, instruction following).
+Information recall: the insights in a task's sources that its report should bring out. Factual accuracy: a report's
+claims against the sources it cites for them. Instruction following: what a task asks for, item by item, and which items
+a report satisfies.
 """
 
 import asyncio

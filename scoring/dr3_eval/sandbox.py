@@ -1,10 +1,9 @@
-"""A closed world of sources: the files a user handed over, the pages of a corpus, and which of them a report cites.
+"""A closed world of sources: the user's files, the pages of a corpus, and which of them a report cites.
 
-Which titles DR3-Eval's published code takes for the same, and which required ones it finds cited in a report.
-
-Two names are the same if one contains the other, if the second has 60 % of the first one's words, if both name one of
-`_BRANDS`, or if the Levenshtein distance is at most a quarter of the longer one. A required title counts as cited if
-some name in brackets is the same, or has an abbreviation of it, or if the title or its abbreviation stands anywhere.
+Titles are matched by the rules of DR3-Eval's published code. Two names are the same if one contains the other, if the
+second has 60 % of the first one's words, if both name one of `_BRANDS`, or if the Levenshtein distance is at most a
+quarter of the longer one. A required title counts as cited if some name in brackets is the same, or has an abbreviation
+of it, or if the title or its abbreviation occurs anywhere.
 
 Time is linear in the report for given titles: of the names in brackets, the first `MAX_NAMES` are looked at.
 """

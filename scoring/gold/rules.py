@@ -1,12 +1,8 @@
-"""What is wrong with items of gold as far as it can be told without a judge.
+"""What rules can find wrong with items of gold without a judge, and what to do about it.
 
-What is wrong with an item of gold, and what to do about it.
-
-Passages that items rest on: finding them by a judge, and checking that they stand in the source.
-
-What an item's words alone tell: that it is vague, compound or met by silence, or that a keyword is anybody's.
-
-The rules hold for plain cases; a judge is asked about the others.
+Items rest on passages: a judge finds them, and rules check that they occur in the source. From its words alone an item
+can be vague, compound or met by silence, and a keyword can be too common. The rules cover plain cases; a judge is asked
+about the others.
 """
 
 import math

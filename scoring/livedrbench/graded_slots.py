@@ -1,13 +1,13 @@
-"""LiveDRBench's NovelDS and Flights: answers in slots, each an object or a list of rows.
+"""LiveDRBench's graded categories: NovelDS and Flights, and SciFacts.
 
-An object is graded field by field, 0..3. In a list every predicted row in order is matched to a gold row by the
-primary keys, that gold row is taken away, and the pair is graded. A field is right from 2 on. A main claim graded 0
-or 1 zeroes the whole question if it stands in an object slot, and its row otherwise; so does one that is not given.
+NovelDS and Flights: answers in slots, each an object or a list of rows. An object is graded field by field, 0..3. In a
+list every predicted row in order is matched to a gold row by the primary keys, that gold row is taken away, and the
+pair is graded. A field is right from 2 on. A main claim graded 0 or 1, or missing, zeroes the whole question if it is
+in an object slot, and otherwise its row.
 
-LiveDRBench's SciFacts: rows of papers, or of materials and papers, against alias sets.
-
-A predicted value is a gold entry's if it equals one of its aliases after lower case and strip, or else the judge says
-so. Duplicates count, and an empty value is wrong.
+SciFacts: rows of papers, or of materials and papers, against alias sets. A predicted value is a gold entry's if it
+equals one of its aliases after lower case and strip, or else the judge says so. Duplicates count, and an empty value is
+wrong.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""Asking about criteria: each alone, or several in one question, all over the one context of the report.
-
-The questions about criteria: one alone, or several together, all over the one context of the report.
-"""
+"""Questions about criteria, alone or several in one question, all over the one context of the report."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,6 +1,6 @@
 """DeepResearch Bench II: items of recall, analysis and presentation, and the source that no report may rest on.
 
-Where a report rests on a source that its task blocks: which sentences cite it, by URL or by title (DRB II).
+A report rests on the source that its task blocks where a sentence cites it, by URL or by title.
 """
 
 import re

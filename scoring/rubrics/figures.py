@@ -1,4 +1,4 @@
-"""Protocols that give points for criteria: what they share, so that each states only its figures."""
+"""What protocols that give points for criteria share, so that each defines only its figures."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

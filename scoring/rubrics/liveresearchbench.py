@@ -1,9 +1,7 @@
 """LiveResearchBench (arXiv 2510.14240): presentation, coverage, consistency, citation association and depth.
 
-Presentation and coverage are checklists, met or not; consistency and citation association count problems; depth is a
-comparison with the report of a reference system, in both orders.
-
-What LiveResearchBench asks besides checklists: problems to be listed, and two reports' depth side by side.
+Presentation and coverage are checklists, met or not. For consistency and citation association the judge lists problems,
+which are counted. Depth compares the report side by side with a reference system's, in both orders.
 """
 
 import asyncio

@@ -4,12 +4,11 @@
 
 Gold, as published: `qsr` (query-specific rubrics, strings or `Criterion`s), `fak` and `fdk` (focus-anchor and
 focus-deviation keywords), `tsl` (trustworthy source links). The general rubrics are our own, with the published
-structure (48 rubrics, 73 points, seven dimensions), or a file of the official ones.
+structure (48 rubrics, 73 points, seven dimensions), or a file of the official ones. Keywords are measured by how often
+the report uses them, and how relevant they are to its subject.
 
 The paper has an answer for every rubric and keyword: without one, the metrics that need it have bounds and no value.
 The dimensions are our own breakdown, over the rubrics that were answered (`min_answered`).
-
-Keywords of a report: how often it uses them, and how relevant they are to what it is about.
 """
 
 import asyncio

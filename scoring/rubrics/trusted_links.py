@@ -1,6 +1,6 @@
-"""Which of the sources that a report cites are ones that experts trust: by address, and by host.
+"""Which of a report's cited sources are ones that experts trust: by address, and by host (Rigorous Bench).
 
-Citations that a system hands over apart from its text, put into the text before it is judged (Rigorous Bench).
+Citations that a system supplies apart from its text are put into the text before it is judged.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,9 +1,7 @@
 """Citation marks inside a line of text: `text 15`, `[15]`, `[15†L10][5L23]`, `【15】`, `[title](url)`, bare URLs, DOIs.
 
-Time and memory are linear in the text: repetitions are bounded, what may be read in two ways is read in one (atomic
-groups), brackets are paired with a stack, and a text of more than `MAX_PIECE` characters is read in pieces.
-
-Long texts in pieces that are read one after the other, so that none needs more memory than a piece takes.
+Time and memory are linear in the text: repetitions are bounded, ambiguous forms are read in one way (atomic groups),
+brackets are paired with a stack, and a text of more than `MAX_PIECE` characters is read in pieces, one after the other.
 """
 
 import re

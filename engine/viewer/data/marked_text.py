@@ -1,9 +1,7 @@
-"""A report's Markdown as HTML with passages marked, sanitised: nothing in it runs, and nothing is fetched.
+"""A report's Markdown as sanitised HTML with passages marked: nothing in it runs, and nothing is fetched.
 
-Markdown as tokens that know where in the source their text stands, so that passages can be marked in what is shown.
-
-markdown-it numbers the lines of its blocks only. Here the parser of what is inside a block also notes where each piece
-of text begins; a piece is placed if the source has the same characters there.
+To place the marks, the parser notes for every token of text where it is in the source; markdown-it itself numbers only
+the lines of blocks. A token is placed if the source has the same characters there.
 """
 
 import re

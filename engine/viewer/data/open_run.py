@@ -1,16 +1,11 @@
-"""An open run: small things in memory, the rest read when a page needs it.
+"""An open run: small data in memory, the rest read when a page needs it.
 
-What takes long to open (the key indexes, the places of reports) is opened in the background; only pages that need it
-wait.
+What takes long to open (the key indexes, the positions of reports) is opened in the background; only pages that need it
+wait. People's answers are matched to the lines of a scorecard, and the judge's reasons come from its stored answers.
 
-What people said about the judge's verdicts, line by line of a scorecard.
-
-The questions behind a scorecard: the protocol runs again, and the store answers.
-
-The store holds answers, not questions. No judge is asked and nothing is written: an answer that the store does not
-hold is missing with the reason deadline, which is never stored.
-
-The reasons that a judge gave for its verdicts, from the answers in the store.
+The store holds answers, not questions, so a scorecard's questions are recovered by running the protocol again with the
+store as its judge. No judge is asked and nothing is written: an answer missing from the store is missing with the
+reason deadline, which is never stored.
 """
 
 import asyncio

@@ -1,10 +1,7 @@
-"""What the viewer's pages share: the frame around them, tables of rows, and what is drawn.
+"""What the viewer's pages share: the frame around them, long texts, tables of rows, and bars and plots.
 
-What the viewer's pages share: the frame around them, and long texts.
-
-Tables of rows: filtered, sorted and cut into pages here, and by the page's own script where it holds every row.
-
-What is drawn: values as bars, differences from a middle, verdicts as a stack, two runs as points; all in percent.
+Tables are filtered, sorted and paged here, or by the page's own script where the page holds every row. Bars show
+values, differences from a middle and stacked verdicts; a plot shows two runs as points. All are in percent.
 """
 
 import math

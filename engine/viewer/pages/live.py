@@ -1,6 +1,6 @@
-"""The page of a run that has not finished, and the figures that keep it up to date.
+"""The page of an unfinished run, and the figures that keep it up to date.
 
-Texts are made here alone: the template draws a view of the run, and the page's script writes later views over it.
+All texts are made here: the template draws a view of the run, and the page's script replaces it with later ones.
 """
 
 import asyncio

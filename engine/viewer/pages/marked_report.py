@@ -1,7 +1,4 @@
-"""A report with its statements marked, wherever a page shows one.
-
-Lines of evidence as pages show them: statements with a verdict, criteria with points, in words and with a sign.
-"""
+"""For any page: a report with its statements marked, and lines of evidence (statements, criteria with points)."""
 
 import asyncio
 import re

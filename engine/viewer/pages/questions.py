@@ -1,4 +1,4 @@
-"""The questions about a report: all of them, one with its rendered prompt and raw answer, and pages as read."""
+"""A report's questions: all of them, one with its rendered prompt and raw answer, and the pages that were read."""
 
 import asyncio
 import time

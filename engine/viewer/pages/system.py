@@ -1,4 +1,4 @@
-"""One system's reports by one metric: its mean, where it differs most from the others, and every task."""
+"""One system's reports by one metric: its mean, its largest differences from the other systems, and every task."""
 
 import asyncio
 import math

@@ -1,15 +1,13 @@
-"""Score arrays as the kernels take them: float64, C order, NaN for missing, nothing infinite.
+"""Score arrays as the kernels take them (float64, C order, NaN for missing, nothing infinite), errors, and compilation.
 
-What a kernel raises: `KernelError`, for input that statistics cannot be computed from.
+`KernelError` is raised for input that statistics cannot be computed from. `compiled` is numba's compiler as the kernels
+use it; `in_threads` spreads compiled work over several cores.
 
-`compiled`: numba's compiler as the kernels use it; `in_threads`: compiled work on several cores.
+Kernels release the interpreter's lock and run in plain Python threads. Neither numba's own thread pool nor a
+multithreaded BLAS is used: the two spin against each other, and numba's is not safe under several callers.
 
-Kernels release the interpreter's lock and run in plain Python threads. Neither numba's own thread pool nor
-a multithreaded BLAS is used: the two spin against each other, and numba's is not safe under several callers.
-
-Machine code is kept on disk beside the module (or in the user's cache folder where that is read-only). Its
-freshness is judged by the module's own file alone, so a compiled function calls compiled functions of its
-own module only.
+Machine code is kept on disk beside the module (or in the user's cache folder if that is read-only). Its freshness is
+judged by the module's own file alone, so a compiled function calls compiled functions of its own module only.
 """
 
 import os
