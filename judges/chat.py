@@ -50,7 +50,7 @@ def messages(question: Question[A], book: PromptBook, schema: Schema, secret: by
     """
     if isinstance(question, PublishedQuestion):
         return question.messages()
-    mark = _mark(question.context, secret)
+    mark = hashlib.blake2b(question.context.digest, key=secret[:64], digest_size=6).hexdigest()
     preamble: Prompt = book.get(_PREAMBLE, question.language)
     prompt: Prompt = book.get(question.prompt, question.language, question.folder)
     parts = [_fenced(section.name, section.text, mark) for section in question.context.sections]
@@ -97,10 +97,6 @@ def _part(media: Media) -> Part:
     if media.kind == "video":
         return {"type": "video_url", "video_url": {"url": url}}
     return {"type": "image_url", "image_url": {"url": url}}
-
-
-def _mark(context: Context, secret: bytes) -> str:
-    return hashlib.blake2b(context.digest, key=secret[:64], digest_size=6).hexdigest()
 
 
 def _fenced(name: str, text: str, mark: str) -> str:

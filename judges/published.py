@@ -36,6 +36,7 @@ MAX_FILE_BYTES = 4_000_000
 MAX_JOINED = 20  # constants within one
 _UNCHANGED = "use an unchanged checkout of the benchmark"
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
 class CheckoutError(ValueError):
@@ -229,11 +230,8 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
         each = waiting.pop()
         yield each
         if not isinstance(each, _SCOPES):
-            waiting += reversed([child for child in ast.iter_child_nodes(each) if _holds(child)])
-
-
-def _holds(node: ast.AST) -> bool:
-    return isinstance(node, ast.stmt | ast.excepthandler | ast.match_case)
+            held = [child for child in ast.iter_child_nodes(each) if isinstance(child, _HOLDERS)]
+            waiting += reversed(held)
 
 
 def _passed(node: ast.AST) -> Iterator[tuple[object, ast.AST]]:
@@ -351,13 +349,13 @@ class Wording(msgspec.Struct, frozen=True):
         turns: tuple[tuple[Role, Template | tuple[Template, ...]], ...] = (("user", user),)
         if system is not None:
             turns = (("system", system), *turns)
-        identity = ([(role, _digests(said)) for role, said in turns], parameters)
+        digests = [
+            (role, said.digest if isinstance(said, Template) else [part.digest for part in said])
+            for role, said in turns
+        ]
+        identity = (digests, parameters)
         digest = hashlib.blake2b(msgspec.msgpack.encode(identity), digest_size=16)
         return cls(turns, parameters, digest.digest())
-
-
-def _digests(said: Template | tuple[Template, ...]) -> Any:
-    return said.digest if isinstance(said, Template) else [part.digest for part in said]
 
 
 class PublishedQuestion(Question[Said], Generic[T], frozen=True, kw_only=True):

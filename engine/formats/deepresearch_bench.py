@@ -89,8 +89,10 @@ def read(tasks: Path, reports: list[Path], articles: Literal["raw", "cleaned"] |
     """
     if reports and articles:
         raise FormatError("articles: chooses among the folder's own reports; remove articles: or reports:")
-    root = next((folder for folder in (tasks / "data", tasks) if _holds_queries(folder)), None)
-    if root is None:
+    for root in (tasks / "data", tasks):
+        if _find(root, _QUERY) is not None or (root / _HUB).is_dir():
+            break
+    else:
         raise FormatError(
             f"tasks: {tasks} holds no query.jsonl; give the folder that DeepResearch Bench publishes as data/"
         )
@@ -114,10 +116,6 @@ def read(tasks: Path, reports: list[Path], articles: Literal["raw", "cleaned"] |
     found = [report for file in systems for report in located(file, Article, rejected, prompts, _report)]
     lacking = f"{root / (_REFERENCE[0] if query and query.parent != root else _REFERENCE[-1])} is missing"
     return Dataset(known, found, rejected, {} if reference else {"race": lacking})
-
-
-def _holds_queries(root: Path) -> bool:
-    return _find(root, _QUERY) is not None or (root / _HUB).is_dir()
 
 
 def _asked(reports: Path) -> list[Query]:

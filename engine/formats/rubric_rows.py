@@ -39,11 +39,7 @@ def read_value(value: object) -> object:
             return msgspec.json.decode(value)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return value
-    return _listed(value) if hasattr(value, "tolist") else value
-
-
-def _listed(value: Any) -> Any:
-    return value.tolist()
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _criterion(row: object, kind: object) -> object:

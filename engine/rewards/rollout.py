@@ -24,7 +24,7 @@ from adjudge.judges import Usage
 from adjudge.scoring.contract.case import NULL, Case, Report, Task, Unread
 from adjudge.scoring.contract.protocol import ScoringProtocol, minimum, own_doing
 from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.text.aside import aside, storable
 
 __all__ = ["SECOND", "UNANSWERED", "KnownTasks", "Rollout", "Standing"]
@@ -328,12 +328,10 @@ class Rollout:
 
 
 def _parts(cards: Mapping[str, Scorecard]) -> list[Part]:
-    return [
-        Part(protocol=protocol, id=line.id or f"c{number:02d}", value=line.value, reason=line.reason)
-        for protocol, card in sorted(cards.items())
-        for number, line in enumerate(_judged(card.evidence), 1)
-    ]
-
-
-def _judged(evidence: Sequence[Evidence]) -> list[Evidence]:
-    return [line for line in evidence if line.judgment or line.value is not None]
+    parts = []
+    for protocol, card in sorted(cards.items()):
+        judged = [line for line in card.evidence if line.judgment or line.value is not None]
+        for number, line in enumerate(judged, 1):
+            name = line.id or f"c{number:02d}"
+            parts.append(Part(protocol=protocol, id=name, value=line.value, reason=line.reason))
+    return parts

@@ -86,12 +86,10 @@ def _size(task: Task) -> int:
     return len(task.prompt) + sum(len(raw) for raw in task.gold.values())
 
 
-AHEAD = (
-    2  # questions outstanding for each that the judge can take, so that it never waits for a rollout to begin
-)
-BEFORE_BULK = (
-    1_000_000  # subtracted from a priority, so that rewards go before all other questions to the judge
-)
+# Outstanding questions per question that the judge can take, so that it never waits for a rollout to begin.
+AHEAD = 2
+# Subtracted from a priority, so that rewards reach the judge before all other questions.
+BEFORE_BULK = 1_000_000
 KEPT_TASKS = 10_000  # tasks whose answers are remembered; counts of more tasks are kept together
 
 Work = tuple[str, Callable[[], Coroutine[Any, Any, None]]]
@@ -308,7 +306,9 @@ class RewardScorer:
         ]
         group = self.reward_config.group
         groups = groups_of(rollouts, self.evaluator, group) if formula.group_weight else []
-        await self._run([*map(_of_rollout, rollouts), *map(_of_group, groups)], priority, until)
+        work: list[Work] = [(one.case.task.id, one.run) for one in rollouts]
+        work += [(group.task_id, group.run) for group in groups]
+        await self._run(work, priority, until)
         await _settle(groups)
         await self._ask_again(rollouts, groups, priority, until)
         for one in groups:
@@ -406,14 +406,6 @@ class RewardScorer:
     async def close(self) -> None:
         """Wait until the unfinished rollouts of past calls are cancelled."""
         await asyncio.gather(*self._leaving)
-
-
-def _of_rollout(rollout: Rollout) -> Work:
-    return rollout.case.task.id, rollout.run
-
-
-def _of_group(group: Group) -> Work:
-    return group.task_id, group.run
 
 
 async def _settle(groups: Iterable[Group]) -> None:

@@ -111,15 +111,15 @@ def journals(folder: Path) -> list[str]:
     """Names of the parts that have a journal in `folder`, sorted. Raises StoreError."""
     try:
         with os.scandir(folder) as found:
-            return sorted(each.name[1:].removesuffix(_ENDING) + ".parquet" for each in found if _is_one(each))
+            return sorted(
+                each.name[1:].removesuffix(_ENDING) + ".parquet"
+                for each in found
+                if each.name.startswith(".") and each.name.endswith(_ENDING)
+            )
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
     except OSError as error:
         raise StoreError(f"{folder}: cannot be listed: {error.strerror}") from error
-
-
-def _is_one(entry: "os.DirEntry[str]") -> bool:
-    return entry.name.startswith(".") and entry.name.endswith(_ENDING)
 
 
 def _path(folder: Path, name: str) -> Path:
