@@ -14,7 +14,7 @@ ENTRY_POINTS = "adjudge.fetchers"
 
 
 class Download(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found at a URL: the page's own HTTP status, and its body with all encodings undone."""
+    """The result for a URL: the page's own HTTP status, and its body with all encodings undone."""
 
     body: bytes
     content_type: str = "text/html; charset=utf-8"

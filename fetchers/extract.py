@@ -76,7 +76,7 @@ _MANY_ATTRIBUTES = re.compile(rf"<[a-zA-Z][^\s/>]*+(?>{_ATTRIBUTE}){{{MAX_ATTRIB
 
 
 def excess(page: str) -> str:
-    """What `page` has too much of to be parsed in time proportional to its length; "" if nothing. Takes linear time."""
+    """The feature that keeps `page` from being parsed in linear time; "" if none. Takes linear time itself."""
     if len(page) > _SHORT and _MANY_ATTRIBUTES.search(page):
         return f"a tag with more than {MAX_ATTRIBUTES:,} attributes"
     if page.count("<") - page.count("</") > _FEW_TAGS and _is_too_deep(page):

@@ -63,7 +63,7 @@ def _connection_failure(error: Exception) -> Failure:
 
 
 def status_failure(status: int, reason: str) -> Failure | None:
-    """What an HTTP status means; None if the page is there or elsewhere (2xx, 3xx)."""
+    """The failure that an HTTP status means; None for success and redirects (2xx, 3xx)."""
     if 200 <= status < 400:
         return None
     detail = f"{status} {reason}".strip()

@@ -67,7 +67,7 @@ LENGTH = struct.Struct(">I")
 
 
 class Extraction(msgspec.Struct, frozen=True, array_like=True):
-    """What a body says, in plain text."""
+    """The plain text of a body."""
 
     title: str
     description: str
@@ -83,7 +83,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True):
-    """What was found, or why nothing was. `resident` is the memory that the worker holds, in bytes."""
+    """The extraction, or why there is none. `resident` is the worker's memory, in bytes."""
 
     found: Extraction | None
     problem: str

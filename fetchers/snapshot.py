@@ -158,7 +158,7 @@ class SnapshotFetcher(Fetcher):
 
 
 def _failure(entry: Entry) -> Failure | None:
-    """What the index says of a page that has failed."""
+    """The index's entry for a page that failed."""
     if entry.reason is not None:
         return Failure(entry.reason, entry.detail)
     return None if entry.status_code is None else status_failure(entry.status_code, "")

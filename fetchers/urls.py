@@ -248,7 +248,7 @@ WEB_PORTS = (80, 443)
 
 
 class Allowed:
-    """What `entries` name; without a port, an entry stands for its host on each of `ports`.
+    """The addresses that `entries` name; without a port, an entry means its host on all `ports`.
 
     Raises ValueError for an entry in neither form.
     """

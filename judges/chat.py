@@ -46,7 +46,7 @@ def secret_from_environment() -> bytes:
 def messages(question: Question[A], book: PromptBook, schema: Schema, secret: bytes) -> list[Message]:
     """System and user message of `question`: preamble; then context, instructions, fields, answer shape.
 
-    A published question has messages of its own. Lone surrogates, which no server takes, become U+FFFD.
+    A published question has its own messages. Lone surrogates, which no server takes, become U+FFFD.
     """
     if isinstance(question, PublishedQuestion):
         return question.messages()
@@ -118,7 +118,7 @@ def read_reply(
     seconds: float = 0.0,
     refusal: str | None = None,
 ) -> Reply[A]:
-    """The reply to `question`: an answer, or the reason why there is none.
+    """The reply to `question`: an answer, or the reason there is none.
 
     `length` is answer_truncated, an abort by the server judge_unavailable, a content filter or a stated refusal
     judge_refused, and anything that does not fit the answer type judge_unparseable. Reasoning in front of the answer is
@@ -167,7 +167,7 @@ def _said(question: Question[A], spoken: str) -> A | None:
 def continued(cut: Reply[A], again: Reply[A], budgets: tuple[int, int]) -> Reply[A]:
     """The reply to a question that was `cut` off and asked `again` with more tokens: `budgets` are both `max_tokens`.
 
-    Where the server takes no more tokens, the first reply stands.
+    If the server takes no more tokens, the first reply is kept.
     """
     refused = again.reason in ("context_overflow", "judge_unsupported")
     ends = (f"length ({budgets[0]})", f"{'refused' if refused else again.finish_reason} ({budgets[1]})")

@@ -45,7 +45,7 @@ class BrokenReply(ValueError):
 
 
 class Form(msgspec.Struct):
-    """What all questions with one answer schema share: the schema, encoded once, and its tokens.
+    """Shared by all questions with one answer schema: the schema, encoded once, and its tokens.
 
     `budgets` are `max_tokens` of a request, and of the one that follows if its reply is cut off.
     `constrained` turns False for good when the server refuses to constrain this schema.

@@ -73,7 +73,7 @@ def shown_url(url: str) -> str:
 
 
 class Redaction:
-    """Removes an API key, and what stands in a URL's query, from text.
+    """Removes an API key, and URLs' queries, from text.
 
     Anything of fewer than eight characters protects nothing and may be a common word (`EMPTY`): such a key is removed
     from errors only.
@@ -117,7 +117,7 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 THINKING_TOKENS = 16_384
 
 Omitted = Literal["max_tokens", "temperature", "seed", "response_format"]
-"""What may be left out of a request."""
+"""Parameters that a request may leave out."""
 Combination = Literal["mean", "median", "majority"]
 """How a panel's answers become one."""
 Scoring = Literal["sampled", "expected"]
@@ -228,7 +228,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeIdentity(msgspec.Struct, frozen=True):
-    """Who answers, the same for every replica and wrapper of one judge.
+    """The judge that answers, the same for every replica and wrapper of it.
 
     `name` is for people; `fingerprint` and `sampling` are part of every key. `analysis` says whether the judge is asked
     to reason before its verdict.
@@ -258,7 +258,7 @@ PROBE_SECONDS = 60.0
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the probe of one server or engine found: `trouble`, or None if it can be used.
+    """The result of probing one server or engine: `trouble`, or None if it can be used.
 
     `where` names it (without a key or query), `line` says in one line what is wrong with it and what to do. `window` is
     the most tokens that prompt and answer may take together, None where it does not say; `seconds` is the time of the
@@ -290,7 +290,7 @@ class Probed(Protocol):
 
 
 async def probe(judge: Judge, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
-    """The verdicts on all that stands behind `judge`; empty for a judge that needs neither server nor engine."""
+    """The verdicts on every server or engine behind `judge`; empty for a judge that needs neither."""
     return await judge.probe(timeout_s) if isinstance(judge, Probed) else ()
 
 

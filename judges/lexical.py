@@ -47,7 +47,7 @@ class Remembered(Protocol[P, R]):
     __wrapped__: Callable[Concatenate[str, P], R]
 
     def __call__(self, text: str, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """What the function makes of `text`."""
+        """The function's result for `text`."""
         ...
 
 
@@ -213,7 +213,7 @@ class Support(msgspec.Struct, frozen=True):
 
     @property
     def verdict(self) -> Literal["supported", "unsupported"]:
-        """Supported as a whole: at least half of the words stand together, and most of the figures are there.
+        """Supported as a whole: at least half of the words occur together, and most of the figures are there.
 
         Names tip the balance.
         """

@@ -104,7 +104,7 @@ class Checkout:
     def fstring(
         self, file: str, name: str, fields: Mapping[str, str] | None = None, nth: int | None = None
     ) -> Template:
-        """An f-string. `fields` maps the source of a placeholder to its field; plain names stand for themselves."""
+        """An f-string. `fields` maps the source of a placeholder to its field; plain names map to themselves."""
         where, node = self._found(file, name, nth)
         return Template.of(where, _fstring_pieces(where, node, fields or {}))
 
@@ -166,7 +166,7 @@ class Checkout:
             found = list(_named(node, step))
             if len(found) != 1 and (nth is None or len(found) <= nth):
                 count = "nothing" if not found else f"{len(found)} values"
-                raise CheckoutError(f"{self.folder / file}: holds {count} of the name {name}; {_UNCHANGED}")
+                raise CheckoutError(f"{self.folder / file}: holds {count} named {name}; {_UNCHANGED}")
             node = found[0] if len(found) == 1 else found[nth or 0]
         return f"{self.folder / file}:{getattr(node, 'lineno', 0)}", node
 
@@ -204,7 +204,7 @@ def _tree_of(source: bytes) -> ast.Module:
 
 
 def _named(node: ast.AST, name: str) -> Iterator[ast.AST]:
-    """What `name` stands for in a scope, in the order of the source, or under a dictionary's key."""
+    """The values of `name` in a scope, in the order of the source, or under a dictionary's key."""
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and key.value == name:
@@ -372,7 +372,7 @@ class PublishedQuestion(Question[Said], Generic[T], frozen=True, kw_only=True):
     attempt: int = 0
 
     def read(self, text: str) -> T:
-        """What the reply `text` says. Raises UnreadableReply. Linear in the text, which is untrusted."""
+        """The meaning of the reply `text`. Raises UnreadableReply. Linear in the text, which is untrusted."""
         raise NotImplementedError
 
     def example(self) -> str:

@@ -122,7 +122,7 @@ class Question(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 
     @property
     def options(self) -> tuple[float, ...]:
-        """What the answer's `Choice` fields may be, at least two values; empty when the answer has none."""
+        """The allowed values of the answer's `Choice` fields, at least two; empty if it has none."""
         return ()
 
     def lexical(self) -> A | None:

@@ -318,7 +318,7 @@ def _typed(question: Question[A], text: str) -> A:
 def _check_choices(answer: Answer, options: tuple[float, ...], where: str) -> None:
     for field in _choice_fields(type(answer)):
         if getattr(answer, field) not in options:
-            raise UnparseableReply(f"{where}{field}: {getattr(answer, field)} is none of {options}")
+            raise UnparseableReply(f"{where}{field}: {getattr(answer, field)} is not one of {options}")
 
 
 @cache

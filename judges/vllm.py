@@ -136,7 +136,7 @@ class VLLMConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """What all questions with one answer schema share; `labels` only where expected scores are wanted and possible.
+    """Shared by all questions with one answer schema; `labels` only if expected scores are wanted and possible.
 
     `budgets` are the tokens of an answer, and of the one asked for if it was cut off. Free text has no schema
     (`encoded` None), and may have a `temperature` of its own.

@@ -38,7 +38,7 @@ class ReportRequest(BaseVerifyRequest):  # type: ignore[misc]
 
 
 class ReportResponse(BaseVerifyResponse):  # type: ignore[misc]
-    """The row, its reward, and every metric as a number of its own, which NeMo-Gym's aggregates take up."""
+    """The row, its reward, and every metric as a separate number, which NeMo-Gym aggregates."""
 
     model_config = ConfigDict(extra="allow")
 

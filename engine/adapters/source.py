@@ -141,7 +141,7 @@ def numbers_of(
 
 
 def parts_text(reward: Reward) -> str:
-    """The parts of `reward` as JSON: each criterion by its id, its points, and the reason or why it has none."""
+    """The parts of `reward` as JSON: each criterion by its id, its points with the reason, or why it has none."""
     return msgspec.json.encode(reward.parts).decode()
 
 

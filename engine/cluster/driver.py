@@ -90,7 +90,7 @@ class _Lease:
 
 
 class Leases:
-    """Who holds how much of `total`. Does not use Ray: `divide` returns the messages to send."""
+    """The shares of `total` by holder. Does not use Ray: `divide` returns the messages to send."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -153,7 +153,7 @@ async def open_cluster(
 ) -> AsyncIterator["Cluster"]:
     """The cluster of `config` with a first evaluator open. On the way out everything is written and closed.
 
-    `judge` makes other judges than the configured ones, in every evaluator, or in so many `replicas` of its own. One
+    `judge` makes other judges than the configured ones, in every evaluator, or in `replicas` separate processes. One
     that no longer answers is waited for with `patience`; `check` is called with its window, in tokens. Raises
     UsageError, StoreError, JudgeError, LimitReached and ClusterError.
     """
@@ -221,7 +221,7 @@ class Cluster:
 
     @property
     def spent(self) -> Spent:
-        """What was asked and spent until now."""
+        """Questions asked and money spent so far."""
         return self._roster.spent
 
     @property

@@ -233,7 +233,7 @@ class _Replica:
 class Replicas:
     """The live ones of a judge's replicas as one judge, routed by context; it waits while there are none.
 
-    `probe` leaves out those that cannot be used. What comes later is asked after a probe of its own.
+    `probe` leaves out unusable replicas. A replica that comes later is used after its own probe.
     """
 
     def __init__(self, replicated: Replicated) -> None:

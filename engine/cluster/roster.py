@@ -105,7 +105,7 @@ class Roster:
 
     @property
     def spent(self) -> Spent:
-        """What all of them have asked and spent, including those that are gone."""
+        """Questions asked and money spent by all evaluators, including those that are gone."""
         return sum((member.spent for member in self._members.values()), self._past_spent)
 
     @property

@@ -96,7 +96,7 @@ class Shards:
         return self._hand(worker, items)
 
     def deal(self, rooms: Mapping[str, int]) -> dict[str, tuple[list[Numbered], bool]]:
-        """What `give` hands to the workers; `rooms` maps each to its most cases. The least busy is served first."""
+        """Cases that `give` hands to the workers, least busy first; `rooms` maps a worker to its most cases."""
         given: dict[str, tuple[list[Numbered], bool]] = {}
         hungry = [(self.in_flight(worker), worker) for worker in rooms]
         heapq.heapify(hungry)

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 class Backing:
     """Replicas of judges, by the judges' names, and fetchers for `config`, which may be None.
 
-    Evaluators use their own judges and fetchers where there are none here. `judge` makes other judges than the
+    Evaluators use their own judges and fetchers if there are none here. `judge` makes other judges than the
     configured ones, with that many `replicas`; `changed` is called whenever a service starts or ends.
     """
 

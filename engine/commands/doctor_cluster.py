@@ -32,7 +32,7 @@ _CLOCKS = 3
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node reports. `skew` is its clock minus the driver's, in seconds, known to within `doubt`."""
+    """A node's report. `skew` is its clock minus the driver's, in seconds, known to within `doubt`."""
 
     name: str
     gpus: float
@@ -141,7 +141,7 @@ def _judges(nodes: list[Node]) -> Finding:
 
 
 def _replica(config: RunConfig, judged: Judged, name: str) -> list[Finding]:
-    """What the judge of that name answers on a worker with the resources of its replicas."""
+    """The probe's result for the judge of that name, on a worker with the resources of its replicas."""
     asked: Any = ray.remote(judged).options(**replica_options(config.cluster_config()), max_retries=0)
     try:
         found: list[Finding] = ray.get(asked.remote(config, [name]), timeout=_LOADING_SECONDS)

@@ -35,7 +35,7 @@ _LIST_S = 5.0  # for a server's list of models
 
 
 class PlannedJudge(msgspec.Struct, frozen=True, kw_only=True):
-    """What one judge would be asked: its name and its key in the configuration, and the protocols and media it answers.
+    """The questions for one judge: its name and its key in the configuration, and the protocols and media it answers.
 
     Figures are those of `Plan`, for this judge alone; each member of a panel is asked everything. `unpriced` are the
     names that prices are missing for.
@@ -56,7 +56,7 @@ class PlannedJudge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run would take.
+    """The estimated cost of a run.
 
     `questions` counts different questions by type, `words` say what each type asks for, `stored` counts how many of
     them the store answers. `prompt_tokens` and `completion_tokens` are estimates over the questions still to be
@@ -66,7 +66,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     missing or invalid; `lacking` says by protocol which file would have held it. `rejected` are the lines that are
     not a valid task or report. `oversized` questions by type do not fit into the `window` of their judge (tokens; of
     several the smallest, by max_context and by the servers' lists of models; None if nothing says, which
-    `window_unsaid` tells from a judge without one).
+    `window_unsaid` distinguishes it from a judge without one).
     """
 
     cases: int
@@ -247,7 +247,7 @@ def _print_plan(found: Plan) -> None:
 
 
 def _questions_sheet(found: Plan) -> Sheet:
-    """What a run would ask, one line per kind of question."""
+    """The questions of a run, one line per kind."""
     rows = tuple((found.words.get(kind, kind), f"{count:,}") for kind, count in found.questions.items())
     return Sheet(
         title=f"{found.scorecards:,} scorecards of {found.cases:,} cases, judged by {found.judge}",
@@ -257,7 +257,7 @@ def _questions_sheet(found: Plan) -> Sheet:
 
 
 def _judges_sheet(found: Plan) -> Sheet:
-    """What each judge would be asked."""
+    """The questions for every judge."""
     rows = []
     for one in found.judges:
         counts = (one.to_ask, one.prompt_tokens, one.completion_tokens)

@@ -104,7 +104,7 @@ class RunFolder:
 
 
 def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scorecards: int) -> RunRecord:
-    """The record of a run that begins, of at most so many `scorecards`. Its judges are known by their models only."""
+    """The record of a run that begins, of at most `scorecards` scorecards. Only its judges' models are known yet."""
     protocols = config.scoring_protocols()
     seats = config.bench.seats.items()
     judging = Judging.of(

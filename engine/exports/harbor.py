@@ -49,6 +49,6 @@ def _formula(config: RunConfig) -> Formula:
     formula = config.reward_formula.alone()
     if formula.flags:
         raise UsageError(
-            "format: harbor has no flags of rollouts, which reward: penalties: subtracts; leave penalties out"
+            "format: harbor: reward: penalties: needs flags of rollouts, which a run lacks; remove penalties:"
         )
     return formula

@@ -119,7 +119,7 @@ def read(tasks: Path, reports: list[Path], articles: Literal["raw", "cleaned"] |
 
 
 def _asked(reports: Path) -> list[Query]:
-    """The queries of the Hub set, which stand beside its reports alone."""
+    """The queries of the Hub set, which only its files of reports contain."""
     found: dict[str, Query] = {}
     for file in sorted(reports.glob("*.jsonl")):
         for _, _, row in rows(file, Article, []):  # the reports' own reading names invalid lines
@@ -199,7 +199,7 @@ class RaceRow(msgspec.Struct, frozen=True):
 
     @property
     def values(self) -> dict[str, float | None]:
-        """RACE's metrics. Raises ValueError where a row without an error lacks one."""
+        """RACE's metrics. Raises ValueError if one is missing from a row without an error."""
         found = {name: None if self.error is not None else getattr(self, name) for name in _NAMES}
         if self.error is None and None in found.values():
             raise ValueError("a score is missing, and there is no `error`")
@@ -300,7 +300,7 @@ _FAILED_SCRAPE = "scrape failed"
 _NO_EXTRACTION = "extraction failed"
 _DEDUPED = "citations_deduped"
 _UNREACHED = frozenset({"page_gone", "page_blocked", "page_barred", "citation_malformed"})
-"""What a run of our own writes for pages that nobody gets: these pairs stay in the paper's N_u."""
+"""What our own runs write for pages that cannot be retrieved: these pairs stay in the paper's N_u."""
 
 
 class Cited(msgspec.Struct, frozen=True):
@@ -498,7 +498,7 @@ def _until(row: dict[str, Any], step: int) -> dict[str, Any]:
 
 
 def _fact_row(run: RunToWrite, card: Scorecard) -> dict[str, Any]:
-    """The row that `card` was imported from; of a run of our own, its unique pairs stand for the citations."""
+    """The row that `card` was imported from; in our own runs, its unique pairs take the place of the citations."""
     row = run.row(card)
     if "citations" in row:
         return row

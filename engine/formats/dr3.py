@@ -395,7 +395,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Details(msgspec.Struct, frozen=True):
-    """What is read of a metric's details."""
+    """The fields that are read from a metric's details."""
 
     components: dict[str, Side] = {}
     status: str = ""

@@ -96,7 +96,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _listed(address: str, name: str, revision: str, home: Path) -> _Listing:
-    """What the Hub has for `revision` now; what was there last, where the Hub cannot be reached."""
+    """The Hub's current commit of `revision`; the last known one if the Hub cannot be reached."""
     from huggingface_hub import HfApi, errors  # optional
     from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]  # its HTTP library's
 

@@ -115,5 +115,5 @@ def _report(file: Path) -> Report:
     """The report in a file. Raises DocumentError."""
     match = _REPORT.fullmatch(file.stem)
     if match is None:
-        raise DocumentError(f"{file}: its name does not say the task; name it qid_ID_report{file.suffix}")
+        raise DocumentError(f"{file}: no task in its name; rename it to qid_ID_report{file.suffix}")
     return Report(task_id=match[1], system=file.parent.name, text=read_source(file).text)

@@ -46,7 +46,7 @@ class Query(msgspec.Struct):
 
 
 class Annotation(msgspec.Struct):
-    """An annotation that says where it stands: after `end_index` characters of the text."""
+    """An annotation with its position: after `end_index` characters of the text."""
 
     url: str
     title: str = ""

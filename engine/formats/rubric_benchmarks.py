@@ -161,7 +161,7 @@ class Section(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What `answer` holds as JSON text."""
+    """The JSON text in `answer`, decoded."""
 
     sections: list[Section]
 

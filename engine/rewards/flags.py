@@ -86,7 +86,7 @@ _HIDDEN = re.compile(
 
 
 def injections(text: str) -> list[str]:
-    """What in `text` addresses the judge: at most 20 pieces of at most 120 characters."""
+    """The passages of `text` that address the judge: at most 20 of at most 120 characters."""
     found: list[str] = []
     if not text.isascii():
         _collect(_HIDDEN, text, found)

@@ -191,7 +191,7 @@ class Positions:
 
 
 class Group:
-    """Rollouts of one prompt in one call. Those with the same text are one; those without a report are not shown.
+    """Rollouts of one prompt in one call. Identical texts are judged once. Rollouts without a report are not shown.
 
     They lose against every report, unasked, and get the minimum.
     """

@@ -50,7 +50,7 @@ _BARE_END = re.compile(r"\n(?:assistant|model)[ \t]{0,20}\r?\n?$")
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A report, and whether the rollout has come to its end."""
+    """A report, and whether the rollout finished."""
 
     text: str
     is_whole: bool
@@ -99,7 +99,7 @@ def last_turn(text: str, rules: ReportRules) -> Written:
 
 
 def prompt_in(asked: Conversation) -> str:
-    """What the user asks in a prompt: its last turn where it has the form of a chat template, without outer blanks."""
+    """The user's question in a prompt: its last turn if it has the form of a chat template, without outer blanks."""
     text = asked_in(asked)[:LONGEST]
     turns = [
         (_role(mark), mark.end(), mark.start())

@@ -98,7 +98,7 @@ SECOND = 1 << 30  # of a repeat: its question is asked once more
 
 
 def case_of(item: RewardItem, task: Task, reward: RewardConfig, repeat: int) -> Case:
-    """What is judged of `item`: its report under `task`."""
+    """The case to judge: the report of `item` under `task`."""
     written = report_in(item.said, reward.report)
     messages = [] if item.messages is None else [f"{one.role}: {one.text}" for one in item.messages]
     trace = item.trace if item.trace is not None else messages or None
@@ -145,7 +145,7 @@ def _raw(value: object) -> msgspec.Raw:
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How a rollout stands beside the others of its prompt: the share of them that it wins against, or the reason."""
+    """A rollout among the others of its prompt: the share of them that it beats, or the reason there is none."""
 
     value: float | None
     reason: Reason | None = None
@@ -154,7 +154,7 @@ class Standing(msgspec.Struct, frozen=True):
     answered: int | None = None
     """comparisons, each in both orders"""
     is_suspect: bool = False
-    """whether others of the group have a value, so that it may be its own doing if this one has none"""
+    """whether others of the group have a value, so that a missing one may be this rollout's own fault"""
 
 
 class Rollout:
@@ -294,7 +294,7 @@ class Rollout:
         return self._reward(self.value())
 
     def reward_alone(self) -> Reward:
-        """The reward without how it stands beside others."""
+        """The reward without its part by comparison with others."""
         return self._reward(self.absolute())
 
     def _reward(self, found: Value) -> Reward:

@@ -69,7 +69,7 @@ async def room_for_reports(config: RunConfig, tasks: Iterable[Task], judge: str,
 
 
 class _Comparing(msgspec.Struct, frozen=True):
-    """Asks what compares so many copies of the report, for its size."""
+    """Asks a comparison of several copies of the report, to measure its size."""
 
     reports: int
 
@@ -242,7 +242,7 @@ class RewardScorer:
     async def fit_reports(self, judge: str, window: int) -> None:
         """Hold reports to what the window of a judge, in tokens, has room for. Raises JudgeError.
 
-        A configured limit stands: a judge in whose window it does not fit is refused.
+        A configured limit is kept: a judge whose window is too small for it is refused.
         """
         try:
             room = await room_for_reports(self._config, self._tasks.values(), judge, window)
@@ -336,7 +336,7 @@ class RewardScorer:
     ) -> None:
         """Ask a second time about rollouts without a readable answer, where the judge has answered about others.
 
-        Those that have none then are flagged and counted: they may have provoked it.
+        Rollouts still without one are flagged and counted: they may have provoked it.
         """
         for rollout in rollouts:
             if rollout.value().value is not None:

@@ -181,7 +181,7 @@ class _LaterError(RuntimeError):
 
 
 def _call_of(each: _Waiting) -> tuple[int, int]:
-    """What the rollouts of one request have in common: priority and step."""
+    """Shared by the rollouts of one request: priority and step."""
     return each.priority, -1 if each.step is None else each.step
 
 

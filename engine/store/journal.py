@@ -66,7 +66,7 @@ class Journal:
         """A new journal for the part `name`, of rows with those `columns`. Raises OSError."""
         path = _path(folder, name)
         folder.mkdir(parents=True, exist_ok=True)
-        unlocked = path.with_suffix(".new")  # nobody may find it before it is locked
+        unlocked = path.with_suffix(".new")  # must not be found before it is locked
         journal = cls(path, os.open(unlocked, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666))
         try:
             fcntl.flock(journal._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -60,7 +60,7 @@ Time = Annotated[int, pa.timestamp("us", "UTC")]  # microseconds since the epoch
 
 
 class Row(Protocol):
-    """What every row has. A row is a msgspec struct with more fields, the last of which is `written_at`."""
+    """The fields of every row. A row is a msgspec struct with more fields, the last of which is `written_at`."""
 
     @property
     def key(self) -> bytes:
@@ -219,7 +219,7 @@ class Records:
 
     @classmethod
     def of(cls, where: str, names: Sequence[str], rows: int, frame: int, directory: bytes) -> "Records":
-        """Those of the part at `where`, which has that `directory`. Raises DamagedPart."""
+        """The frames of the part at `where`, by its `directory`. Raises DamagedPart."""
         entries = directory[: -_SUM.size]
         if frame < 1 or directory[-_SUM.size :] != _SUM.pack(zlib.crc32(entries)):
             raise damaged(where, "its check sums do not match")
@@ -250,7 +250,7 @@ class Records:
         return Block(file.where, frames, self.frame, rows, self._maker(kind))
 
     def _maker(self, kind: TableKind[R]) -> Callable[[list[Any]], R]:
-        """What makes a row of its values; columns that this version lacks are left out, and others take defaults."""
+        """The function that makes a row of its values; unknown columns are dropped, and missing ones take defaults."""
         if self._names == kind.columns:
             return lambda values: kind.row(*values)
         return lambda values: kind.row(
@@ -380,7 +380,7 @@ class Part:
         )
 
     def _checked(self, tail: bytes, tail_at: int, block_at: int, block: bytes, footer: bytes) -> Any:
-        """The check sums of the columns, in order of the file; None if the part has none."""
+        """The checksums of the columns, in file order; None if the part has none."""
         if len(block) < _BLOCK_END.size or not block.endswith(_MAGIC):
             return None
         count, total, _ = _BLOCK_END.unpack(block)
@@ -463,7 +463,7 @@ class Part:
         return list(map(kind.row, *map(listed, current(self.group(number, kind.columns), kind).columns)))
 
     def batches(self, group: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a row group, so many at a time. Raises StoreError if they are damaged."""
+        """The rows of a row group, in batches. Raises StoreError if they are damaged."""
         source = self._source([group], columns)
         wanted = [name for name in columns if name in self.names]
         try:
@@ -528,7 +528,7 @@ def _adjacent(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int, list[Chunk]]]
 
 
 def current(table: pa.Table, kind: TableKind[Any]) -> pa.Table:
-    """Rows of any supported version in this version's columns; columns that an older version lacks are null."""
+    """Rows of any supported version in this version's columns; columns missing from an older version are null."""
     columns = [
         table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
         for field in kind.schema

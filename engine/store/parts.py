@@ -191,7 +191,7 @@ class PartStore(Generic[R]):
         return answering
 
     def at_hand(self, keys: Sequence[bytes]) -> list[R | None]:
-        """The rows that answer `keys`, from memory or a local file. None does not mean that there is no such row.
+        """The rows that answer `keys`, from memory or a local file. None means "not in memory", not "absent".
 
         A block of a local file is read on the event loop. That blocks it for less than scoring one case takes
         (3 ms for a part of an older version, else 0.1 ms), and costs far less than suspending each question.
@@ -278,7 +278,7 @@ class PartStore(Generic[R]):
             self._files.clear()
 
     async def _written(self, name: str, rows: int, prefix: Prefixes, row: Locations) -> None:
-        """Index the part `name`, which has so many `rows`, by the rows that answer."""
+        """Index the part `name` of `rows` rows by the rows that answer."""
         number = self._number(name)
         self._indexed[number] = rows
         self._block_rows[number] = self._kind.frame * self._frames or self._kind.row_group

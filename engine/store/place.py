@@ -199,7 +199,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def _why(error: Exception) -> str:
-    """What went wrong, in one line."""
+    """The error in one line."""
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(said.split())
 

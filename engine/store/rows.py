@@ -131,7 +131,7 @@ def _batch(kind: TableKind[R], rows: Sequence[R]) -> pa.RecordBatch:
 
 
 def table_of(kind: TableKind[R], rows: Iterable[R]) -> pa.Table:
-    """Those `rows` that can be stored. The others are logged."""
+    """The `rows` that can be stored. The others are logged."""
     columns = Columns(kind)
     for row in rows:
         columns.add(row)

@@ -69,7 +69,7 @@ class TableContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
-    """What housekeeping did to one table."""
+    """The result of housekeeping for one table."""
 
     table: str
     parts_before: int
@@ -94,7 +94,7 @@ def existing(uri: str) -> Place:
 
 
 def contents(place: Place) -> list[TableContent]:
-    """What the store at `place` holds. Raises StoreError."""
+    """The contents of the store at `place`. Raises StoreError."""
     return [_content(place / kind.name, kind) for kind in TABLES]
 
 
@@ -269,7 +269,7 @@ ASIDE = "damaged"  # the folder inside a table's
 
 
 class Repaired(msgspec.Struct, frozen=True, kw_only=True):
-    """What a repair found in one table: how many parts it has, and which of them were moved aside."""
+    """The result of a repair for one table: its number of parts, and those moved aside."""
 
     table: str
     parts: int

@@ -84,7 +84,7 @@ class Access:
     def serves(self, host: str) -> bool:
         """Whether a request with this Host header is for this server.
 
-        Without a token only a name of this machine is: no web page may reach a server here under a name of its own.
+        Without a token only a name of this machine is: no web page may reach a server here under another name.
         """
         return self.has_token or is_local(host)
 

@@ -24,7 +24,7 @@ def form() -> str:
     """The configured form of the log: `human` or `json`. Raises ConfigError."""
     asked = os.environ.get(FORM, "").strip() or "human"
     if asked not in ("human", "json"):
-        raise ConfigError(f"{FORM}: {asked!r} is not a form of log; write human or json")
+        raise ConfigError(f"{FORM}: {asked!r} is not a log format; write human or json")
     return asked
 
 
@@ -48,7 +48,7 @@ def is_json() -> bool:
 
 
 def current() -> dict[str, str]:
-    """What events in the current context are about."""
+    """The subject of events in the current context."""
     return _about.get({})
 
 

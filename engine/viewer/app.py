@@ -248,7 +248,7 @@ class Viewer:
     async def _events(self, request: web.Request, run: FollowedRun) -> web.StreamResponse:
         """The figures of a run as server-sent events, one whenever they differ, until it has finished.
 
-        A client gets the newest when it has read the last: a slow one gets fewer, and holds nobody up.
+        A client gets the newest when it has read the last: a slow one gets fewer, and delays no other.
         """
         if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
             raise web.HTTPForbidden(reason="only pages of this viewer may follow a run")

@@ -52,7 +52,7 @@ class _Book(msgspec.Struct, frozen=True):
 
 
 class Book:
-    """The pages of a file, told apart by the fields `names` of their addresses.
+    """The pages of a file, distinguished by the fields `names` of their addresses.
 
     The first is shown where an address names none. Scripts unpack what is shown.
     """
@@ -95,7 +95,7 @@ SHARDS = 128
 BLOCK = 256
 MAX_WORD = 24
 _UNWRITTEN = 500_000
-# Letters that stand for themselves where words are not apart: Chinese and Japanese.
+# Letters that are words by themselves, in scripts without spaces: Chinese and Japanese.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 
 

@@ -50,7 +50,7 @@ __all__ = ["Exported", "Names", "export"]
 LEFT_OUT = "left-out.html"
 _ALONE = {"": "index.html", "./": "index.html", "tasks": "tasks.html", "leaderboard": "leaderboard.html"}
 _ALONE |= {"search": "search.html"}
-# What has a file of its own, and the fields that say which; the pages about it are told apart by the other fields.
+# What has its own file, and the fields that name it; the other fields distinguish the pages in it.
 _FILES = {
     "system": ("system", ("system",)),
     "task": ("task", ("task",)),
@@ -131,7 +131,7 @@ class PublishedRun(OpenRun):
         return self._found[identity]
 
     async def explained(self, wanted: ReportQuery, protocol: str) -> list[ExplainedCriterion]:
-        """What stands behind the criteria of a report's task; nothing where its gold is withheld."""
+        """The basis of the criteria of a report's task; nothing if its gold is withheld."""
         if protocol in self._withheld:
             return []
         identity = (wanted.system, wanted.task, wanted.sample, wanted.repeat, protocol)
@@ -167,7 +167,7 @@ class PublishedRun(OpenRun):
         why = self._withheld.get(card.protocol)
         if why is None:
             return card
-        said = f"The evidence is not published: it tells the gold of {card.protocol}, which is {why}."
+        said = f"The evidence is not published: it reveals the gold of {card.protocol}, which is {why}."
         return msgspec.structs.replace(card, evidence=(Evidence(what=said, outcome=""),))
 
 
@@ -186,7 +186,7 @@ Make = Callable[[dict[str, str]], Awaitable[str]]
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written: the folder, its files and bytes, and in sentences what it does not hold."""
+    """The result of an export: the folder, its files and bytes, and sentences on what was left out."""
 
     out: str
     run: str
@@ -222,12 +222,12 @@ def export(
 
 
 def _left_out(kept: dict[str, str], sources: bool) -> tuple[str, ...]:
-    """What the folder does not hold, and how it would."""
+    """What was left out of the folder, and how to include it."""
     lines = ["questions with their prompts and raw answers: adjudge view shows them"]
     if not sources:
         lines.append("the pages that were read, but for the passages that were judged: pass --with-pages")
     lines += [
-        f"the evidence of {name}, which tells its gold, which is {why}: pass --with-gold"
+        f"the evidence of {name}, which reveals its gold, which is {why}: pass --with-gold"
         for name, why in kept.items()
     ]
     return tuple(lines)

@@ -86,7 +86,7 @@ class LabelFile:
         self._read += len(whole)
 
     def by(self, rater: str) -> dict[str, Label]:
-        """What `rater` did with each item: a label, or a skip."""
+        """The action of `rater` for every item: a label, or a skip."""
         return {item: label for (item, by), label in self._given.items() if by == rater}
 
     def taken(self, rater: str) -> set[str]:
@@ -168,7 +168,7 @@ MAX_CHARS = 400_000
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The text that the judge was shown, in three pieces: `before` the nearest passage, the `passage`, and `after` it.
 
-    `fields` are the parts of the judge's question without which nobody can answer (references, say), `prompt` is the
+    `fields` are the parts of the judge's question that an answer needs (references, say), `prompt` is the
     task's. `missing` says why the text is absent, and `cut` how many of its characters are left out.
     """
 
@@ -182,7 +182,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def shown_of(run: OpenRun, item: Item) -> Shown:
-    """What is shown of `item`: the context of the judge's question, or the page as it was read."""
+    """The material shown for `item`: the context of the judge's question, or the page as it was read."""
     prompt = (await run.prompts()).get(item.task_id, "")
     try:
         text, fields = await _asked(run, item)
@@ -342,7 +342,7 @@ class LabelDesk:
         return web.Response(status=303, headers={"Location": "/"})
 
     def _given(self, form: dict[str, str]) -> Label | None:
-        """What the form says; None to undo where nothing is left to."""
+        """The form's action; None to undo when nothing is left to undo."""
         if form.get("do") == "undo":
             last = [item for item in self._file.by(self._rater) if item in self._sample.items]
             return Label(item=last[-1], rater=self._rater) if last else None

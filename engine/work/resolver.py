@@ -52,7 +52,7 @@ class Resolver:
                 return
 
     def take(self, card: Scorecard) -> None:
-        """Take in a scorecard of the batch; comparisons of two reports are none."""
+        """Take in a scorecard of the batch; comparisons are ignored."""
         if card.rival:
             return
         self._cards[card.protocol] += 1

@@ -60,7 +60,7 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
     def of(
         cls, item: T, judgment: Judgment[A], read: Callable[[A], float], worst: float, best: float
     ) -> "Answered[T]":
-        """What `read` takes from the answer of `judgment`."""
+        """The result of `read` for the answer of `judgment`."""
         answer = judgment.answer
         value = Missing(judgment.reason or "judge_unparseable") if answer is None else read(answer)
         return cls(item, value, worst, best, judgment.key.hex())
@@ -98,7 +98,7 @@ async def ask_numbered(
 
 
 class ReadReply(msgspec.Struct, Generic[T], frozen=True):
-    """What a reply says, and the hex key of its judgment."""
+    """A reply as read, and the hex key of its judgment."""
 
     value: T
     judgment: str

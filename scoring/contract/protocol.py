@@ -128,7 +128,7 @@ class Comparing(ScoringProtocol, Protocol):
 
 
 class ExplainedCriterion(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands behind the line of evidence about `what`, for those who read it.
+    """The basis of the line of evidence about `what`, for its readers.
 
     `weight` is the share that it decides of the headline metric, or of the part of it that criteria make; negative for
     a penalty, None if it has none.

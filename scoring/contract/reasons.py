@@ -66,4 +66,4 @@ TRANSIENT: frozenset[str] = frozenset(
         "page_server_error",
     }
 )
-"""What the next run asks for again. Anything else answers from the store until `--retry-unscored`."""
+"""Reasons after which the next run asks again. All others answer from the store until `--retry-unscored`."""

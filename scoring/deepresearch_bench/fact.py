@@ -243,7 +243,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
-        """The verdict on a pair, which `c_acc` counts; a page that nobody gets counts as 0 without one."""
+        """The verdict on a pair, which `c_acc` counts; a page that cannot be retrieved counts as 0 without one."""
         if not line.url:
             return None
         label = first_words(line)

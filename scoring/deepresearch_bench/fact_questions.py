@@ -78,7 +78,7 @@ class CitedBy(Question[Citings], frozen=True, kw_only=True):
         return len(self.sentences)
 
     def lexical(self) -> Citings:
-        """What the marks say."""
+        """The answer that the marks give."""
         numbers = {url_key(url): number for number, url in _listed(self.context["sources"])}
         known = {_shown(passage): passage for passage in parse(self.context["report"]).passages}
         found = []
@@ -100,7 +100,7 @@ class CitedBy(Question[Citings], frozen=True, kw_only=True):
 
 
 class _Source(msgspec.Struct, frozen=True):
-    """What a report refers to: its number and label there (0 and "" for a link in no list), URL, title, `url_key`."""
+    """A source in a report: its number and label there (0 and "" for a link in no list), URL, title, `url_key`."""
 
     index: int
     label: str
@@ -333,7 +333,7 @@ class Backed(Question[Verdicts], frozen=True, kw_only=True):
 async def back(
     tools: Tools, page: Page, statements: tuple[str, ...], language: str
 ) -> tuple[Judgment[Verdicts], str]:
-    """What `page` says to `statements`, and how much of it was shown to say so, "" for all.
+    """The verdicts of `page` on `statements`, and how much of it was shown, "" for all.
 
     A question that does not fit the judge's window is asked with half as much of the page, down to one chunk: which
     chunks, the page and the statements alone decide.
@@ -350,7 +350,7 @@ async def back(
 
 
 def excerpt(page: Page, statements: Sequence[str], chunks: int = _MAX_CHUNKS) -> Context:
-    """What of `page` is shown with `statements`: title, description and text.
+    """The part of `page` shown with `statements`: title, description and text.
 
     A longer text is shown as its `chunks` chunks of 1,500 characters that fit the statements best.
     """

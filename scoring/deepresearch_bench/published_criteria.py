@@ -134,7 +134,7 @@ def _sums_to_one(weights: Any) -> bool:
 async def published_yardstick(
     case: Case, gold: RaceGold, wordings: CriteriaWordings, tools: Tools
 ) -> Yardstick | Missing:
-    """What the case's task is measured by: its gold, or what the judge makes."""
+    """The yardstick of the case's task: its gold, or the judge's."""
     task = Context.of(task_prompt=case.task.prompt)
     weights: Mapping[str, float] | Missing | None = gold.dimension_weight
     criteria: Mapping[str, tuple[Criterion, ...]] | Missing | None = gold.criterions

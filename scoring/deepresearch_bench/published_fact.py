@@ -188,7 +188,7 @@ class Scraped:
             _offsets(file)
 
     def content(self, system: str, task: str, url: str) -> str | None:
-        """What stands in for the page; None if it was not read."""
+        """The text in place of the page; None if it was not read."""
         file = self._file(system)
         page = None if file is None else _pages(file, task).get(url)
         text = None if page is None else page.url_content
@@ -422,7 +422,7 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return group.facts if reply.value is None else tuple(group.facts[place] for place in reply.value)
 
     async def _content(self, group: Group, case: Case, tools: Tools) -> str | Missing:
-        """What the judge is shown of a page."""
+        """The text of a page shown to the judge."""
         if self.scraped is not None:
             recorded = _scraped(self.scraped).content(case.report.system, case.task.id, group.url)
             return Missing("page_not_in_snapshot") if recorded is None else recorded

@@ -102,7 +102,7 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def _closed(text: str, start: int) -> int | None:
-    """Where the brace at `start` is closed, whatever stands in strings; None if it is not."""
+    """Where the brace at `start` is closed, ignoring strings; None if it is not."""
     depth = 0
     for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
@@ -112,7 +112,7 @@ def _closed(text: str, start: int) -> int | None:
 
 
 def _gathered(text: str) -> dict[str, list[dict[str, object]]]:
-    """Criteria and marks by dimension, from wherever they stand in broken JSON."""
+    """Criteria and marks by dimension, wherever they are in broken JSON."""
     if any(word not in text for word in (DIMENSIONS[0], "article_1_score", "article_2_score")):
         return {}
     found: dict[str, list[dict[str, object]]] = {}
@@ -130,7 +130,7 @@ def _gathered(text: str) -> dict[str, list[dict[str, object]]]:
 
 
 def _places(text: str, name: str, quoted_from: int, bare_from: int) -> Iterator[int]:
-    """Where `name` stands in double quotes, in single quotes, and without; -1 for nowhere."""
+    """Positions of `name` in double quotes, in single quotes, and unquoted; -1 for none."""
     yield text.find(f'"{name}"', quoted_from)
     yield text.find(f"'{name}'", quoted_from)
     yield text.find(name, bare_from)
@@ -189,7 +189,7 @@ def shares(
     *,
     alone: bool = False,
 ) -> RaceShares:
-    """The results of a `reply` that `marks_in` accepts. Raises UnreadableReply where no number comes of it.
+    """The results of a `reply` that `marks_in` accepts. Raises UnreadableReply if no number results.
 
     A report that was marked `alone`, without a reference, has its marks as shares of 10, within 0..1.
     """
@@ -516,7 +516,7 @@ def _middling(criteria_list: str, **marks: float) -> str:
 def halves(article: str) -> tuple[str, str]:
     """The two parts that the code cleans apart: up to the last end of a sentence near the middle, and from the middle.
 
-    What stands between the end of that sentence and the middle is in neither.
+    The text between the end of that sentence and the middle is in neither.
     """
     middle = end = len(article) // 2
     for place in range(middle, max(0, middle - _SEARCHED), -1):

@@ -111,7 +111,7 @@ class PairMarks(Question[MarkedPair], frozen=True, kw_only=True):
         return len(self.criteria)
 
     def lexical(self) -> MarkedPair:
-        """The lexical mark of each article, taken alone: the same whichever stands first."""
+        """The lexical mark of each article, taken alone: the same in either order."""
         task, article_a = self.context["task"], self.context["article_a"]
         marks = [
             Pair(
@@ -204,7 +204,7 @@ class _Signals(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=64)
 def _signals(article: str) -> _Signals:
-    """What a lexical judge sees of an article; `length`, `structure` and `figures` rise towards 1 and saturate."""
+    """An article as the lexical judge sees it; `length`, `structure` and `figures` rise towards 1 and saturate."""
     counts: dict[str, int] = {}
     for term in terms(article):
         counts[term] = counts.get(term, 0) + 1
@@ -255,7 +255,7 @@ Variant = Literal[
 ]
 WITHOUT_REFERENCE = ("vanilla", "pointwise")
 REFERENCE_FIRST = "reference_first."
-"""How the names of metrics begin where the reference stands first; those marks are not those of the published order."""
+"""Prefix of metric names when the reference comes first; its marks differ from those of the published order."""
 
 
 def match_weight(scored: str, criteria: Sequence[Criterion]) -> float:
@@ -342,7 +342,7 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Score a report under the task's gold `race` (`RaceGold`).
 
     Metrics: `overall` and the four dimensions (x 100), and `total`, the report's own mark from 0 to 10. `vanilla` has
-    no dimensions. All of them are called `reference_first.NAME` where the reference stands first.
+    no dimensions. All of them are called `reference_first.NAME` if the reference comes first.
     """
 
     name: ClassVar[str] = "race"
@@ -351,8 +351,8 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
     variant: Variant = "full"
     """`full`, or one of the paper's ablations."""
     order: Literal["target_first", "reference_first"] = "target_first"
-    """`target_first` is the published order; `reference_first` shares the reference between systems, and names its
-    metrics so."""
+    """`target_first` is the published order; `reference_first` puts the reference first, so systems share it; metric
+    names get the prefix `reference_first.`."""
     both_orders: bool = False
     """Whether each report is judged in both orders, and the mean taken."""
     cleaning: Literal["rules", "judge"] = "rules"

@@ -170,11 +170,11 @@ class Criterion(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What a judge is shown; never the weight."""
+        """The text shown to a judge; never the weight."""
         return f"{self.criterion}: {self.explanation}" if self.explanation else self.criterion
 
     def named(self, dimension: str) -> str:
-        """What evidence calls it."""
+        """Its name in evidence."""
         return f"{dimension}: {self.criterion}"
 
 
@@ -371,7 +371,7 @@ def _item(dimension: str, one: Criterion) -> GoldItem:
 
 
 async def yardstick(case: Case, gold: RaceGold, tools: Tools, *, static: bool = False) -> Yardstick | Missing:
-    """What the case's task is measured by: its gold, else (or if `static`, the criteria) the general or made ones."""
+    """The yardstick of the case's task: its gold, else (or if `static`, the criteria) the general or made ones."""
     given = static_criteria(case.task.language) if static else gold.criterions
     if gold.dimension_weight is not None and given is not None:
         return Yardstick(gold.dimension_weight, given)

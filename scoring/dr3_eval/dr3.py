@@ -73,7 +73,7 @@ WORDS = MetricWords(
         "share:": "The cited sources that have this role, pooled over tasks.",
     },
     units=dict.fromkeys(("cited", "cited:", "pairs:", "supported:"), _COUNT),
-    forms={"_strict": "Without a value where the code gives 0 for a reply that it lacks."},
+    forms={"_strict": "Without a value where the code gives 0 for a missing reply."},
 )
 
 
@@ -127,7 +127,7 @@ SIZES = ("32k", "64k", "128k", "256k", "512k")
 
 
 class GoldInsights(msgspec.Struct, frozen=True):
-    """What a good report brings out, by where it stands; None for what the judge is to find."""
+    """The insights of a good report, by their sources; None where the judge finds them."""
 
     user_files: tuple[str, ...] | None = None
     corpus: tuple[str, ...] | None = None
@@ -327,7 +327,7 @@ async def _checklist(gold: Gold, case: Case, tools: Tools) -> Sequence[str] | Mi
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """What was asked about a report: insights of both sides, (claim, source) pairs, checklist items, and depth."""
+    """The questions asked about a report: insights of both sides, (claim, source) pairs, checklist items, and depth."""
 
     files: list[Answered[str]]
     pages: list[Answered[str]]

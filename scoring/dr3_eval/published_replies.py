@@ -294,7 +294,7 @@ def _listed(found: Any) -> bool:
 
 
 def _salvaged(text: str) -> Iterator[Any]:
-    """What the code makes of a reply whose JSON cannot be read: a Python literal, or JSON closed in two more ways."""
+    """The code's reading of a reply with unreadable JSON: a Python literal, or JSON closed in two more ways."""
     cleaned = _ANY_FENCE.sub("", _JSON_FENCE.sub("", text))
     found = cleaned[cleaned.find("{") :] if "{" in cleaned else ""
     try:

@@ -100,7 +100,7 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
         return len(self.insights)
 
     def lexical(self) -> Recalled:
-        """By how many of an insight's words, figures and names stand together in the report."""
+        """By how many of an insight's words, figures and names occur together in the report."""
         report = passages(self.context["report"])
         found = [report.support(insight) for insight in self.insights]
         values = [
@@ -117,7 +117,7 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
 async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> list[str | Missing]:
     """The insights of `sources`, requested one by one; equal for every system.
 
-    `Missing` stands for each insight that a source without an answer may have.
+    `Missing` represents every insight that a source without an answer may have.
     """
     questions = (
         InsightsOf(

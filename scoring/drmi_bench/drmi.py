@@ -177,7 +177,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Gold(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one paper; a part that is empty leaves its module unscored (gold_missing).
+    """The gold of one paper; an empty part leaves its module unscored (gold_missing).
 
     `kind` is `review` for a paper that rests on many works, `research` for one with a single gold work.
     """
@@ -203,7 +203,7 @@ STATED = LabelKind(
 
 
 class LabelStatements(Question[Labels], frozen=True, kw_only=True):
-    """What a report (context) makes of at most 20 statements."""
+    """How a report (context) judges at most 20 statements."""
 
     words = "what a report makes of listed statements"
     prompt = "drmi_statements"

@@ -116,7 +116,7 @@ def _fenced(text: str) -> Iterator[str]:
 
 
 def slots(answer: msgspec.Raw, gold: list[type]) -> list[msgspec.Raw]:
-    """The slots of `answer` for gold slots that are so many lists (`list`) and objects (`dict`), in order.
+    """The slots of `answer` for gold slots of the given kinds (`list` or `dict`), in order.
 
     An answer to a question of one slot may come without the list around it. An answer of another shape has no slots;
     those beyond gold's are left out (the reference code's zip).

@@ -186,7 +186,7 @@ def _weight(keys: Sequence[str], rules: Rules) -> float:
 
 
 class Grading(msgspec.Struct, frozen=True):
-    """What was graded; `worst` and `best` differ where judgments are missing: those of `missing` out of `parts` rows.
+    """The grades; `worst` and `best` differ if judgments are missing: those of `missing` out of `parts` rows.
 
     A row whose match is missing matches nothing at worst, and is wholly right at best.
     """
@@ -286,7 +286,7 @@ def _question(comparison: Comparison, keys: Sequence[str], predicted: Fields, go
 
 
 def _identity(row: Fields, keys: Sequence[str]) -> str:
-    """What a row is matched by: its primary keys, or all of it where the question names none."""
+    """The key that matches a row: its primary keys, or the whole row if the question names none."""
     named = [key for key in keys if key in row] or ([] if keys else list(row))
     return "\n".join(f"{key}: {shown(row[key])}" for key in named if shown(row[key]).strip())
 
@@ -315,7 +315,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """What was found the same, by title and by material (None in SciFacts Geo), for each predicted row."""
+    """The gold entries found the same, by title and by material (None in SciFacts Geo), for each predicted row."""
 
     title: list[list[bool] | Missing]
     material: list[list[bool] | Missing] | None

@@ -290,7 +290,7 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
-        """Whether a claim matches a reference; grades of fields and labels of steps are none."""
+        """Whether a claim matches a reference; grades of fields and labels of steps are not such matches."""
         known = line.value is not None or line.outcome == "no match"
         return Labelled.of(MATCH, "yes" if line.value else "no") if known else None
 

@@ -418,7 +418,7 @@ async def _matched(
 
 
 async def _read(tools: Tools, question: PublishedQuestion[Object]) -> Object | Missing:
-    """What one reply says. Raises UnreadableReply."""
+    """One reply as read. Raises UnreadableReply."""
     judgment = await tools.ask(question)
     if judgment.answer is None:
         return Missing(judgment.reason or "judge_unparseable")

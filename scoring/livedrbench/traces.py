@@ -74,7 +74,7 @@ def sources(trace: list[str]) -> set[str]:
 
 
 async def count_trace(case: Case, trace: msgspec.Raw, tools: Tools) -> TraceCounts:
-    """Counts a report's trace. Sources need no judge, and stand even where the other two have no value."""
+    """Counts a report's trace. Sources need no judge, and have a value even if the other two do not."""
     found = steps(trace)
     named = float(len(sources(found)))
     context = Context.of(trace="\n\n".join(found))

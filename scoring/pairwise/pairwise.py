@@ -52,7 +52,7 @@ class BetterReport(Question[Better], frozen=True, kw_only=True):
     task: str
 
     def lexical(self) -> Better:
-        """The report that uses more of the task's words, and more words of its own."""
+        """The report that uses more of the task's words, and more other words."""
         first, second = (_richness(self.task, self.context[name]) for name in ("first", "second"))
         if abs(first - second) < _EQUAL:
             return Better(better="tie")

@@ -193,7 +193,7 @@ class Criterion(
 
     @classmethod
     def parse(cls, text: str, tags: tuple[str, ...] = ()) -> "Criterion":
-        """A criterion written as one string, whose allowed values stand in it: "... Yes=2, No=0". Raises ValueError."""
+        """A criterion written as one string that includes its allowed values: "... Yes=2, No=0". Raises ValueError."""
         return cls(criterion=text, values=tuple(map(float, _VALUE.findall(text))), tags=tags)
 
     @cached_property
@@ -214,7 +214,7 @@ class Criterion(
 
     @cached_property
     def full(self) -> float:
-        """What the criterion adds to the denominator: its positive points."""
+        """The criterion's part of the denominator: its positive points."""
         return max(self.best, 0.0)
 
     @cached_property

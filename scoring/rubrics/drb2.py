@@ -34,7 +34,7 @@ from adjudge.scoring.text.citations import parse
 __all__ = ["Blocked", "BlockedItems", "DeepResearchBench2", "Gold", "Traces", "traces"]
 
 _WORD = re.compile(r"[^\W_]{1,200}")
-_TITLE_CHARS = 20  # a shorter title may stand in a sentence by chance
+_TITLE_CHARS = 20  # a shorter title may occur in a sentence by chance
 _QUOTE_CHARS = 15  # a shorter quotation may be in any sentence
 _SENTENCE = re.compile(r"[.!?。！？\n]")
 
@@ -67,7 +67,7 @@ class Blocked(msgspec.Struct, frozen=True):
 
 
 class Traces(msgspec.Struct, frozen=True):
-    """What a report shows of a blocked source: whether anything, and the words of the sentences that cite it."""
+    """Traces of a blocked source in a report: whether there are any, and the words of the sentences that cite it."""
 
     any: bool = False
     cited: str = ""
@@ -151,7 +151,7 @@ Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class Gold(msgspec.Struct, frozen=True):
-    """What the benchmark lays down for a task: the items by dimension, and the blocked source."""
+    """The benchmark's gold for a task: the items by dimension, and the blocked source."""
 
     rubric: dict[Dimension, tuple[Text, ...]]
     blocked: Blocked | None = None

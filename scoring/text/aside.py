@@ -42,7 +42,7 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What the function returned. `resident` is the memory that the worker holds, in bytes."""
+    """The function's result. `resident` is the worker's memory, in bytes."""
 
     value: msgspec.Raw
     resident: int

@@ -114,7 +114,7 @@ def lines(text: str) -> Iterator[Line]:
 
 
 def _raw_lines(text: str) -> Iterator[str]:
-    """What `text.splitlines()` lists."""
+    """The lines of `text.splitlines()`."""
     start = 0
     while start < len(text):
         found = _BREAK.search(text, start + _PIECE)

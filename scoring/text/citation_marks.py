@@ -246,7 +246,7 @@ def _closing_parentheses(text: str) -> dict[int, int]:
 
 
 def _target(text: str, start: int, end: int) -> str:
-    """What a link's parentheses point to, without the tooltip; "" for anything but a URL or a place in the report."""
+    """The target of a link, without the tooltip; "" for anything but a URL or a place in the report."""
     if text.find("](", start, end) >= 0:
         return ""
     url, *tooltip = text[start:end].strip().split(maxsplit=1) or [""]

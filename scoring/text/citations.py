@@ -59,7 +59,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 def url_key(url: str) -> str:
-    """What URLs are grouped by: the normal form, or a malformed URL as it stands."""
+    """The key that groups URLs: the normal form, or a malformed URL unchanged."""
     cleaned = clean_url(url)
     try:
         return normalise_url(cleaned)
@@ -113,7 +113,7 @@ def _address(text: str) -> tuple[str, str]:
 
 
 class Sources:
-    """What a mark on a given line points to. Lists may restart their numbers: the next definition below counts."""
+    """The target of a mark on a given line. Lists may restart their numbers: the next definition below counts."""
 
     def __init__(self, references: Sequence[Reference], handed: Sequence[Citation]) -> None:
         self._defined: defaultdict[str, list[Reference]] = defaultdict(list)
@@ -222,7 +222,7 @@ def parse(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 
 @remembered(_KEPT_CHARS)
 def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
-    """What `parse` finds but for the passages without a source, which count towards no limit; in less time."""
+    """As `parse`, but faster and without the passages that have no source, which count towards no limit."""
     return _parsed(text, handed, all_sentences=False)
 
 

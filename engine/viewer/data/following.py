@@ -44,7 +44,7 @@ class Tally(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """How many scorecards of a protocol lack scores for a reason."""
+    """How many scorecards of a protocol have missing scores for a reason."""
 
     protocol: str
     reason: str
@@ -215,7 +215,7 @@ class Following:
 
 
 class Counts:
-    """Counts scorecards as their rows arrive: by protocol and system, and by what they lack."""
+    """Counts scorecards as their rows arrive: by protocol and system, and by reasons of missing scores."""
 
     def __init__(self) -> None:
         self.done = self.unscored = 0

@@ -34,7 +34,7 @@ def source_of(text: str) -> Source:
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A block of a text that stands in no other: its tokens, and where it begins and ends."""
+    """A top-level block of a text: its tokens, and where it begins and ends."""
 
     tokens: list[Token]
     start: int
@@ -204,7 +204,7 @@ _CLEANER = nh3.Cleaner(
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A passage to be marked, as a `kind` of verdict, and the HTML of the `chips` that stand behind it.
+    """A passage to be marked, as a `kind` of verdict, and the HTML of the `chips` that follow it.
 
     `lines` are the numbers of the lines of evidence about it, separated by spaces.
     """
@@ -289,7 +289,7 @@ def _cut(start: int, end: int) -> Iterator[_Part]:
 class _Writer:
     """Rewrites tokens for showing, with marks and chips.
 
-    Headings stand below those of the page, a table can be scrolled, pictures are links, and links lead only to http and
+    Headings rank below those of the page, a table can be scrolled, pictures are links, and links lead only to http and
     https. A mark holds text and no element, so it never crosses one. Chips wait until no link is open, and for the full
     stop or bracket that ends a sentence.
     """
@@ -333,7 +333,7 @@ class _Writer:
             yield _inline([_opened("p"), *self._chips(), _closed("p")])
 
     def _inside(self, token: Token, cell: bool) -> Iterator[Token]:
-        """What is inside a block."""
+        """The contents of a block."""
         for child, place in zip(token.children or [], self._lines.of_inline(token, cell), strict=True):
             if child.type in ("text", "text_special"):
                 yield from self._text(child.content, place)

@@ -67,7 +67,7 @@ class People:
                 self._by_words[label.system, label.task_id, label.what].append(label)
 
     def about(self, card: Scorecard) -> dict[int, tuple[Said, ...]]:
-        """What was said about the lines of `card`, by their numbers from 1."""
+        """People's labels on the lines of `card`, by their numbers from 1."""
         read = self._readers.get(card.protocol)
         if read is None or card.repeat:
             return {}
@@ -310,7 +310,7 @@ class OpenRun:
         try:
             return await shared(self._dataset)
         except UsageError as error:
-            raise NotThere(f"the run's input is not where it was: {error}") from error
+            raise NotThere(f"the run's input has moved or is gone: {error}") from error
 
     async def prompts(self) -> dict[str, str]:
         """The tasks' prompts by id; empty if the tasks file is not where it was."""
@@ -353,14 +353,14 @@ class OpenRun:
         return self._replayed[1]
 
     async def explained(self, wanted: ReportQuery, protocol: str) -> list[ExplainedCriterion]:
-        """What stands behind the criteria of a report's task; empty where the run's input or prompts are missing."""
+        """The basis of the criteria of a report's task; empty if the run's input or prompts are missing."""
         try:
             return await (await self.replayer()).explained(await self.case(wanted), protocol)
         except (NotThere, UsageError):
             return []
 
     async def replayer(self) -> Replayer:
-        """What replays a report's questions. Raises NotThere where prompts are missing, StoreError."""
+        """The tools that replay a report's questions. Raises NotThere if prompts are missing, StoreError."""
         stores = await self.stores()
         try:
             return Replayer(self.record, *stores)

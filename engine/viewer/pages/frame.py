@@ -38,7 +38,7 @@ PART_CHARS = 100_000
 class Frame(msgspec.Struct, frozen=True):
     """The frame of a run's pages: the run's name and judge, and the address of the other run, if there is one.
 
-    A page shows `rows` rows of a table at once. A `still` page is a file of its own that no server answers for; without
+    A page shows `rows` rows of a table at once. A `still` page is a separate file without a server behind it; without
     `sources` it holds only passages of the pages that were judged. Of a run that has not finished, `state` says how it
     stands, and `headline` how far it is.
     """
@@ -262,7 +262,7 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 def writer(metric: Metric, values: Iterable[float | None]) -> Callable[[float | None], str]:
-    """What writes `values` of `metric`: counts as whole numbers, all others with two decimals."""
+    """Formats `values` of `metric`: counts as whole numbers, all others with two decimals."""
     counts = metric.best is None or metric.ratio is not None
     if counts and all(value is None or float(value).is_integer() for value in values):
         return _count

@@ -18,7 +18,7 @@ from adjudge.engine.viewer.pages.frame import Frame
 
 __all__ = ["LiveCell", "LiveTable", "LiveView", "headline", "live_page", "live_view"]
 
-_FAR = 36_000.0  # seconds: nobody needs more than the hours
+_FAR = 36_000.0  # seconds: beyond it, hours are precise enough
 
 
 class LiveCell(msgspec.Struct, frozen=True, omit_defaults=True):

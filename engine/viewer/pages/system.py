@@ -23,7 +23,7 @@ _MOST = 10
 
 
 class _Value(msgspec.Struct, frozen=True):
-    """What the leaderboard says of a system: its value and what it is, or why it has none, and what is missing."""
+    """A system on the leaderboard: its value with an explanation, or why it has none, and what is missing."""
 
     text: str
     said: str

@@ -526,7 +526,7 @@ def correlations(
 
 
 class _Found(NamedTuple):
-    """What the kernels fill, `[R, R]` each."""
+    """The arrays that the kernels fill, `[R, R]` each."""
 
     pearson: Floats
     spearman: Floats

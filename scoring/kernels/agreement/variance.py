@@ -106,7 +106,7 @@ def variance_components(
     values = as_scores(scores, 1)
     present = ~np.isnan(values)
     if present.sum() < 2:
-        raise KernelError("scores: fewer than two are there")
+        raise KernelError("scores: at least two are needed")
     labels = {"system": system, "task": task, "sample": sample, "judge": judge}
     codes = {name: _codes(label, present, name) for name, label in labels.items()}
     groups = {name: _joined([codes[level] for level in levels]) for name, levels in LEVELS.items()}

@@ -95,7 +95,7 @@ INFINITE_BITS = np.array(np.inf).view(np.uint64)[()] << ONE
 
 
 def as_scores(values: ArrayLike, dimensions: int, name: str = "scores") -> Floats:
-    """`values` as a float64 array of so many dimensions; NaN marks a missing score.
+    """`values` as a float64 array of `dimensions` dimensions; NaN marks a missing score.
 
     Raises:
         KernelError: another number of dimensions, values that are not numbers, or one that is infinite.

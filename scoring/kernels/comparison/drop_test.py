@@ -18,7 +18,7 @@ __all__ = ["DropTest", "drop_test", "fewest_tasks"]
 
 
 class DropTest(msgspec.Struct, frozen=True):
-    """What the common tasks say of a drop; NaN is undefined.
+    """The tests of a drop on the common tasks; NaN is undefined.
 
     Fewer than two tasks leave all but `n_used` and `drop` undefined. Without any spread of the differences the p
     values are 0 or 1.

@@ -388,7 +388,7 @@ SIGNS = np.uint32(0x80000001)
 
 
 class Student(msgspec.Struct, frozen=True):
-    """What a mean difference and its standard error say: arrays of one shape."""
+    """The test of a mean difference by its standard error: arrays of one shape."""
 
     t: Floats
     p: Floats
