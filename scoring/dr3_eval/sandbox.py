@@ -257,7 +257,7 @@ class Sandbox:
         self.sources = tuple(sources)
 
     async def cited(self, report: Report) -> Cited:
-        """The sources in the sandbox that `report` cites; a long one is read off the event loop. Raises Unread, PoolError."""
+        """The sources in the sandbox that `report` cites, long reports off the event loop. Raises Unread, PoolError."""
         labels = tuple(
             Label(storable(one.name), storable(one.title), storable(one.url), one.role != "user_file")
             for one in self.sources
