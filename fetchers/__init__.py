@@ -1,1 +1,1 @@
-"""What a citation points at: `Page`s read live (`http`) or from a frozen folder (`snapshot`)."""
+"""The pages that citations point at: `Page`s read live (`http`) or from a frozen folder (`snapshot`)."""

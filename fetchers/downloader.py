@@ -1,7 +1,7 @@
-"""Downloaders from outside: a scraping service or a browser that gets what HTTP alone does not.
+"""External downloaders: a scraping service or a browser, for pages that plain HTTP cannot get.
 
 A package offers one under the entry point `adjudge.fetchers`: a msgspec struct whose fields are its options, with the
-methods of `Downloader`. The fetcher around it keeps the guard, limits, politeness, robots.txt and extraction.
+methods of `Downloader`. The fetcher around it applies the guard, limits, politeness, robots.txt and extraction.
 """
 
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ ENTRY_POINTS = "adjudge.fetchers"
 
 
 class Download(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found at a URL: the page's own HTTP status, and its body with all encodings undone."""
+    """The result for a URL: the page's own HTTP status, and its body with all encodings undone."""
 
     body: bytes
     content_type: str = "text/html; charset=utf-8"

@@ -1,8 +1,7 @@
-"""From a body to title, description and text. Slow and not to be trusted: runs in worker processes only.
+"""From a body to title, description and text. Slow and untrusted: runs in worker processes only.
 
-From bytes to characters, whatever the server says about them.
-
-The shape of HTML: parsers take the square of the depth of a page, and of the number of attributes of a tag.
+Decodes bytes whatever the server claims about them, and refuses HTML of harmful shape: parsers take quadratic time in a
+page's nesting depth and in a tag's number of attributes.
 """
 
 import codecs
@@ -77,7 +76,7 @@ _MANY_ATTRIBUTES = re.compile(rf"<[a-zA-Z][^\s/>]*+(?>{_ATTRIBUTE}){{{MAX_ATTRIB
 
 
 def excess(page: str) -> str:
-    """What `page` has too much of to be parsed in time proportional to its length; "" if nothing. Takes linear time."""
+    """The feature that keeps `page` from being parsed in linear time; "" if none. Takes linear time itself."""
     if len(page) > _SHORT and _MANY_ATTRIBUTES.search(page):
         return f"a tag with more than {MAX_ATTRIBUTES:,} attributes"
     if page.count("<") - page.count("</") > _FEW_TAGS and _is_too_deep(page):

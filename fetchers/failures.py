@@ -1,8 +1,7 @@
-"""A failed attempt at a page, and where foreign exceptions get their reason.
+"""A failed attempt at a page, and the place where foreign exceptions get their reason.
 
-A failure says whether another attempt can help. It never leaves the fetcher, which turns it into a page.
-
-A response body, piece by piece, within its byte limit at every moment.
+A failure says whether another attempt can help. It never leaves the fetcher, which turns it into a page. Response
+bodies are read piece by piece and checked against their byte limit at every piece.
 """
 
 import asyncio
@@ -64,7 +63,7 @@ def _connection_failure(error: Exception) -> Failure:
 
 
 def status_failure(status: int, reason: str) -> Failure | None:
-    """What an HTTP status means; None if the page is there or elsewhere (2xx, 3xx)."""
+    """The failure that an HTTP status means; None for success and redirects (2xx, 3xx)."""
     if 200 <= status < 400:
         return None
     detail = f"{status} {reason}".strip()

@@ -1,4 +1,4 @@
-"""Work done at the same time: equal work is done once."""
+"""Shares concurrent work: equal work is done once."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable

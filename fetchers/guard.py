@@ -1,12 +1,11 @@
 """Where a URL from a report may lead: to the public web, never into a private network.
 
-Two gates. `Guard.check` sees each URL before it is requested, redirects included: credentials, port, and the
-address if the host is one. `Guard.socket` sees each address at the moment it is connected to, so that a name
-server's second answer cannot get around it. The resolver between them drops addresses that would be refused.
+There are two gates. `Guard.check` sees every URL before it is requested, redirects included: credentials, port, and the
+address if the host is one. `Guard.socket` sees every address when it is connected to, so that a name server's second
+answer cannot get around it. The resolver between them uses the system's name servers and hosts file, without threads,
+and drops addresses that would be refused.
 
-Turns host names into addresses by the system's name servers and hosts file, without threads.
-
-Whether the rest of the network works, which tells a site's failure from our own.
+To tell a site's failure from our own, the module also checks whether the rest of the network works.
 """
 
 import ipaddress

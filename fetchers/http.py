@@ -1,6 +1,6 @@
 """Live pages: one connection pool, bounded, polite and guarded, with extraction in other processes.
 
-A page by a downloader from outside: the guard before and after it, and its mistakes as failures.
+A page may also come from an external downloader: the guard checks before and after it, and its errors become failures.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How much a fetcher may take: small values with their units."""
+"""The limits of a fetcher: small values with their units."""
 
 import os
 from math import inf

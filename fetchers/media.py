@@ -1,4 +1,4 @@
-"""What kind of document a body is: from its media type, and from its first bytes where that says nothing."""
+"""What kind of document a body is: by its media type, or by its first bytes if the type says nothing."""
 
 from typing import Literal
 

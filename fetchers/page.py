@@ -1,6 +1,6 @@
 """What a citation points at, read or failed, with the same fields either way.
 
-A URL's failure is data, never an exception. Its reason says whose doing it was:
+A URL's failure is data, never an exception. Its reason says who caused it:
 
 =====================  ==============  ==================================================================
 reason                 cause           what happened
@@ -22,8 +22,8 @@ page_unsupported       infrastructure  not a text we read (an image, an archive,
 citation_malformed     report          not a usable http or https URL
 =====================  ==============  ==================================================================
 
-A `source` failure is a page that the report chose to cite and that nobody gets from here; whether it counts against the
-report is for each metric to say. An infrastructure failure says nothing about the report.
+A `source` failure is a page that the report chose to cite and that cannot be retrieved from here; every metric decides
+whether it counts against the report. An infrastructure failure says nothing about the report.
 """
 
 from abc import abstractmethod

@@ -1,9 +1,4 @@
-"""Politeness: which request to a site may be sent, and when; robots.txt for users who want it obeyed.
-
-Politeness: which request to a site may be sent, and when.
-
-robots.txt (RFC 9309), for users who want it obeyed.
-"""
+"""Politeness: which request to a site may be sent, and when; robots.txt (RFC 9309) for users who want it obeyed."""
 
 import asyncio
 import re

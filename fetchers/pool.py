@@ -22,7 +22,7 @@ class ExtractorPool:
         self._pool = WorkerPool(workers, Reply, "adjudge.fetchers.worker", extractor, str(address_space))
 
     async def extract(self, body: bytes, content_type: str) -> Extraction:
-        """What `body` says. The limit counts while a worker has it. Raises Failure (page_unsupported), PoolError."""
+        """The text of `body`. The limit runs while a worker has it. Raises Failure (page_unsupported), PoolError."""
         job = msgspec.msgpack.encode(Job(body, content_type, self._seconds))
         budget = Budget(self._seconds)
         try:

@@ -1,13 +1,10 @@
-"""Worker processes, as their parent sees them (`fetchers/process.py` says what passes between them).
+"""Worker processes: how the parent sees them, the messages between, and what runs inside.
 
-Time that counts only while something is being done.
+A frame is a big-endian 32-bit length and that much msgpack. Nothing that arrives is ever unpickled or run, in either
+direction. A worker's first frame is empty: its imports are done, so no page's clock pays for them. Then the worker
+answers jobs from stdin until stdin ends.
 
-What passes between a fetcher and its worker processes.
-
-A frame is a big-endian 32-bit length and that much msgpack. Nothing that arrives is ever unpickled or run, in
-either direction. A worker's first frame is empty: its imports are done, so no page's clock pays for them.
-
-The inside of a worker process: it answers jobs from stdin until stdin ends (`fetchers/process.py`).
+`Budget` is the time that all requests of a page may take together.
 """
 
 import asyncio
@@ -70,7 +67,7 @@ LENGTH = struct.Struct(">I")
 
 
 class Extraction(msgspec.Struct, frozen=True, array_like=True):
-    """What a body says, in plain text."""
+    """The plain text of a body."""
 
     title: str
     description: str
@@ -86,7 +83,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True):
-    """What was found, or why nothing was. `resident` is the memory that the worker holds, in bytes."""
+    """The extraction, or why there is none. `resident` is the worker's memory, in bytes."""
 
     found: Extraction | None
     problem: str

@@ -1,6 +1,6 @@
 """Frozen pages: a folder read in place of the network, with the same extraction as live pages.
 
-The folder contains `index.jsonl`, one JSON object per line and page (`Entry`), and the files that it names.
+The folder contains `index.jsonl`, one JSON object (`Entry`) per page, and the files that it names.
 """
 
 import asyncio
@@ -159,7 +159,7 @@ class SnapshotFetcher(Fetcher):
 
 
 def _failure(entry: Entry) -> Failure | None:
-    """What the index says of a page that has failed."""
+    """The index's entry for a page that failed."""
     if entry.reason is not None:
         return Failure(entry.reason, entry.detail)
     return None if entry.status_code is None else status_failure(entry.status_code, "")

@@ -1,12 +1,11 @@
-"""One spelling for each URL: what is equal after normalisation is fetched once.
+"""One spelling for every URL: URLs that are equal after normalisation are fetched once.
 
-Reads URLs the way browsers do (WHATWG URL Standard), so that the host that is checked is the one that is
-connected to: backslashes are slashes, tabs and newlines vanish, and every way to write an IPv4 address
-(`2130706433`, `0x7f.1`, `0177.0.0.1`, full-width digits) becomes the dotted one.
+Reads URLs the way browsers do (WHATWG URL Standard), so that the host that is checked is the one that is connected to:
+backslashes are slashes, tabs and newlines vanish, and every way to write an IPv4 address (`2130706433`, `0x7f.1`,
+`0177.0.0.1`, full-width digits) becomes the dotted one. Strings from outside are cleaned so that every table and
+message can hold them.
 
-Strings from outside as every table and message can hold them.
-
-Addresses that citations may lead to although they are not public: "HOST:PORT", or "HOST" on the web's ports.
+A user may allow citations to lead to non-public addresses: "HOST:PORT", or "HOST" on the web's ports.
 """
 
 import hashlib
@@ -249,7 +248,7 @@ WEB_PORTS = (80, 443)
 
 
 class Allowed:
-    """What `entries` name; without a port, an entry stands for its host on each of `ports`.
+    """The addresses that `entries` name; without a port, an entry means its host on all `ports`.
 
     Raises ValueError for an entry in neither form.
     """

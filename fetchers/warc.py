@@ -1,8 +1,8 @@
-"""Pages as a WARC file, the form of web archives, and the pages of any WARC file as a snapshot folder.
+"""Pages as a WARC file, the format of web archives, and the pages of any WARC file as a snapshot folder.
 
-What was fetched is kept as extracted text alone: a `conversion` record of plain text for each page that was read, and
-for each page a `metadata` record of type PAGE, its entry of the snapshot's index as JSON. Other readers see the texts;
-`unpack_warc` takes every field back.
+Only extracted text was kept of fetched pages, so every page read is a `conversion` record of plain text, and every page
+has a `metadata` record of type PAGE, its entry of the snapshot's index as JSON. Other readers see the texts;
+`unpack_warc` restores every field.
 """
 
 import io

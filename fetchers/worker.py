@@ -1,4 +1,4 @@
-"""A worker process: reads jobs from stdin, writes replies to stdout (`fetchers.frames`) until stdin ends.
+"""A worker process: reads jobs from stdin and writes replies to stdout (`fetchers/process.py`) until stdin ends.
 
 `python -P -m adjudge.fetchers.worker EXTRACTOR ADDRESS_SPACE_BYTES`
 """

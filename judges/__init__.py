@@ -1,4 +1,4 @@
-"""Who answers: `Question` -> `Judgment`, from vLLM, any OpenAI-compatible server, or the embedded lexical judge."""
+"""Judges answer questions (`Question` -> `Judgment`): vLLM, OpenAI-compatible servers, or the lexical judge."""
 
 from adjudge.judges.judgment import Asked, Judge, JudgeIdentity, JudgeReason, Judgment, Reply, Status, Usage
 from adjudge.judges.lexical import LexicalJudge

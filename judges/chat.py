@@ -1,12 +1,10 @@
 """A question as the messages that a chat model reads, and the model's reply as a typed answer.
 
-A question as the messages a chat model reads.
+The order is one constant preamble, the context, then the instructions and the question, so that all questions about one
+context share a token prefix. Untrusted text is enclosed in marks that its writer cannot know: they are derived from the
+context's hash and a secret, are constant for one context, and are removed from the text itself.
 
-Order: one constant preamble, the context, then the instructions and the question, so that all questions about
-one context share a token prefix. Untrusted text stands between marks that its writer cannot know: they derive from
-the context's hash and a secret, are constant for one context, and are removed from the text itself.
-
-A server's reply as a typed answer: the finish reason is looked at before the JSON.
+A reply's finish reason is checked before its JSON.
 """
 
 import hashlib
@@ -48,11 +46,11 @@ def secret_from_environment() -> bytes:
 def messages(question: Question[A], book: PromptBook, schema: Schema, secret: bytes) -> list[Message]:
     """System and user message of `question`: preamble; then context, instructions, fields, answer shape.
 
-    A published question has messages of its own. Lone surrogates, which no server takes, become U+FFFD.
+    A published question has its own messages. Lone surrogates, which no server takes, become U+FFFD.
     """
     if isinstance(question, PublishedQuestion):
         return question.messages()
-    mark = _mark(question.context, secret)
+    mark = hashlib.blake2b(question.context.digest, key=secret[:64], digest_size=6).hexdigest()
     preamble: Prompt = book.get(_PREAMBLE, question.language)
     prompt: Prompt = book.get(question.prompt, question.language, question.folder)
     parts = [_fenced(section.name, section.text, mark) for section in question.context.sections]
@@ -101,10 +99,6 @@ def _part(media: Media) -> Part:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _mark(context: Context, secret: bytes) -> str:
-    return hashlib.blake2b(context.digest, key=secret[:64], digest_size=6).hexdigest()
-
-
 def _fenced(name: str, text: str, mark: str) -> str:
     return f"<<{mark} {name}\n{text.replace(mark, '*')}\n{mark}>>"
 
@@ -124,7 +118,7 @@ def read_reply(
     seconds: float = 0.0,
     refusal: str | None = None,
 ) -> Reply[A]:
-    """The reply to `question`: an answer, or the reason why there is none.
+    """The reply to `question`: an answer, or the reason there is none.
 
     `length` is answer_truncated, an abort by the server judge_unavailable, a content filter or a stated refusal
     judge_refused, and anything that does not fit the answer type judge_unparseable. Reasoning in front of the answer is
@@ -173,7 +167,7 @@ def _said(question: Question[A], spoken: str) -> A | None:
 def continued(cut: Reply[A], again: Reply[A], budgets: tuple[int, int]) -> Reply[A]:
     """The reply to a question that was `cut` off and asked `again` with more tokens: `budgets` are both `max_tokens`.
 
-    Where the server takes no more tokens, the first reply stands.
+    If the server takes no more tokens, the first reply is kept.
     """
     refused = again.reason in ("context_overflow", "judge_unsupported")
     ends = (f"length ({budgets[0]})", f"{'refused' if refused else again.finish_reason} ({budgets[1]})")

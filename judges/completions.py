@@ -1,6 +1,6 @@
-"""Chat completions as OpenAI-compatible servers speak them: bodies out, replies and complaints in.
+"""Chat completions as OpenAI-compatible servers speak them: builds request bodies, reads replies and errors.
 
-Nothing is sent or received here. What a server says is untrusted: it is decoded by type, within limits.
+Nothing is sent or received here. A server's text is untrusted: it is decoded by type, within limits.
 """
 
 import re
@@ -45,7 +45,7 @@ class BrokenReply(ValueError):
 
 
 class Form(msgspec.Struct):
-    """What all questions with one answer schema share: the schema, encoded once, and its tokens.
+    """Shared by all questions with one answer schema: the schema, encoded once, and its tokens.
 
     `budgets` are `max_tokens` of a request, and of the one that follows if its reply is cut off.
     `constrained` turns False for good when the server refuses to constrain this schema.

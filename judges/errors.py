@@ -1,4 +1,4 @@
-"""What stops a run: a failure of the judge as a whole. A failure of one question is a reply with a reason."""
+"""Failures of the judge as a whole, which stop a run. A failure of one question is a reply with a reason."""
 
 from typing import Literal
 

@@ -1,8 +1,8 @@
-"""Expected scores: an answer of one enumerated value, read from the probabilities of its labels instead of sampled.
+"""Expected scores: an answer with one enumerated value, read from the probabilities of its labels instead of sampled.
 
-The probability of a label is that of its tokens under constrained decoding: at every token where the allowed labels
-part, the probabilities of what may follow, normalised. Labels that differ in their first token cost one request of one
-token; labels that begin alike (2, 2.5) cost one more for every place where they part.
+A label's probability is that of its tokens under constrained decoding: wherever the allowed labels branch, the
+probabilities of the possible next tokens, normalised. Labels that differ in their first token cost one request of one
+token; labels with a common beginning (2, 2.5) cost one more request per branch.
 """
 
 import asyncio

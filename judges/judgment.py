@@ -1,10 +1,8 @@
-"""What came back: a judgment, scored or unscored with a reason. Success and failure have the same fields.
+"""The answer to a question: a judgment, scored or unscored with a reason, with the same fields either way.
 
-Text from outside, made fit to be stored and shown: what every string of a reply or an error passes through.
-
-What a configuration may choose of a judge: names and defaults that need no client and no engine.
-
-A judge is tried before it is trusted: the smallest question, and what the reply says about the judge.
+Every string from outside (replies, errors) is cleaned here so that it can be stored and shown. The judge options that a
+configuration may set have their names and defaults here, without importing a client or an engine. A probe tries a judge
+before a run relies on it: the smallest question, and what its reply shows about the judge.
 """
 
 import re
@@ -75,7 +73,7 @@ def shown_url(url: str) -> str:
 
 
 class Redaction:
-    """Removes an API key, and what stands in a URL's query, from text.
+    """Removes an API key, and URLs' queries, from text.
 
     Anything of fewer than eight characters protects nothing and may be a common word (`EMPTY`): such a key is removed
     from errors only.
@@ -119,7 +117,7 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 THINKING_TOKENS = 16_384
 
 Omitted = Literal["max_tokens", "temperature", "seed", "response_format"]
-"""What may be left out of a request."""
+"""Parameters that a request may leave out."""
 Combination = Literal["mean", "median", "majority"]
 """How a panel's answers become one."""
 Scoring = Literal["sampled", "expected"]
@@ -226,7 +224,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeIdentity(msgspec.Struct, frozen=True):
-    """Who answers, the same for every replica and wrapper of one judge.
+    """The judge that answers, the same for every replica and wrapper of it.
 
     `name` is for people; `fingerprint` and `sampling` are part of every key. `analysis` says whether the judge is asked
     to reason before its verdict.
@@ -256,7 +254,7 @@ PROBE_SECONDS = 60.0
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the probe of one server or engine found: `trouble`, or None if it can be used.
+    """The result of probing one server or engine: `trouble`, or None if it can be used.
 
     `where` names it (without a key or query), `line` says in one line what is wrong with it and what to do. `window` is
     the most tokens that prompt and answer may take together, None where it does not say; `seconds` is the time of the
@@ -288,7 +286,7 @@ class Probed(Protocol):
 
 
 async def probe(judge: Judge, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
-    """The verdicts on all that stands behind `judge`; empty for a judge that needs neither server nor engine."""
+    """The verdicts on every server or engine behind `judge`; empty for a judge that needs neither."""
     return await judge.probe(timeout_s) if isinstance(judge, Probed) else ()
 
 

@@ -1,11 +1,9 @@
-"""The embedded judge: deterministic, model-free, a baseline and not a judge of quality.
+"""The embedded judge: deterministic and model-free; a baseline, not a judge of quality.
 
-It sees words, numbers and names, but not meaning: paraphrase looks unsupported to it, and a fluent
-falsehood made of a page's own words looks supported. It exists so that everything runs out of the box, without
-a model, and so that every other judge has a baseline to be compared with. Each question type that it can answer has
-a `lexical()` built from the helpers here.
-
-What was made of recent texts, kept within a number of characters.
+It sees words, numbers and names, but not meaning: a paraphrase looks unsupported to it, and a fluent falsehood made of
+a page's own words looks supported. It lets everything run without a model, and gives every other judge a baseline to
+beat. A question type that it can answer has a `lexical()` built from the helpers here. What it derives from recent
+texts is cached, up to a number of characters.
 """
 
 import asyncio
@@ -49,7 +47,7 @@ class Remembered(Protocol[P, R]):
     __wrapped__: Callable[Concatenate[str, P], R]
 
     def __call__(self, text: str, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """What the function makes of `text`."""
+        """The function's result for `text`."""
         ...
 
 
@@ -215,7 +213,7 @@ class Support(msgspec.Struct, frozen=True):
 
     @property
     def verdict(self) -> Literal["supported", "unsupported"]:
-        """Supported as a whole: at least half of the words stand together, and most of the figures are there.
+        """Supported as a whole: at least half of the words occur together, and most of the figures are there.
 
         Names tip the balance.
         """

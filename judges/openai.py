@@ -18,13 +18,9 @@ cut off, max_tokens omitted            answer_truncated, not asked again
 cut off while thinking unasked         answer_truncated, not asked again, its text what to do
 =====================================  ===============================================================
 
-What a server means that refuses a request: one question's failure, or one that every question would meet.
-
-The probe of one OpenAI-compatible server.
-
-Its prompt shows one form of answer, its constraint demands another: a word of which the prompt says nothing. Only a
-server that constrains its replies can give it. One that refuses to constrain, and says so, must give the form shown.
-Where only free text is asked, any words will do.
+The probe shows one form of answer in its prompt and demands another, with a word the prompt never mentions, in its
+constraint. Only a server that constrains its replies can give that word. One that refuses to constrain, and says so,
+must give the form shown. If only free text is asked for, any words pass.
 """
 
 import asyncio
@@ -68,7 +64,7 @@ _PATH = "check that the URL is the part before /chat/completions, mostly ending 
 
 
 class Fatal(NamedTuple):
-    """Why no question can be answered, and what to do; KEY stands for the environment variable of the key."""
+    """Why no question can be answered, and what to do; KEY is replaced by the key's environment variable."""
 
     trouble: Trouble
     fix: str
@@ -107,7 +103,7 @@ def fatal(status: int, said: str) -> Fatal | None:
 
 
 def refused_parameter(status: int, said: str) -> Fatal | None:
-    """What of every request a server does not take (its model, `max_tokens`, temperature or seed), or None.
+    """The part of every request that a server refuses (its model, `max_tokens`, temperature or seed), or None.
 
     A message may repeat a part of the prompt: believe it only of a server that has not answered yet.
     """
@@ -126,7 +122,7 @@ def refused_parameter(status: int, said: str) -> Fatal | None:
 
 
 def _without_max_tokens(said: str) -> Fatal:
-    """What to add to the configuration, with the name that the server has for the limit."""
+    """The lines to add to the configuration, with the server's name for the limit."""
     found = _OTHER_LIMIT.search(said)
     name = found[0] if found else "max_completion_tokens"
     fix = f"add two lines to judge: `omit: [max_tokens]` and `request: {{{name}: {_LIMIT}}}`"
@@ -281,7 +277,7 @@ class Trial:
         )
 
 
-_REQUEST = "add what it lacks to judge: request, or name what it does not take in judge: omit"
+_REQUEST = "add missing parameters to judge: request, and name refused ones in judge: omit"
 _ROOM = "serve the model with a longer context, or lower judge: thinking_tokens"
 _THINKING = f"thinks before it answers; {_THINKING_FIX}"
 _SCHEMA = "ignores the JSON schema of the request (response_format); use a server that keeps to it"
@@ -420,7 +416,7 @@ class OpenAIJudge:
 
 
 def _changed(config: OpenAIConfig) -> str:
-    """What the configuration changes in every request, for the key: nothing where it changes nothing."""
+    """The configuration's changes to every request, as part of the key; empty without any."""
     added = msgspec.json.encode(config.request, order="sorted").decode() if config.request else ""
     omitted = ",".join(sorted(config.omit))
     return f"{f' request={added}' if added else ''}{f' omit={omitted}' if omitted else ''}"

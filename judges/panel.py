@@ -1,9 +1,9 @@
 """Several judges as one: every member is asked, and their answers are combined field by field.
 
-Numbers are combined to the nearest value that is allowed: the mean, the median (the lower one of two), or the most
-frequent. Everything else (words, true or false) is what most members say; equal counts go to the value given by the
-member named first. Free text and lists are those of the member that agrees with the combination most. If any member
-has no answer, the panel has none, for that member's reason: a panel of two is another judge than a panel of three.
+Numbers are combined to the nearest allowed value: of the mean, the median (the lower one of two), or the most frequent.
+Everything else (words, true or false) goes by majority; in a tie, the value given by the member named first wins. Free
+text and lists come from the member that agrees best with the combination. If any member has no answer, the panel has
+none, for that member's reason: a panel of two is another judge than a panel of three.
 """
 
 import asyncio

@@ -1,12 +1,10 @@
 """A question in a benchmark's own words: its messages are the benchmark's, its answer is free text.
 
-The prompts come from the user's checkout (`adjudge.judges.published`). Nothing is added to them: no preamble, no fence,
-no schema, no sampling but the benchmark's own. How often a question is asked, and which replies count, is the
-benchmark's rule too: `attempts` and `read`.
+The prompts are read as data from the user's checkout of the benchmark: its Python files are parsed, never imported.
+Nothing is added to them: no preamble, no fence, no schema, no sampling but the benchmark's own. The benchmark also
+rules how often a question is asked, and which replies count: `attempts` and `read`.
 
-The prompts of a benchmark, read out of the user's checkout as data: its Python files are parsed, never imported.
-
-A prompt is a constant, or constants joined by `+` (sent as it is, filled by `str.format`, or by replacing markers), or
+A prompt is a constant, or constants joined by `+` (sent unchanged, filled by `str.format`, or by replacing markers), or
 an f-string whose placeholders are plain names. Anything else is refused with file and line. Placeholders are filled in
 a single pass.
 """
@@ -38,6 +36,7 @@ MAX_FILE_BYTES = 4_000_000
 MAX_JOINED = 20  # constants within one
 _UNCHANGED = "use an unchanged checkout of the benchmark"
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
 class CheckoutError(ValueError):
@@ -105,7 +104,7 @@ class Checkout:
     def fstring(
         self, file: str, name: str, fields: Mapping[str, str] | None = None, nth: int | None = None
     ) -> Template:
-        """An f-string. `fields` maps the source of a placeholder to its field; plain names stand for themselves."""
+        """An f-string. `fields` maps the source of a placeholder to its field; plain names map to themselves."""
         where, node = self._found(file, name, nth)
         return Template.of(where, _fstring_pieces(where, node, fields or {}))
 
@@ -167,7 +166,7 @@ class Checkout:
             found = list(_named(node, step))
             if len(found) != 1 and (nth is None or len(found) <= nth):
                 count = "nothing" if not found else f"{len(found)} values"
-                raise CheckoutError(f"{self.folder / file}: holds {count} of the name {name}; {_UNCHANGED}")
+                raise CheckoutError(f"{self.folder / file}: holds {count} named {name}; {_UNCHANGED}")
             node = found[0] if len(found) == 1 else found[nth or 0]
         return f"{self.folder / file}:{getattr(node, 'lineno', 0)}", node
 
@@ -205,7 +204,7 @@ def _tree_of(source: bytes) -> ast.Module:
 
 
 def _named(node: ast.AST, name: str) -> Iterator[ast.AST]:
-    """What `name` stands for in a scope, in the order of the source, or under a dictionary's key."""
+    """The values of `name` in a scope, in the order of the source, or under a dictionary's key."""
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and key.value == name:
@@ -231,11 +230,8 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
         each = waiting.pop()
         yield each
         if not isinstance(each, _SCOPES):
-            waiting += reversed([child for child in ast.iter_child_nodes(each) if _holds(child)])
-
-
-def _holds(node: ast.AST) -> bool:
-    return isinstance(node, ast.stmt | ast.excepthandler | ast.match_case)
+            held = [child for child in ast.iter_child_nodes(each) if isinstance(child, _HOLDERS)]
+            waiting += reversed(held)
 
 
 def _passed(node: ast.AST) -> Iterator[tuple[object, ast.AST]]:
@@ -353,13 +349,13 @@ class Wording(msgspec.Struct, frozen=True):
         turns: tuple[tuple[Role, Template | tuple[Template, ...]], ...] = (("user", user),)
         if system is not None:
             turns = (("system", system), *turns)
-        identity = ([(role, _digests(said)) for role, said in turns], parameters)
+        digests = [
+            (role, said.digest if isinstance(said, Template) else [part.digest for part in said])
+            for role, said in turns
+        ]
+        identity = (digests, parameters)
         digest = hashlib.blake2b(msgspec.msgpack.encode(identity), digest_size=16)
         return cls(turns, parameters, digest.digest())
-
-
-def _digests(said: Template | tuple[Template, ...]) -> Any:
-    return said.digest if isinstance(said, Template) else [part.digest for part in said]
 
 
 class PublishedQuestion(Question[Said], Generic[T], frozen=True, kw_only=True):
@@ -376,7 +372,7 @@ class PublishedQuestion(Question[Said], Generic[T], frozen=True, kw_only=True):
     attempt: int = 0
 
     def read(self, text: str) -> T:
-        """What the reply `text` says. Raises UnreadableReply. Linear in the text, which is untrusted."""
+        """The meaning of the reply `text`. Raises UnreadableReply. Linear in the text, which is untrusted."""
         raise NotImplementedError
 
     def example(self) -> str:

@@ -1,8 +1,8 @@
-"""What is asked: a typed question over a context that many questions share.
+"""A typed question, over a context that many questions share.
 
-A question type is a frozen struct beside the protocol that asks it. Its class says which prompt it uses and which
-answer it wants; its fields are what the prompt's placeholders show; its context is the long text (a report, a
-page) that comes first in every prompt, so that all questions about it share a token prefix.
+A question type is a frozen struct beside the protocol that asks it. Its class names its prompt and its answer type; its
+fields fill the prompt's placeholders; its context is the long text (a report, a page) that comes first in every prompt,
+so that all questions about it share a token prefix.
 """
 
 import hashlib
@@ -122,7 +122,7 @@ class Question(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 
     @property
     def options(self) -> tuple[float, ...]:
-        """What the answer's `Choice` fields may be, at least two values; empty when the answer has none."""
+        """The allowed values of the answer's `Choice` fields, at least two; empty if it has none."""
         return ()
 
     def lexical(self) -> A | None:

@@ -1,11 +1,10 @@
-"""Which question is sent to a judge next, so that its prefix cache is used: questions about one context go together.
+"""Chooses the next question to send to a judge, to use its prefix cache: questions about one context go together.
 
-What waits is grouped by context. Of a cold context one question, the leader, goes first; its followers wait until the
-leader's prompt is in the cache. A context is begun only when everything about the contexts already begun fits into the
-cache beside it, so that a cache for few contexts is not thrashed. Lower priorities go first, whatever the context. No
-question waits longer than a stated bound: then it is sent, together with all that wait for its context.
-
-Followers get ready (their prompts are made, say) while their leader warms the cache, so that they can go together.
+Waiting questions are grouped by context. Of a cold context one question, the leader, goes first; its followers wait
+until the leader's prompt is in the cache, and get ready meanwhile (their prompts are made, say). A context is started
+only when everything about the contexts already started fits into the cache beside it, so that a small cache does not
+thrash. Lower priorities go first, whatever the context. A question waits at most a stated time: then it is sent,
+together with all that wait for its context.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Answer types as JSON schemas for constrained decoding, and replies back into answers.
 
-A reply is accepted if it is, as a whole, JSON of the answer type, or if the first brace begins such an object and no
-other object follows that differs. Nothing else is salvaged: keys are not guessed and numbers are not clipped.
+A reply is accepted if all of it is JSON of the answer type, or if its first brace begins such an object and no
+different object follows. Nothing else is salvaged: keys are not guessed and numbers are not clipped.
 """
 
 import json
@@ -319,7 +319,7 @@ def _typed(question: Question[A], text: str) -> A:
 def _check_choices(answer: Answer, options: tuple[float, ...], where: str) -> None:
     for field in _choice_fields(type(answer)):
         if getattr(answer, field) not in options:
-            raise UnparseableReply(f"{where}{field}: {getattr(answer, field)} is none of {options}")
+            raise UnparseableReply(f"{where}{field}: {getattr(answer, field)} is not one of {options}")
 
 
 @cache

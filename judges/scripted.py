@@ -1,4 +1,4 @@
-"""A judge whose opinions are given: for tests, benchmarks and dry runs of a whole pipeline."""
+"""A judge with given opinions: for tests, benchmarks and dry runs of a whole pipeline."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ class ScriptedJudge:
 
     An opinion that is one of the `JudgeReason`s is that failure; any other string is a raw reply, parsed like a
     server's, so malformed replies are tried by writing them. An exception raised by the function propagates: it
-    stands for an engine-fatal error. `latency` is in seconds, a number or a function of the question. `asked` counts
+    is raised as an engine-fatal error. `latency` is in seconds, a number or a function of the question. `asked` counts
     the questions, `peak` the most that were in flight at once. An exhausted iterable answers judge_unavailable.
     """
 

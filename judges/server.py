@@ -1,9 +1,8 @@
-"""One OpenAI-compatible server over HTTP: requests out, replies in, and no secret in anything that is said of it.
+"""One OpenAI-compatible server over HTTP: sends requests, receives replies, and keeps secrets out of its messages.
 
-Connections to one HTTP server, kept open between its requests.
-
-A request costs a third of the processor time that it costs through aiohttp's sessions, which do much that a judge does
-not need: redirections, cookies, proxies, traces, compressed and streamed bodies. httptools reads the responses.
+Connections are kept open between requests. httptools reads the responses, so a request costs a third of the processor
+time that aiohttp's sessions take, which do much that a judge does not need: redirects, cookies, proxies, traces,
+compressed and streamed bodies.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How many calls may run at once, and which is next."""
+"""Limits how many calls run at once, and chooses the next one."""
 
 import asyncio
 import heapq

@@ -11,9 +11,8 @@ cut off at its token limit             asked again with more tokens; answer_trun
 vLLM cannot start, or its engine died  JudgeError
 =====================================  ===============================================================
 
-The engine is loaded when the first question comes: a run that is answered from the store does not load it.
-
-Which model it is: a folder's files, hashed, or a name with its revision. The folder's location does not matter.
+The engine is loaded when the first question comes: a run answered from the store does not load it. A model is
+identified by the hash of its folder's files, wherever the folder is, or by its name and revision.
 """
 
 import asyncio
@@ -136,7 +135,7 @@ class VLLMConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """What all questions with one answer schema share; `labels` only where expected scores are wanted and possible.
+    """Shared by all questions with one answer schema; `labels` only if expected scores are wanted and possible.
 
     `budgets` are the tokens of an answer, and of the one asked for if it was cut off. Free text has no schema
     (`encoded` None), and may have a `temperature` of its own.

@@ -1,4 +1,4 @@
-"""One vLLM engine: all that is known here of vLLM's own interfaces, and of how it fails."""
+"""One vLLM engine. Everything this project knows of vLLM's own interfaces and failures is here."""
 
 import asyncio
 import contextlib
@@ -232,7 +232,7 @@ def _parameters(sampling: Sampling) -> object:
 
 
 def _control_tokens(tokenizer: Any) -> re.Pattern[str]:
-    """What spells a control token of this model (a role, the end of a turn)."""
+    """Matches the text of this model's control tokens (a role, the end of a turn)."""
     added = getattr(tokenizer, "added_tokens_decoder", {}).values()
     control = {*tokenizer.all_special_tokens, *(str(token) for token in added if token.special)}
     longest_first = sorted(map(re.escape, filter(None, control)), key=len, reverse=True)

@@ -1,7 +1,7 @@
-"""How a report becomes a score: one package per paper over shared parts; `kernels` for the numbers.
+"""How a report becomes a score: one package per paper over shared parts, and `kernels` for the numbers.
 
-What a protocol of your own needs is here: `Protocol` says what it must have, `score(case, tools)` asks a
-`Question` through `Tools` and returns a `Scorecard`.
+A protocol of your own builds on these: `Protocol` declares what it needs, `score(case, tools)` asks a `Question`
+through `Tools` and returns a `Scorecard`.
 """
 
 from adjudge.judges import Answer, Context, Judgment, Question

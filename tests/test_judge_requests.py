@@ -67,7 +67,7 @@ async def test_server_without_max_tokens_needs_two_lines(tmp_path, capsys):
         (MOVED, "`request: {max_output_tokens: 32768}`"),
         (NO_VALUE, "omit: [temperature]"),
         (EXTRA, "omit: [seed]"),
-        ("Missing required parameter: 'effort'", "add what it lacks to judge: request"),
+        ("Missing required parameter: 'effort'", "add missing parameters to judge: request"),
     ],
 )
 async def test_refused_parameter_is_answered_with_advice(tmp_path, capsys, said, advice):

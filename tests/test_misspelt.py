@@ -17,14 +17,14 @@ from tests.worlds import world
         (["evaluate", "x", "--fetch", "liv"], "--fetch: unknown value 'liv'; use 'live'"),
         (["plan", "x", "--jsno"], "--jsno: unknown option; use '--json'"),
         (["store", "compct", "x"], "unknown value 'compct'; use 'compact'"),
-        (["plan", "x", "y"], "y: one argument too many"),
+        (["plan", "x", "y"], "y: unexpected argument"),
         (["plan"], "required: CONFIG"),
         (["plan", "x", "--limit=many"], "--limit"),
     ],
 )
 def test_misspelt_words_on_the_command_line(capsys, words, said):
     code, out, error = run(capsys, *words)
-    assert (code, out) == (2, "") and said in one_line(error) and "--help` lists what there is" in error
+    assert (code, out) == (2, "") and said in one_line(error) and "--help` lists all options" in error
 
 
 def test_command_line_alone_prints_its_help(capsys):

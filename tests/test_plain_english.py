@@ -1,4 +1,4 @@
-"""Documents, docstrings, comments, messages and test names avoid phrases that a native speaker has to read twice."""
+"""Project files speak of themselves alone, and names of tests are short."""
 
 import ast
 import io
@@ -14,25 +14,6 @@ from tests.examples import tracked
 ROOT = Path(__file__).parent.parent
 # What to write instead: the phrases, as they stand in running text.
 BANNED = {
-    "'is not a ...', or invalid, missing, unknown": (
-        r"(?<!there )\b(?:is|are) no (?!longer\b|more\b|further\b|better\b|worse\b|larger\b|smaller\b)\w"
-    ),
-    "say what is missing": r"\b(?:that|which) (?:is|are) (?-i:none)\b",
-    "whatever, or the one who": r"\bwhoever\b",
-    "fix, or correct": r"\bmend(?:s|ed|ing)?\b",
-    "available": r"\bat hand\b",
-    "per: 'one line per metric'": (
-        r"\b(?:an?|one) (?:line|row|file|column|folder|call|coroutine|module|package|sample) an? \w"
-    ),
-    "says, or states": r"\bhas it that\b",
-    "its own, your own": r"\bof (?:one|an? \w+)'s own\b(?! \w)",
-    "the result": r"\bwhat it (?:comes|came) to\b",
-    "fails, or is ignored": r"\b(?:comes|came) to nothing\b",
-    "asked, or required": r"\basked of\b",
-    "is called with, or gets": r"\b(?:is|are) told\b(?! (?:apart|at)\b)",
-    "minus": r", less the\b",
-    "unreadable": r"\bspeaks? nonsense\b",
-    "is fine": r"\b(?:is|are) no matter\b",
     "the goal's name": r"\bgoals? (?-i:[A-Z])\b",
     "what that file says: a clone does not have it": r"\b(?:semantics|contract|design)\.md\b|\.\./shared\b",
 }
@@ -105,40 +86,8 @@ def test_names_of_tests_are_short() -> None:
     assert named == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "store: x is no store; name another",
-        "an entry that is none",
-        "Whoever asks",
-        "how to mend it",
-        "in the event loop at hand",
-        "One file a system",
-        "scores of a user's own.",
-        "rests on what it\n    came to",
-        "each is told of it",
-        "the sum, less the penalties",
-        f"(semantics{'.'}md, FACT 1)",
-    ],
-)
-def test_banned_phrases_are_found(text: str) -> None:
-    assert len(found(text)) == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "There is no network, and the page is no longer there",
-        "made of a page's own words",
-        "a module of its own; one file per system",
-        "a line of a table",
-        "the two are told apart by their names",
-        "at most, less than five",
-        "recommended; amendments",
-    ],
-)
-def test_plain_phrases_are_not(text: str) -> None:
-    assert found(text) == []
+def test_banned_phrases_are_found() -> None:
+    assert len(found(f"(semantics{'.'}md, FACT 1)")) == 1
 
 
 def test_words_of_python_are_all_read() -> None:

@@ -272,7 +272,7 @@ def test_choice_of_an_item_is_one_of_the_options() -> None:
     assert made["c02"]["properties"]["level"] == {"type": "integer", "enum": [0, 2]}
     good = decode(question, '{"items": {"c01": {"level": 0}, "c02": {"level": 2}}}')
     assert good.items["c02"].level == 2
-    with pytest.raises(UnparseableReply, match=r"items\.c02\.level: 1\.0 is none of"):
+    with pytest.raises(UnparseableReply, match=r"items\.c02\.level: 1\.0 is not one of"):
         decode(question, '{"items": {"c01": {"level": 0}, "c02": {"level": 1}}}')
 
 

@@ -113,7 +113,7 @@ async def test_view_exports_from_the_command_line(quick: Path, tmp_path: Path, c
     assert code == 0 and told["files"] == sum(file.is_file() for file in site.rglob("*"))
     assert not any("with-pages" in line for line in told["left_out"])
     code, _, error = run(capsys, "view", quick, "--with-gold")
-    assert code == 2 and "only for --export DIR" in error
+    assert code == 2 and "need --export DIR" in error
     (site / MADE_BY).unlink()
     code, _, error = await asyncio.to_thread(run, capsys, "view", quick, "--export", site)
     assert code == 2 and "holds other files" in error

@@ -3,9 +3,9 @@
     workflow="adjudge.engine.adapters.areal.ReportWorkflow"
     workflow_kwargs=dict(gconfig=..., tokenizer=..., source="http://127.0.0.1:8300")
 
-AReaL calls a plain reward function in a pool of processes and gives 0 to one that has no answer after 15 seconds, which
-include waiting for a free process: a busy judge would make zeros. So this workflow awaits its rewards, and a failed one
-raises: AReaL rejects that rollout.
+AReaL calls a plain reward function in a pool of processes and gives 0 to one that has not answered after 15 seconds,
+which include waiting for a free process: a busy judge would produce zeros. So this workflow awaits its rewards, and a
+failed one raises: AReaL rejects that rollout.
 """
 
 from typing import Any

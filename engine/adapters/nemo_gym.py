@@ -2,7 +2,7 @@
 
     entrypoint: adjudge/engine/adapters/nemo_gym.py      in a resources server's configuration, beside `source:`
 
-A failed reward is a JudgeError: NeMo-Gym sets the row aside among the failures, out of its metrics, to be tried again.
+A failed reward is a JudgeError: NeMo-Gym puts the row among the failures, outside its metrics, to be tried again.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ class ReportRequest(BaseVerifyRequest):  # type: ignore[misc]
 
 
 class ReportResponse(BaseVerifyResponse):  # type: ignore[misc]
-    """The row, its reward, and every metric as a number of its own, which NeMo-Gym's aggregates take up."""
+    """The row, its reward, and every metric as a separate number, which NeMo-Gym aggregates."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -3,8 +3,8 @@
     --reward.remote_url .../adjudge/engine/adapters/openrlhf.py      with ADJUDGE_REWARDS set
     --reward.remote_url http://127.0.0.1:8300/get_reward
 
-Tensors cannot hold None, and OpenRLHF goes on without a reward where an Exception was raised: a failed reward ends the
-step, unless ADJUDGE_ON_FAILURE is a number. ADJUDGE_METRICS names the metrics for its logs, separated by commas.
+Tensors cannot hold None, and after an Exception OpenRLHF continues without a reward; so a failed reward ends the step,
+unless ADJUDGE_ON_FAILURE is a number. ADJUDGE_METRICS names the metrics for its logs, separated by commas.
 """
 
 import os

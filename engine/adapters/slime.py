@@ -3,9 +3,9 @@
     --custom-rm-path adjudge.engine.adapters.slime.reward            with ADJUDGE_REWARDS set
     --rm-type remote_rm --rm-url http://127.0.0.1:8300/reward
 
-slime does not support missing rewards: a failed one raises at once. With a number as ADJUDGE_ON_FAILURE that is the
-reward, and the sample is left out of the loss (`remove_sample`). Metrics and reasons are in `metadata["adjudge"]` of
-the sample, which slime's rollout dumps and log functions see.
+slime does not support missing rewards: a failed one raises at once. If ADJUDGE_ON_FAILURE is a number, that number is
+the reward, and the sample is left out of the loss (`remove_sample`). Metrics and reasons are in `metadata["adjudge"]`
+of the sample, where slime's rollout dumps and log functions see them.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,8 @@
-"""Where an adapter's rewards come from: a server, or an engine in this process; opened once per process.
+"""Where an adapter's rewards come from: a server, or an engine in this process, opened once per process.
 
-The environment says what a trainer that is given a function's name alone cannot pass: ADJUDGE_REWARDS, the source;
-ADJUDGE_DEADLINE_S, in seconds; ADJUDGE_ON_FAILURE, `raise` or a number.
-
-A rollout as an item to score: what the policy wrote, and what its row in the trainer's data set brings with it.
+Some trainers accept only a function's name; for them the environment holds the options: ADJUDGE_REWARDS, the source;
+ADJUDGE_DEADLINE_S, in seconds; ADJUDGE_ON_FAILURE, `raise` or a number. A rollout becomes an item to score: the
+policy's text, and what its row of the trainer's data set brings along.
 """
 
 import os
@@ -142,7 +141,7 @@ def numbers_of(
 
 
 def parts_text(reward: Reward) -> str:
-    """The parts of `reward` as JSON: each criterion by its id, its points, and the reason or why it has none."""
+    """The parts of `reward` as JSON: each criterion by its id, its points with the reason, or why it has none."""
     return msgspec.json.encode(reward.parts).decode()
 
 

@@ -3,7 +3,8 @@
     reward_funcs=functools.partial(async_reward, source="http://127.0.0.1:8300")
 
 Bind the source with `functools.partial`: TRL recognises a partial of a coroutine function, and pickles it. A failed
-reward is None, for which TRL computes no gradient. Metrics go to TRL's logs, why a reward failed to its table.
+reward is None, for which TRL computes no gradient. Metrics go to TRL's logs, the reasons of failed rewards to its
+table.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -3,7 +3,7 @@
     [env.taskset.task.rewards.adjudge]
     fn = "adjudge.engine.adapters.verifiers:reward"
 
-with ADJUDGE_REWARDS set. verifiers looks the ids of judges up inside its own package, so a judge cannot be plugged from
+with ADJUDGE_REWARDS set. verifiers looks up judge ids inside its own package, so a judge cannot be plugged in from
 here. A failed reward raises: the trace then has the error, and None as its reward.
 """
 

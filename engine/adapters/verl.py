@@ -1,14 +1,14 @@
-"""verl: a reward function for its managers, one call per sample; the client sends those of a batch together.
+"""verl: a reward function for its managers, one call per sample; the client batches the calls.
 
     reward.custom_reward_function.path=pkg://adjudge.engine.adapters.verl
     reward.custom_reward_function.name=compute_score
     +reward.custom_reward_function.reward_kwargs.source=http://127.0.0.1:8300
 
-For the manager `remote`, which takes no coroutine functions, the name is compute_score_sync. verl expects the keys of
-the first sample in all of them, so every result has the same keys. It does not support missing rewards: a failed one
+For the manager `remote`, which takes no coroutine functions, the name is compute_score_sync. verl expects every result
+to have the first sample's keys, so all results have the same keys. It does not support missing rewards: a failed one
 ends the step, or is the number `on_failure`. Its manager `rate_limited` gives 0 to a sample that raises an Exception or
-that takes longer than `reward.timeout`. So TrainingStop, which ends the step, is a BaseException, and a call that is
-cancelled counts as a failure (deadline).
+takes longer than `reward.timeout`. So TrainingStop, which ends the step, is a BaseException, and a cancelled call
+counts as a failure (deadline).
 """
 
 import asyncio

@@ -16,12 +16,12 @@ _files = FilesCompleter()
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """End the process with the answer if a shell asks what may follow; otherwise do nothing."""
+    """If a shell asks for completions, answer and end the process; otherwise do nothing."""
     argcomplete.autocomplete(parser, default_completer=_Offered())
 
 
 class _Offered(BaseCompleter):
-    """What may stand for a value: installed names where it is one, otherwise files and folders."""
+    """Completions of a value: installed names if it is one, otherwise files and folders."""
 
     def __call__(
         self, *, prefix: str, action: argparse.Action, parser: argparse.ArgumentParser, **_: object

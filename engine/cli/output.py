@@ -45,7 +45,7 @@ def run_config(options: Namespace) -> RunConfig:
 
 
 def select_section(options: Namespace) -> dict[str, Any]:
-    """What the options of `add_select` change of the section `select:`."""
+    """Changes to the section `select:` by the options of `add_select`."""
     given = {
         "limit": options.limit,
         "tasks": options.task,
@@ -57,7 +57,7 @@ def select_section(options: Namespace) -> dict[str, Any]:
 
 
 def cluster_section(options: Namespace) -> dict[str, str] | None:
-    """What `--cluster` changes of the section `cluster:`."""
+    """Changes to the section `cluster:` by `--cluster`."""
     return None if options.cluster is None else {"address": options.cluster}
 
 

@@ -66,25 +66,25 @@ def add_select(command: ArgumentParser) -> None:
 
 
 class StrictParser(argparse.ArgumentParser):
-    """Raises UsageError for whatever it does not know."""
+    """Raises UsageError for unknown options and values."""
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError, in one line."""
         said = " ".join(message.removeprefix("argument ").split())
-        raise UsageError(f"{said}; `{self.prog} --help` lists what there is")
+        raise UsageError(f"{said}; `{self.prog} --help` lists all options")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """What argparse finds. Raises UsageError for whatever it does not know, with the nearest options."""
+        """Parse as argparse does. Raises UsageError for unknown options, suggesting the nearest."""
         found, unknown = super().parse_known_args(args, namespace)
         for word in unknown:
             name = word.partition("=")[0]
             if name.startswith("-"):
                 self.error(f"{name}: unknown option; {nearest(name, sorted(self._option_string_actions))}")
-            self.error(f"{word}: one argument too many; leave it out, or write the option before it")
+            self.error(f"{word}: unexpected argument; remove it, or put its option before it")
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raise ArgumentError for a value outside an option's choices, with the nearest of them."""
+        """Raise ArgumentError for a value outside an option's choices, suggesting the nearest."""
         if action.choices is not None and value not in action.choices:
             offer = nearest(str(value), map(str, action.choices))
             raise argparse.ArgumentError(action, f"unknown value {value!r}; {offer}")
@@ -94,9 +94,9 @@ class Version(argparse.Action):
     """Print the version, and end. It is read from the package's metadata, whose readers take long to import."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
-        told = "show program's version number and exit"  # argparse's own words
+        text = "show program's version number and exit"  # as argparse puts it
         super().__init__(
-            option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, help=told
+            option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, help=text
         )
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
@@ -112,7 +112,7 @@ JUDGES = "lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands; `module` is the one in `engine/commands/` that runs what was chosen."""
+    """The parser of all commands; `module` is the one in `engine/commands/` that runs the command."""
     top = StrictParser(
         prog="adjudge", description="Evaluate deep-research reports on judges you host yourself."
     )
@@ -145,9 +145,7 @@ def parser() -> argparse.ArgumentParser:
 def _evaluate(commands: Commands) -> None:
     command = _add(commands, "evaluate", "score reports and print the leaderboard")
     _add_run_options(command)
-    command.add_argument(
-        "--view", action="store_true", help="also open the viewer on the run, while it lasts"
-    )
+    command.add_argument("--view", action="store_true", help="also open the viewer while the run lasts")
     command.add_argument(
         "--until-resolved",
         metavar="METRIC[:A,B]",
@@ -161,11 +159,13 @@ def _plan(commands: Commands) -> None:
 
 
 def _gold(commands: Commands) -> None:
-    summary = "have the judge draft what tasks lack, for review, as a file of tasks; or check gold"
+    summary = "have the judge draft missing gold for review, or check gold"
     command = _add(commands, "gold", summary)
     command.add_argument("config", nargs="?", metavar="CONFIG", help="configuration file (YAML)")
-    command.add_argument("--protocol", metavar="NAME", help="whose gold, such as race")
-    command.add_argument("--out", metavar="FILE", help="a new file; name it in tasks: to use it")
+    command.add_argument(
+        "--protocol", metavar="NAME", help="draft or check this protocol's gold, such as race"
+    )
+    command.add_argument("--out", metavar="FILE", help="file to write; to use it, set tasks: to it")
     command.add_argument(
         "--from",
         dest="documents",
@@ -179,14 +179,19 @@ def _gold(commands: Commands) -> None:
         nargs="?",
         const="",
         metavar="FILE",
-        help="check gold instead: that of CONFIG's tasks, or of a file of tasks (exit code 3 if there are problems)",
+        help="check the gold of a file of tasks, or of CONFIG's tasks (exit code 3 if there are problems)",
     )
     command.add_argument(
-        "--run", dest="of_run", metavar="RUN", help="with --check, also how items separate a run's systems"
+        "--run",
+        dest="of_run",
+        metavar="RUN",
+        help="with --check: also test how well items separate this run's systems",
     )
     command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
     command.add_argument("--judge", metavar="SPEC", help=JUDGES)
-    command.add_argument("--prompts", metavar="DIR", help="prompt files that override the shipped ones")
+    command.add_argument(
+        "--prompts", metavar="DIR", help="folder of prompt files that override the shipped ones"
+    )
     command.add_argument("--format", metavar="NAME", help="layout of tasks")
     add_select(command)
 
@@ -205,20 +210,22 @@ def _leaderboard(commands: Commands) -> None:
     people.add_argument(
         "--human",
         metavar="FILE",
-        help="correct means and differences by human scores: CSV or JSONL in the format of agreement",
+        help="correct means and differences by human scores: CSV or JSONL, as for agreement --human",
     )
-    people.add_argument("--labels", metavar="FILE", help="correct them by people's labels from adjudge label")
+    people.add_argument(
+        "--labels", metavar="FILE", help="correct them by people's labels, written by adjudge label"
+    )
     command.add_argument(
-        "--published", metavar="FILE", help="show published figures too: CSV with system, metric, value"
+        "--published", metavar="FILE", help="also show published figures: CSV with system, metric, value"
     )
     command.add_argument(
         "--by",
         default="",
         metavar="ATTRIBUTE",
-        help="group tasks by it (language, domain, kind, size ...), with the mean over groups",
+        help="group tasks by an attribute (language, domain, kind, size ...) and add the mean over groups",
     )
     command.add_argument(
-        "--metric", nargs="+", default=[], metavar="NAME", help="columns to show instead of the paper's"
+        "--metric", nargs="+", default=[], metavar="NAME", help="show these columns instead of the paper's"
     )
     add_select(command)
 
@@ -226,19 +233,17 @@ def _leaderboard(commands: Commands) -> None:
 def _import(commands: Commands) -> None:
     summary = "read recorded results of a published benchmark as a run"
     command = _add(commands, "import", summary, module="import_results")
-    command.add_argument("folder", metavar="FOLDER", help="folder of results, or a file of them")
+    command.add_argument("folder", metavar="FOLDER", help="folder or file of results")
     command.add_argument(
         "--format", required=True, metavar="NAME", help=f"the benchmark: {', '.join(BENCHMARKS)}"
     )
     command.add_argument("--out", required=True, metavar="RUN", help="the new run's folder")
-    command.add_argument("--judge", metavar="NAME", help="who judged, as the leaderboard names it")
-    command.add_argument(
-        "--system", metavar="NAME", help="whose results they are, if no folder or file says it"
-    )
+    command.add_argument("--judge", metavar="NAME", help="the judge's name on the leaderboard")
+    command.add_argument("--system", metavar="NAME", help="the system's name, if no folder or file gives it")
 
 
 def _export(commands: Commands) -> None:
-    summary = "write a run as a benchmark's own result files, or as tables"
+    summary = "write a run as a benchmark's own result files, as tables, or for other tools"
     command = _add(commands, "export", summary)
     _add_run(command)
     command.add_argument("--format", required=True, metavar="NAME", help=", ".join(FORMS))
@@ -246,11 +251,11 @@ def _export(commands: Commands) -> None:
 
 
 def _snapshot(commands: Commands) -> None:
-    summary = "write the pages that a run read, or those of a WARC file, as a folder for fetch: snapshot"
+    summary = "write the pages of a run or a WARC file as a folder for fetch: snapshot"
     command = _add(commands, "snapshot", summary)
     command.add_argument("source", metavar="RUN", help="folder of a run, or a WARC file")
     command.add_argument("--out", required=True, metavar="DIR", help="the new folder of pages")
-    command.add_argument("--warc", action="store_true", help="also as a WARC file, to give away")
+    command.add_argument("--warc", action="store_true", help="also write a WARC file, to share")
 
 
 def _show(commands: Commands) -> None:
@@ -264,25 +269,23 @@ def _view(commands: Commands) -> None:
     summary = "show a run in a local web page, down to every question and page"
     command = _add(commands, "view", summary)
     _add_run(command)
-    command.add_argument("--other", metavar="RUN", help="another run, to see where the two differ")
-    command.add_argument(
-        "--labels", metavar="FILE", help="people's labels, to stand beside the judge's verdicts"
-    )
+    command.add_argument("--other", metavar="RUN", help="another run: show where the two differ")
+    command.add_argument("--labels", metavar="FILE", help="show people's labels beside the judge's verdicts")
     command.add_argument("--port", type=port, default=8301, metavar="N", help="0 for any free port")
+    command.add_argument("--export", metavar="DIR", help="write the pages as files for any web host")
     command.add_argument(
-        "--export", metavar="DIR", help="write the pages as files, to be put on any web host"
+        "--with-pages", action="store_true", help="with --export: whole pages, not only the judged passages"
     )
     command.add_argument(
-        "--with-pages", action="store_true", help="export whole pages, not only the passages that were judged"
-    )
-    command.add_argument(
-        "--with-gold", action="store_true", help="export the gold of encrypted and gated benchmarks too"
+        "--with-gold",
+        action="store_true",
+        help="with --export: also the gold of encrypted and gated benchmarks",
     )
     command.add_argument("--with-stdin", action="store_true", help=argparse.SUPPRESS)  # ends when stdin does
 
 
 def _fetch(commands: Commands) -> None:
-    command = _add(commands, "fetch", "read a file of URLs into a store, one JSON line each")
+    command = _add(commands, "fetch", "read a file of URLs into a store and print one JSON line per URL")
     command.add_argument("file", metavar="FILE", help="one URL per line")
     command.add_argument("--store", default=".adjudge/store", metavar="URI", help="where pages are kept")
     command.add_argument(
@@ -290,17 +293,20 @@ def _fetch(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="HOST:PORT",
-        help="an address to read although the guard blocks it; without a port, 80 and 443",
+        help="read this address although the guard blocks it (ports 80 and 443 by default)",
     )
     command.add_argument(
-        "--extractor", choices=["trafilatura", "fast"], default="trafilatura", help="what makes text of HTML"
+        "--extractor",
+        choices=["trafilatura", "fast"],
+        default="trafilatura",
+        help="how text is extracted from HTML",
     )
-    command.add_argument("--timeout", type=positive, metavar="SECONDS", help="for a whole page")
-    command.add_argument("--max-bytes", type=int, metavar="N", help="of a page")
+    command.add_argument("--timeout", type=positive, metavar="SECONDS", help="time limit per page")
+    command.add_argument("--max-bytes", type=int, metavar="N", help="size limit per page")
 
 
 def _compare(commands: Commands) -> None:
-    summary = "test two systems of a run against each other, every metric"
+    summary = "test two systems of a run against each other on every metric"
     command = _add(commands, "compare", summary, tables=True)
     _add_run(command)
     command.add_argument("a", metavar="A", help="a system")
@@ -314,10 +320,8 @@ def _check(commands: Commands) -> None:
     command.add_argument(
         "--baseline", required=True, metavar="RUN", help="folder of the run to check against"
     )
-    command.add_argument(
-        "--system", metavar="A", help="only this system; by default, all that both runs have"
-    )
-    command.add_argument("--against", metavar="B", help="the baseline's system to check A against")
+    command.add_argument("--system", metavar="A", help="only this system (default: all that both runs have)")
+    command.add_argument("--against", metavar="B", help="the baseline's system to compare A with")
     command.add_argument(
         "--metric",
         nargs="+",
@@ -329,17 +333,17 @@ def _check(commands: Commands) -> None:
         "--max-drop",
         type=float,
         metavar="X",
-        help="pass only if a drop of X is ruled out, in the units of tables; by default, no significant drop passes",
+        help="pass only if a drop of X, in the tables' units, is ruled out (default: any significant drop fails)",
     )
     command.add_argument(
-        "--alpha", type=float, default=0.05, metavar="P", help="chance of a false alarm (0.05)"
+        "--alpha", type=float, default=0.05, metavar="P", help="chance of a false alarm (default 0.05)"
     )
     command.add_argument(
         "--min-scored",
         type=float,
         default=0.95,
         metavar="SHARE",
-        help="of the tasks that must be scored in both runs (0.95)",
+        help="share of tasks that must be scored in both runs (default 0.95)",
     )
     command.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
 
@@ -352,22 +356,24 @@ def _label(commands: Commands) -> None:
         "--out",
         required=True,
         metavar="FILE",
-        help="labels are appended to it; ending in .csv: a new table to fill in",
+        help="append labels to this file; if it ends in .csv, write a new table to fill in",
     )
     command.add_argument(
         "--sample",
         type=count,
         default=100,
         metavar="N",
-        help="verdicts, balanced over systems and verdicts (100)",
+        help="number of verdicts, balanced over systems and verdicts (default 100)",
     )
-    command.add_argument("--rater", default="", metavar="NAME", help="who labels; several may share one file")
+    command.add_argument(
+        "--rater", default="", metavar="NAME", help="name of the rater; several may share one file"
+    )
     command.add_argument(
         "--overlap",
         type=share,
         default=0.2,
         metavar="SHARE",
-        help="of the sample that every rater labels (0.2)",
+        help="share of the sample that every rater labels (default 0.2)",
     )
     command.add_argument("--port", type=port, default=8302, metavar="N", help="0 for any free port")
 
@@ -396,9 +402,11 @@ def _agreement(commands: Commands) -> None:
 
 
 def _serve(commands: Commands) -> None:
-    command = _add(commands, "serve", "give trainers rewards over HTTP")
+    command = _add(commands, "serve", "serve rewards to trainers over HTTP")
     command.add_argument("config", metavar="CONFIG", help="configuration file (YAML)")
-    command.add_argument("--host", default="127.0.0.1", help="beyond loopback only with ADJUDGE_TOKEN set")
+    command.add_argument(
+        "--host", default="127.0.0.1", help="address to bind; other than loopback only with ADJUDGE_TOKEN set"
+    )
     command.add_argument("--port", type=port, default=8300, metavar="N", help="0 for any free port")
     command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
     command.add_argument("--judge", metavar="SPEC", help=JUDGES)
@@ -406,10 +414,10 @@ def _serve(commands: Commands) -> None:
 
 
 def _rewards(commands: Commands) -> None:
-    summary = "score the rollouts of a training run's log again, and compare the rewards"
+    summary = "score a training run's logged rollouts again and compare the rewards"
     command = _add(commands, "rewards", summary)
-    command.add_argument("action", choices=["replay"], help="what to do with them")
-    command.add_argument("log", metavar="RUN_LOG", help="the file of reward.log")
+    command.add_argument("action", choices=["replay"], help="score them again")
+    command.add_argument("log", metavar="RUN_LOG", help="the log file set by reward.log")
     command.add_argument("config", metavar="CONFIG", help="configuration file (YAML) with the other reward")
     command.add_argument("--judge", metavar="SPEC", help=f"another judge: {JUDGES}")
     command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
@@ -418,15 +426,15 @@ def _rewards(commands: Commands) -> None:
 def _store(commands: Commands) -> None:
     summary = "list what a store holds, merge its small parts, remove old rows, or move damaged parts aside"
     command = _add(commands, "store", summary)
-    command.add_argument("action", choices=["ls", "compact", "prune", "repair"], help="what to do with it")
-    command.add_argument("uri", metavar="URI", help="the store")
     command.add_argument(
-        "--days", type=positive, metavar="N", help="prune: rows written more than N days ago"
+        "action", choices=["ls", "compact", "prune", "repair"], help="list, merge, remove or move aside"
     )
+    command.add_argument("uri", metavar="URI", help="the store")
+    command.add_argument("--days", type=positive, metavar="N", help="prune: only rows older than N days")
     command.add_argument(
         "--of",
         metavar="JUDGE",
-        help="prune: judgments with this judge fingerprint; with --days those of that age",
+        help="prune: only judgments of this judge, by fingerprint (combine with --days for old ones)",
     )
 
 
@@ -467,20 +475,22 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", metavar="DIR", help="the run's folder")
     command.add_argument("--store", metavar="URI", help="where judgments and pages are kept")
     command.add_argument("--judge", metavar="SPEC", help=JUDGES)
-    command.add_argument("--prompts", metavar="DIR", help="prompt files that override the shipped ones")
+    command.add_argument(
+        "--prompts", metavar="DIR", help="folder of prompt files that override the shipped ones"
+    )
     command.add_argument("--format", metavar="NAME", help="layout of tasks and reports")
     command.add_argument("--protocol", nargs="+", metavar="NAME", help="only these protocols")
     command.add_argument("--fetch", choices=["live", "snapshot", "off"], help="where pages come from")
     command.add_argument("--cluster", metavar="WHERE", help="none, local, or the address of a Ray head")
-    command.add_argument("--repeats", type=int, metavar="N", help="how often the judge answers everything")
+    command.add_argument("--repeats", type=int, metavar="N", help="ask every question N times")
     command.add_argument(
-        "--retry-unscored", action="store_true", help="also ask again what was permanently unscored"
+        "--retry-unscored", action="store_true", help="also ask again after permanent failures"
     )
     command.add_argument(
         "--budget",
         type=count,
         metavar="N",
-        help="compare reports N times at most, where it tells most (pairwise)",
+        help="pairwise: at most N comparisons, the most informative first",
     )
     add_select(command)
-    command.add_argument("--serial", action="store_true", help="one case at a time, for debugging")
+    command.add_argument("--serial", action="store_true", help="run one case at a time, for debugging")

@@ -1,6 +1,6 @@
-"""The same evaluation on Ray: a driver hands cases to evaluators, and replaces those that die or hang.
+"""Evaluation on Ray: a driver hands cases to evaluators and replaces those that die or hang.
 
-Importing this needs Ray, and raises ConfigError without it; a run without a cluster does not import it.
+Importing this needs Ray and raises ConfigError without it; a run without a cluster does not import it.
 """
 
 from adjudge.engine.config.settings import ConfigError

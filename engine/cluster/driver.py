@@ -1,11 +1,10 @@
-"""The driver: keeps evaluators alive, feeds them cases in sliding windows, and takes in their scorecards.
+"""The driver: keeps evaluators alive, feeds them cases in sliding windows, and collects their scorecards.
 
-Paths in the configuration (store, snapshot, prompts) must name the same files on every node. If a run ends early, what
-evaluators had written stays in the store, and the same command continues from there.
+Paths in the configuration (store, snapshot, prompts) must name the same files on every node. If a run ends early,
+everything the evaluators wrote stays in the store, and the same command continues from there.
 
-Tasks that run beside the main flow, and whose failure ends it.
-
-One limit of requests in flight, leased in shares to holders that have work; together never more than the whole.
+The limit on requests in flight is leased in shares to holders that have work; the shares never add up to more than the
+limit. If a background task fails, the main flow ends too.
 """
 
 import asyncio
@@ -91,7 +90,7 @@ class _Lease:
 
 
 class Leases:
-    """Who holds how much of `total`. Does not use Ray: `divide` returns the messages to send."""
+    """The shares of `total` by holder. Does not use Ray: `divide` returns the messages to send."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -154,7 +153,7 @@ async def open_cluster(
 ) -> AsyncIterator["Cluster"]:
     """The cluster of `config` with a first evaluator open. On the way out everything is written and closed.
 
-    `judge` makes other judges than the configured ones, in every evaluator, or in so many `replicas` of its own. One
+    `judge` makes other judges than the configured ones, in every evaluator, or in `replicas` separate processes. One
     that no longer answers is waited for with `patience`; `check` is called with its window, in tokens. Raises
     UsageError, StoreError, JudgeError, LimitReached and ClusterError.
     """
@@ -222,7 +221,7 @@ class Cluster:
 
     @property
     def spent(self) -> Spent:
-        """What was asked and spent until now."""
+        """Questions asked and money spent so far."""
         return self._roster.spent
 
     @property

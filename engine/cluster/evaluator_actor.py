@@ -1,8 +1,8 @@
-"""An evaluator in a separate process, which the driver sends cases to and takes scorecards from.
+"""An evaluator in a separate process: the driver sends it cases, and it returns scorecards.
 
 Each evaluator writes its own parts to the store: one writer per process, not per node. Part names are unique to their
-writer, so nothing is shared between them, an answer needs no further hop before it is kept, and a kill loses at most
-what one evaluator had not yet written. Scorecards are delivered only once everything they rest on is written.
+writer, so evaluators share no files, an answer is stored without another hop, and a kill loses at most what one
+evaluator had not yet written. A scorecard is delivered only once everything it rests on is written.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""Reads live pages in a few processes. A URL's host decides which, so that rate limits per host hold for the cluster.
+"""Reads live pages in a few processes, chosen by the URL's host so that rate limits per host hold across the cluster.
 
-If a redirect leads to another host, the process that follows it counts as a separate visitor there.
+After a redirect to another host, the process that follows it counts as a separate visitor there.
 """
 
 import asyncio

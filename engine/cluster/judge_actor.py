@@ -1,6 +1,6 @@
 """Judges in separate processes: replicas that take batches of questions and stream the answers back.
 
-A replica runs on one node, and so do all accelerators that its model is split over.
+A replica, with all accelerators its model is split over, runs on one node.
 """
 
 import asyncio
@@ -233,7 +233,7 @@ class _Replica:
 class Replicas:
     """The live ones of a judge's replicas as one judge, routed by context; it waits while there are none.
 
-    `probe` leaves out those that cannot be used. What comes later is asked after a probe of its own.
+    `probe` leaves out unusable replicas. A replica that comes later is used after its own probe.
     """
 
     def __init__(self, replicated: Replicated) -> None:

@@ -1,6 +1,6 @@
-"""The messages between driver and evaluators.
+"""The messages between driver and evaluators, and Ray actors as the driver sees them.
 
-A Ray actor as the driver sees it: called with a time limit, and killed for certain.
+An actor is called with a time limit, and is certain to be dead after a kill.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ class Replicated(msgspec.Struct, frozen=True):
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What an evaluator is made of. `slots` is the number of all judges' requests in flight that it may count on.
+    """The parts of an evaluator. `slots` is the number of requests in flight, over all judges, that it may count on.
 
     `make_judge` makes other judges than the configured ones, `patience` is for one that no longer answers.
     `replicas` are the judges, by name, that run in the cluster. `fetchers`: how many of the cluster's workers read
@@ -121,7 +121,7 @@ class Done(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """What is new at an evaluator.
+    """News from an evaluator.
 
     `finished` cases are scored but not written: they free their place in the window and cannot become suspects.
     `progress` grows with everything that is answered, read or scored. `held` has, by the name of what has a limit,

@@ -1,4 +1,4 @@
-"""The evaluators of a cluster that are open, and the numbers of those that are gone."""
+"""The evaluators of a cluster: those in use, and the numbers of those that are gone."""
 
 import itertools
 import time
@@ -105,7 +105,7 @@ class Roster:
 
     @property
     def spent(self) -> Spent:
-        """What all of them have asked and spent, including those that are gone."""
+        """Questions asked and money spent by all evaluators, including those that are gone."""
         return sum((member.spent for member in self._members.values()), self._past_spent)
 
     @property

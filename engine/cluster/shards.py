@@ -1,10 +1,8 @@
-"""Which evaluator gets which cases: shards by task, handed out as there is room, and taken back from dead workers.
+"""Which evaluator gets which cases: sharded by task, handed out as there is room, and taken back from dead workers.
 
 A task's cases stay with one evaluator until one of them is written, so that what they share is asked once; after that
-any worker with room may take from the rest. Cases in flight when a worker died are suspects: they run again one at a
-time, on a worker that has nothing else. A case that was alone on a worker that died, twice, is set aside.
-
-The work of one run: cases to be scored, and the scorecards that came back.
+any worker with room may take the rest. Cases in flight when a worker dies are suspects: they run again one at a time,
+on a worker that has nothing else. A case that was alone on a worker when it died, twice, is set aside.
 """
 
 import asyncio
@@ -98,7 +96,7 @@ class Shards:
         return self._hand(worker, items)
 
     def deal(self, rooms: Mapping[str, int]) -> dict[str, tuple[list[Numbered], bool]]:
-        """What `give` hands to the workers; `rooms` maps each to its most cases. The least busy is served first."""
+        """Cases that `give` hands to the workers, least busy first; `rooms` maps a worker to its most cases."""
         given: dict[str, tuple[list[Numbered], bool]] = {}
         hungry = [(self.in_flight(worker), worker) for worker in rooms]
         heapq.heapify(hungry)

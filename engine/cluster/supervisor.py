@@ -1,4 +1,4 @@
-"""Actors that evaluators use, judges and fetchers: so many of a kind, each replaced when it dies or hangs."""
+"""Pools of actors that evaluators use (judges and fetchers); an actor that dies or hangs is replaced."""
 
 import asyncio
 import itertools

@@ -1,6 +1,6 @@
-"""The services that evaluators use on Ray: replicas of the judge, if it has any, and fetchers of live pages.
+"""The services on Ray that evaluators use: judge replicas, if any, and fetchers of live pages.
 
-An evaluator in this process whose judge's replicas and fetchers run on Ray.
+An evaluator may also run in this process while its replicas and fetchers run on Ray.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 class Backing:
     """Replicas of judges, by the judges' names, and fetchers for `config`, which may be None.
 
-    Evaluators use their own judges and fetchers where there are none here. `judge` makes other judges than the
+    Evaluators use their own judges and fetchers if there are none here. `judge` makes other judges than the
     configured ones, with that many `replicas`; `changed` is called whenever a service starts or ends.
     """
 

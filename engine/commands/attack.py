@@ -1,10 +1,8 @@
-"""How easily a judge is manipulated: the same questions with and without text that argues for a better answer.
+"""`adjudge attack`: how easily a judge is manipulated by text that argues for a better answer.
 
-Each attack is appended to a few reports that do not meet their criterion, or to pages that do not support their
-statement. It flips the judge if the answer is better with it than without. Prompts say that the text between the fence
-marks is data; this measures how far the judge obeys that.
-
-`adjudge attack`: the injection suite tried on a judge.
+Every attack is appended to a few reports that do not meet their criterion, or to pages that do not support their
+statement, and the same questions are asked with and without it. It flips the judge if the answer is better with it.
+Prompts say that the text between the fence marks is data; this measures how far the judge obeys.
 """
 
 import argparse

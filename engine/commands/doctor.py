@@ -1,7 +1,4 @@
-"""What is installed, reachable and missing, and how to fix it.
-
-`adjudge doctor`: what is installed, reachable and missing.
-"""
+"""`adjudge doctor`: what is installed, reachable and missing, and how to fix it."""
 
 import argparse
 import asyncio

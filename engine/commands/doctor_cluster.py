@@ -1,4 +1,4 @@
-"""The doctor's checks of a cluster: each runs on every node, in a process like those that do the work."""
+"""The doctor's checks of a cluster: each check runs on every node, in the same kind of process as the work itself."""
 
 import os
 import platform
@@ -32,7 +32,7 @@ _CLOCKS = 3
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node reports. `skew` is its clock minus the driver's, in seconds, known to within `doubt`."""
+    """A node's report. `skew` is its clock minus the driver's, in seconds, known to within `doubt`."""
 
     name: str
     gpus: float

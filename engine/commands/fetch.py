@@ -1,7 +1,4 @@
-"""`adjudge fetch`: reads a file of URLs into the store and returns one row per URL.
-
-`adjudge fetch`: URLs read into a store.
-"""
+"""`adjudge fetch`: reads a file of URLs into the store and returns one row per URL."""
 
 import argparse
 import asyncio

@@ -6,7 +6,7 @@ __all__ = ["Finding"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What was checked and `found`; `fix` says what to do if it is not `good`."""
+    """The result of one check; `fix` says what to do if it is not `good`."""
 
     what: str
     good: bool

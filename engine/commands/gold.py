@@ -1,8 +1,7 @@
-"""Gold that the judge drafts: written to a file of tasks, for people to review and for runs to be measured by.
+"""`adjudge gold`: drafts gold with the judge, or checks it.
 
-Checks of gold, drafted or frozen: its items against their sources, each other, silence, and the systems of a run.
-
-`adjudge gold`: gold drafted for review, or checked.
+A draft is written to a file of tasks, for people to review and for runs to score against. A check, of drafted or frozen
+gold, tests items against their sources, each other, an empty report, and the systems of a run.
 """
 
 import argparse
@@ -44,7 +43,7 @@ class DraftedGold(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks written to `out`: how many have gold `drafted` by `judge`, and how many lacked nothing (`complete`).
 
     `unscored` counts by reason the tasks that stay without a part of their gold. Of the `items` in the drafted gold,
-    `founded` have a passage that stands in the task or in a document; `unfounded` counts by reason the tasks whose
+    `founded` have a passage that occurs in the task or in a document; `unfounded` counts by reason the tasks whose
     passages the judge could not be asked for.
     """
 
@@ -61,7 +60,7 @@ class DraftedGold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draft_gold(config: RunConfig, out: str, documents: Sequence[str] = ()) -> DraftedGold:
-    """Have the judge draft what the tasks of `config` lack for its only protocol, and write all of them to `out`.
+    """Have the judge draft missing gold of `config`'s tasks for its only protocol, and write all tasks to `out`.
 
     `documents` are files that gold is drafted from, and that its items may rest on.
 
@@ -215,7 +214,7 @@ class Separated(ItemSeparation, frozen=True, kw_only=True):
 
 
 class GoldCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What was checked with `judge`: `items` of `tasks`, and the problems among them.
+    """The result of a check with `judge`: `items` of `tasks`, and the problems among them.
 
     `unanswered` counts by reason what the judge was asked in vain, `unreadable` names the tasks whose gold cannot be
     read, `unknown_sources` the documents that passages were taken from and that were not given.
@@ -359,9 +358,9 @@ def run(options: argparse.Namespace) -> int:
         print_result(options, checked, _print_check)
         return DONE if checked.is_clean else INCOMPLETE
     if options.of_run is not None:
-        raise UsageError("--run: is for checking; add --check, or leave it out")
+        raise UsageError("--run: needs --check; add it, or remove --run")
     if options.out is None:
-        raise UsageError("--out: is missing; name a new file for the drafts, or pass --check to check gold")
+        raise UsageError("--out: missing; pass a new file for the drafts, or --check to check gold")
     found = draft_gold(config, options.out, options.documents)
     print_result(options, found, _print_drafts)
     return INCOMPLETE if found.unscored else DONE
@@ -382,7 +381,7 @@ def _config(options: argparse.Namespace) -> RunConfig:
             raise UsageError("gold: no configuration; name a CONFIG, or a file of tasks with --check FILE")
         return check_config(options.check, **changed)
     if options.protocol is None:
-        raise UsageError("--protocol: is missing; name the protocol whose gold it is, such as race")
+        raise UsageError("--protocol: missing; name the protocol whose gold it is, such as race")
     if options.check:
         changed["tasks"], changed["format"] = options.check, "adjudge"
     return RunConfig.load(options.config, **changed)

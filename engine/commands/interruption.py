@@ -18,7 +18,7 @@ _SAME_S = 1.0  # a terminal and a parent process may both pass on one Ctrl-C
 
 
 def interruptible(work: Coroutine[Any, Any, T], ends_s: float = ENDS_S) -> T:
-    """The result of `work`, in an event loop of its own.
+    """The result of `work`, in its own event loop.
 
     A signal cancels `work`, which then has `ends_s` seconds to write what it has; a second signal, or the end of that
     time, ends the process with 130. Raises KeyboardInterrupt after a signal.

@@ -1,6 +1,6 @@
-"""A dry run: what a run would ask, read and cost, found by evaluating with a judge that only counts questions.
+"""`adjudge plan`: a dry run that counts what a run would ask, read and cost.
 
-`adjudge plan`: what a run would ask, read and cost.
+It evaluates with a judge that only counts questions.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _LIST_S = 5.0  # for a server's list of models
 
 
 class PlannedJudge(msgspec.Struct, frozen=True, kw_only=True):
-    """What one judge would be asked: its name and its key in the configuration, and the protocols and media it answers.
+    """The questions for one judge: its name and its key in the configuration, and the protocols and media it answers.
 
     Figures are those of `Plan`, for this judge alone; each member of a panel is asked everything. `unpriced` are the
     names that prices are missing for.
@@ -57,7 +57,7 @@ class PlannedJudge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run would take.
+    """The estimated cost of a run.
 
     `questions` counts different questions by type, `words` say what each type asks for, `stored` counts how many of
     them the store answers. `prompt_tokens` and `completion_tokens` are estimates over the questions still to be
@@ -67,7 +67,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     missing or invalid; `lacking` says by protocol which file would have held it. `rejected` are the lines that are
     not a valid task or report. `oversized` questions by type do not fit into the `window` of their judge (tokens; of
     several the smallest, by max_context and by the servers' lists of models; None if nothing says, which
-    `window_unsaid` tells from a judge without one).
+    `window_unsaid` distinguishes it from a judge without one).
     """
 
     cases: int

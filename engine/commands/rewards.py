@@ -1,8 +1,7 @@
-"""`adjudge rewards`: the rollouts of a log scored again.
+"""`adjudge rewards`: scores a logged training run again, with another judge or another formula.
 
-Rewards of a logged training run, scored again: by another judge, or by another formula over the stored answers.
-
-Rollouts are compared within their groups, one prompt at one step, because that is where a trainer compares them.
+Another formula uses the stored answers. Rollouts are compared within their groups, one prompt at one step, because that
+is how a trainer compares them.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`adjudge store`: what a store holds, and housekeeping."""
+"""`adjudge store`: lists what a store holds, and housekeeping."""
 
 import argparse
 from collections.abc import Iterable

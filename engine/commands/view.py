@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         print_result(options, written, _print_exported)
         return DONE
     if options.with_pages or options.with_gold:
-        raise UsageError("with-pages and with-gold: only for --export DIR; add it")
+        raise UsageError("with-pages, with-gold: need --export DIR; add it")
     view(options.run_folder, options.other, options.port, options.json, options.with_stdin, options.labels)
     return DONE
 

@@ -1,8 +1,8 @@
-"""A run as the rewards of Harbor's verifiers: a `reward.json` per report, as a task's tests leave it behind.
+"""A run as the rewards of Harbor's verifiers: one `reward.json` per report, as a task's tests leave it behind.
 
-`reward` is what `adjudge` pays for the report (`reward:` of the configuration, else its protocols' headline metrics);
-beside it stand all metrics that have a value. A report without a reward has no file: Harbor then reports that the
-verifier failed, which no 0 would say.
+`reward` is what `adjudge` pays for the report (`reward:` of the configuration, or its protocols' headline metrics); all
+metrics that have a value are listed beside it. A report without a reward has no file: Harbor then reports a failed
+verifier, whereas a 0 would look like a score.
 """
 
 import itertools
@@ -49,6 +49,6 @@ def _formula(config: RunConfig) -> Formula:
     formula = config.reward_formula.alone()
     if formula.flags:
         raise UsageError(
-            "format: harbor has no flags of rollouts, which reward: penalties: subtracts; leave penalties out"
+            "format: harbor: reward: penalties: needs flags of rollouts, which a run lacks; remove penalties:"
         )
     return formula

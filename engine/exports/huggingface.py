@@ -1,11 +1,8 @@
 """A leaderboard on the Hugging Face Hub: evaluation results of models, and a static Space.
 
-A leaderboard as evaluation results of models on the Hugging Face Hub: `.eval_results/PROTOCOL.yaml` per system.
-
-The format is the one that huggingface_hub 1.x reads (`parse_eval_result_entries`). The tasks have to be a data set of
-the Hub, because an entry names it; the entry's `task_id` is PROTOCOL.METRIC.
-
-A leaderboard as a static Space of the Hugging Face Hub: the page, the README with its metadata, and the data.
+Evaluation results are one `.eval_results/PROTOCOL.yaml` per system, in the format that huggingface_hub 1.x reads
+(`parse_eval_result_entries`). The tasks must be a data set on the Hub, because an entry names it; the entry's `task_id`
+is PROTOCOL.METRIC. A Space holds the page, a README with its metadata, and the data.
 """
 
 from collections.abc import Iterator

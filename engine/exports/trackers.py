@@ -1,8 +1,7 @@
-"""A leaderboard in experiment trackers: runs of MLflow, and offline runs of Weights & Biases.
+"""A leaderboard in experiment trackers, one tracked run per system.
 
-A leaderboard as runs of MLflow, one per system, in a database file for `mlflow ui --backend-store-uri`.
-
-A leaderboard as offline runs of Weights & Biases, one per system, for `wandb sync`.
+MLflow runs go to a database file for `mlflow ui --backend-store-uri`; Weights & Biases runs are offline, for `wandb
+sync`.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`Dataset`, what is to be evaluated: tasks in memory, reports by their place in a file, and rejected lines."""
+"""`Dataset`, the input of an evaluation: tasks in memory, reports by their position in a file, and rejected lines."""
 
 import datetime
 import glob
@@ -51,7 +51,7 @@ class FormatError(UsageError):
 
 
 class Line(Protocol):
-    """A line with a report; `prompt`, where it is not empty, tells which task it is for."""
+    """A line with a report; `prompt`, if not empty, identifies its task."""
 
     @property
     def prompt(self) -> str: ...
@@ -84,7 +84,7 @@ def _words(prompt: str) -> str:
 
 
 class Located(msgspec.Struct, frozen=True):
-    """A report's identity, and how to load it; `digest` tells equal rows from different ones."""
+    """A report's identity, and how to load it; `digest` is the same for equal rows."""
 
     system: str
     task_id: str
@@ -95,7 +95,7 @@ class Located(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """The file that it stands in."""
+        """The file it is in."""
         return self.where.rpartition(":")[0]
 
     def named(self, system: str, sample: int) -> "Located":
@@ -202,7 +202,7 @@ def _loaded(reader: EntryPoint) -> Callable[..., Dataset]:
 
 
 _LACKS = {"articles": "has one form of articles", "date": "has no placeholders to fill"}
-"""What it means that a format does not take an option of the configuration."""
+"""Why a format does not accept an option of the configuration."""
 
 
 def _read(layout: str, tasks: str, reports: list[Path], **options: object) -> Dataset:

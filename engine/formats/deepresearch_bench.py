@@ -1,19 +1,16 @@
 """DeepResearch Bench as published: queries, criteria, references and articles, and RACE's and FACT's results.
 
-DeepResearch Bench as published: queries, criteria and references, and one file of articles per system.
+Tasks and reports are read from the repository's `data/` folder (or its parent), the Hub set with its
+`generated_reports/`, or the same files flat in one folder. There is one file of articles per system; articles are raw,
+as the system wrote them, or cleaned of citations.
 
-Either the repository's `data/` folder (or its parent), the Hub set with its `generated_reports/`, or the same files
-flat in one folder. Articles are raw, as the system wrote them, or cleaned of citations.
+RACE's results are `raw_results.jsonl`, one row per task, and `race_result.txt`, their means. A file of judgments
+without a reference (`mode: no_reference`) holds the marks themselves; they are weighted by the criteria in the same
+folder.
 
-RACE's results: `raw_results.jsonl`, one row per task, and `race_result.txt`, their means.
-
-A file of judgements without a reference (`mode: no_reference`) holds the marks themselves; they are weighed by the
-criteria of the same folder.
-
-FACT's results: `extracted.jsonl`, `deduplicated.jsonl`, `scraped.jsonl`, `validated.jsonl` and `fact_result.txt`.
-
-Each step adds to the rows of the one before; the row that has most is read. A verdict counts as it was recorded, also
-where the page's text was a scraper's error. A URL without verdicts is dropped by the code's figures, and leaves the
+FACT's results are `extracted.jsonl`, `deduplicated.jsonl`, `scraped.jsonl`, `validated.jsonl` and `fact_result.txt`.
+Every step adds to the rows of the one before; the most complete row is read. Recorded verdicts are kept even where the
+page's text was a scraper's error message. A URL without verdicts is dropped from the code's figures and leaves the
 paper's without a value.
 """
 
@@ -92,8 +89,10 @@ def read(tasks: Path, reports: list[Path], articles: Literal["raw", "cleaned"] |
     """
     if reports and articles:
         raise FormatError("articles: chooses among the folder's own reports; remove articles: or reports:")
-    root = next((folder for folder in (tasks / "data", tasks) if _holds_queries(folder)), None)
-    if root is None:
+    for root in (tasks / "data", tasks):
+        if _find(root, _QUERY) is not None or (root / _HUB).is_dir():
+            break
+    else:
         raise FormatError(
             f"tasks: {tasks} holds no query.jsonl; give the folder that DeepResearch Bench publishes as data/"
         )
@@ -119,12 +118,8 @@ def read(tasks: Path, reports: list[Path], articles: Literal["raw", "cleaned"] |
     return Dataset(known, found, rejected, {} if reference else {"race": lacking})
 
 
-def _holds_queries(root: Path) -> bool:
-    return _find(root, _QUERY) is not None or (root / _HUB).is_dir()
-
-
 def _asked(reports: Path) -> list[Query]:
-    """The queries of the Hub set, which stand beside its reports alone."""
+    """The queries of the Hub set, which only its files of reports contain."""
     found: dict[str, Query] = {}
     for file in sorted(reports.glob("*.jsonl")):
         for _, _, row in rows(file, Article, []):  # the reports' own reading names invalid lines
@@ -204,7 +199,7 @@ class RaceRow(msgspec.Struct, frozen=True):
 
     @property
     def values(self) -> dict[str, float | None]:
-        """RACE's metrics. Raises ValueError where a row without an error lacks one."""
+        """RACE's metrics. Raises ValueError if one is missing from a row without an error."""
         found = {name: None if self.error is not None else getattr(self, name) for name in _NAMES}
         if self.error is None and None in found.values():
             raise ValueError("a score is missing, and there is no `error`")
@@ -305,7 +300,7 @@ _FAILED_SCRAPE = "scrape failed"
 _NO_EXTRACTION = "extraction failed"
 _DEDUPED = "citations_deduped"
 _UNREACHED = frozenset({"page_gone", "page_blocked", "page_barred", "citation_malformed"})
-"""What a run of our own writes for pages that nobody gets: these pairs stay in the paper's N_u."""
+"""What our own runs write for pages that cannot be retrieved: these pairs stay in the paper's N_u."""
 
 
 class Cited(msgspec.Struct, frozen=True):
@@ -506,7 +501,7 @@ def _until(row: dict[str, Any], step: int) -> dict[str, Any]:
 
 
 def _fact_row(run: RunToWrite, card: Scorecard) -> dict[str, Any]:
-    """The row that `card` was imported from; of a run of our own, its unique pairs stand for the citations."""
+    """The row that `card` was imported from; in our own runs, its unique pairs take the place of the citations."""
     row = run.row(card)
     if "citations" in row:
         return row

@@ -1,7 +1,7 @@
 """Files of a task as sources: the text of text, Markdown, HTML, PDF, Word, PowerPoint, Excel and CSV files.
 
-Images, audio and video stay as they are, for judges that take them. Only the readers of formats open files, and only in
-the folder of the data set: nothing that a report says leads to one.
+Images, audio and video are kept as files, for judges that accept them. Only format readers open files, and only inside
+the data set's folder: no path in a report can lead to one.
 """
 
 import base64

@@ -1,22 +1,20 @@
-"""DR3-Eval's tasks, reports and results: its own folders, and a second form with a whole task in one file.
+"""DR3-Eval's tasks, reports and results: its own folders, and a second form with a whole task in one folder.
 
-The files that a user handed over with a task, as sources (DR3-Eval).
-
-DR3-Eval's own folders, as its code reads them.
+Its own folders, as its code reads them:
 
     data/datasets_en/                      the folder to name as `tasks:`
       query.jsonl                          rows with task, id or number, and query
       001/                                 the user's files, flat, or all in source/
         long_context_sampled_64k.json      the corpus of that size: a list of title and page_body
-        useful_search.json or .jsonl       the supportive pages, told by their titles
+        useful_search.json or .jsonl       the supportive pages, identified by their titles
     evaluation/insights/datasets_en/001/   gold_insights_from_long_context.json, gold_insights_from_source.json
     evaluation/checklists/datasets_en/001/ checklist.json
     results_main/datasets_en/64k/MODEL/001/final_report.md
 
-`evaluation/` is looked for in the folders above the one of the tasks. Every size makes a task, `001@64k`; reports are
-the final_report.md files, or folders that hold them, and the path says size, model and task.
+`evaluation/` is searched for in the folders above the tasks. Every size makes a task, `001@64k`; reports are the
+final_report.md files, or folders that hold them, and the path gives size, model and task.
 
-DR3-Eval: its own folders (`dr3_published`), and a second form with all of a task in one folder.
+The second form:
 
     tasks/                           the folder to name as `tasks:`
       001/
@@ -27,7 +25,7 @@ DR3-Eval: its own folders (`dr3_published`), and a second form with all of a tas
 Every corpus makes a separate task, `001@64k`; a folder without a corpus makes the task `001`. Reports: `SYSTEM.jsonl`,
 one per line: id, size, report; optionally citations (url, title, marker), sample, seconds.
 
-DR3-Eval's results: `SIZE/MODEL/NNN/eval_METRIC_TIME.json`, one file per report and metric, the latest counts.
+Results: `SIZE/MODEL/NNN/eval_METRIC_TIME.json`, one file per report and metric; the latest counts.
 """
 
 import re
@@ -397,7 +395,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Details(msgspec.Struct, frozen=True):
-    """What is read of a metric's details."""
+    """The fields that are read from a metric's details."""
 
     components: dict[str, Side] = {}
     status: str = ""

@@ -1,9 +1,9 @@
 """Dr.Mi-Bench: papers with a gold plan, works and statements, and one file of reports per system.
 
-The benchmark's files are not public at the time of writing; this layout has the fields that its paper lists.
-Papers: `papers.jsonl` (or its folder), one per line: id, question, domain, language, kind (research or review), plan,
-references (title, doi), statements (text, truth). Reports: `SYSTEM.jsonl`, one per line: id, report, and optionally
-plan, evidence (title, doi, url), sample, seconds, total_tokens, input_tokens and mode.
+The benchmark's files are not public yet; this layout has the fields that its paper lists. Papers: `papers.jsonl` (or
+its folder), one per line: id, question, domain, language, kind (research or review), plan, references (title, doi),
+statements (text, truth). Reports: `SYSTEM.jsonl`, one per line: id, report, and optionally plan, evidence (title, doi,
+url), sample, seconds, total_tokens, input_tokens and mode.
 
 A system's reports in a mode other than `end_to_end` count as another system, named `SYSTEM (MODE)`.
 """

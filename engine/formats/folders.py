@@ -119,7 +119,7 @@ def _first_keys(file: Path) -> set[str]:
 
 
 def _system(file: Path, endings: tuple[str, ...]) -> str:
-    """The system that a file of results is about: its folder's name, or what stands before one of `endings`."""
+    """The system that a file of results is about: its folder's name, or the file name before one of `endings`."""
     for ending in endings:
         if file.stem == ending:
             return file.absolute().parent.name

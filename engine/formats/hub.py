@@ -1,8 +1,8 @@
 """Data sets of the Hugging Face Hub as local files: `hf:OWNER/NAME[@REVISION][/PATH]`.
 
 PATH is a file, a folder or a pattern of files in the data set. Only files that some format reads are downloaded, into
-`adjudge` in the Hub's cache (`HF_HOME`), as plain files by commit. What was downloaded once is found without network.
-The token is that of HF_TOKEN, and none is sent without it.
+`adjudge` in the Hub's cache (`HF_HOME`), as plain files by commit. Files already downloaded need no network. The token
+is HF_TOKEN; without it, requests carry no token.
 """
 
 import fnmatch
@@ -97,7 +97,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _listed(address: str, name: str, revision: str, home: Path) -> _Listing:
-    """What the Hub has for `revision` now; what was there last, where the Hub cannot be reached."""
+    """The Hub's current commit of `revision`; the last known one if the Hub cannot be reached."""
     from huggingface_hub import HfApi, errors  # optional
     from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]  # its HTTP library's
 

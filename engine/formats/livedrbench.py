@@ -1,24 +1,20 @@
-"""LiveDRBench as published: questions in Parquet with encrypted ground truth, reports, and results.
-
-Ground truth that is published encrypted so that models do not memorise it (LiveDRBench).
-
-A row's text is UTF-8, combined by XOR with a key stream, then base64. The key stream is the 32-byte SHA-256 digest of
-the row's canary (UTF-8), repeated end to end to the text's length: nothing is hashed twice, there is no salt. This
-hides the text from crawlers only.
-
-LiveDRBench as published: questions in Parquet with encrypted ground truth, and one file of predictions per system.
+"""LiveDRBench as published: questions in Parquet with encrypted ground truth, files of predictions, and results.
 
 Questions: a Parquet or JSON Lines file, or the data set's folder (`v1-full/`, else `preview/`, which is not encrypted,
 else the files in it), with the columns key, category, question, ground_truths, misc and, where encrypted, canary.
-Predictions: a JSON list (or JSON Lines) of `{"key", "preds"}`, named after the system. `preds` may be JSON text; a row
-may also have `text`, the prose to read the answer from, and `trace`. Rows of `{"question", "prediction"}` hold that
-prose for the question with these words. A question that a file leaves out is an empty report, unless a row of the file
-cannot be read, which may have been for that question.
 
-LiveDRBench's results: the rows that its evaluation returns, and the table that it prints.
+Encryption hides the ground truth from crawlers only. A row's text is UTF-8, combined by XOR with a key stream, then
+base64. The key stream is the 32-byte SHA-256 digest of the row's canary (UTF-8), without salt or further hashing,
+repeated to the text's length.
 
-A JSON list (or JSON Lines) of `{"key", "category", "precision", "recall", "f1"}`, named after the system; a list of
-these rows and the averages, as the code returns them together, is read too.
+Predictions: a JSON list (or JSON Lines) of `{"key", "preds"}`, one file per system and named after it. `preds` may be
+JSON text; a row may also have `text`, the prose to read the answer from, and `trace`. Rows of `{"question",
+"prediction"}` hold that prose for the question with the same text. A question missing from a file is an empty report,
+unless a row of the file is unreadable and might have been for it.
+
+Results: a JSON list (or JSON Lines) of `{"key", "category", "precision", "recall", "f1"}`, named after the system; a
+list of these rows and the averages, as the code returns them together, is read too. Results are written with the table
+that the code prints.
 """
 
 import base64

@@ -1,9 +1,9 @@
 """LiveResearchBench as published: questions with checklists, and reports `MODEL/qid_ID_report.md`.
 
-Questions: a JSON Lines or Parquet file, or its folder; rows with `qid`, `question` and `checklists`, or with one item
-of the list each, as `checklist`. Placeholders ({{current_year}}, {{last_year}}, {{current_date}}, {{date}}) are filled
-for a stated date; without one, `question_no_placeholder` is read where rows have it. Depth is against the reports of
-a reference system in a folder `reference_reports` (or `data/reference_reports`) beside the questions.
+Questions: a JSON Lines or Parquet file, or its folder; rows with `qid`, `question` and `checklists`, or one row per
+item of the list, as `checklist`. Placeholders ({{current_year}}, {{last_year}}, {{current_date}}, {{date}}) are filled
+for a stated date; without one, `question_no_placeholder` is read where rows have it. Depth is judged against a
+reference system's reports, in a folder `reference_reports` (or `data/reference_reports`) beside the questions.
 """
 
 import datetime
@@ -115,5 +115,5 @@ def _report(file: Path) -> Report:
     """The report in a file. Raises DocumentError."""
     match = _REPORT.fullmatch(file.stem)
     if match is None:
-        raise DocumentError(f"{file}: its name does not say the task; name it qid_ID_report{file.suffix}")
+        raise DocumentError(f"{file}: no task in its name; rename it to qid_ID_report{file.suffix}")
     return Report(task_id=match[1], system=file.parent.name, text=read_source(file).text)

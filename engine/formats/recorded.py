@@ -1,4 +1,4 @@
-"""What a benchmark's result files hold, and what a run has to be written as such files."""
+"""What a benchmark's result files hold, and what a run needs to be written as such files."""
 
 import json
 import math
@@ -38,7 +38,7 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """A recorded result: its scorecard, and the row as it stands in the file."""
+    """A recorded result: its scorecard, and the original row."""
 
     card: Scorecard
     row: str
@@ -46,7 +46,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Identity:
-        """What it is about."""
+        """Its identity."""
         return self.card.protocol, self.card.system, self.card.task_id, self.card.sample
 
 

@@ -12,7 +12,7 @@ _MAX_WHY = 300
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """A line that was left out, and why. `line` counts from 1; 0 stands for the whole file."""
+    """A line that was left out, and why. `line` counts from 1; 0 means the whole file."""
 
     file: str
     line: int

@@ -1,15 +1,12 @@
-"""Rigorous Bench (Dr. Bench) as published: queries with their bundles, reports, and results.
+"""Rigorous Bench (Dr. Bench) as published: queries with their bundles, one log of reports per system, and results.
 
-Rigorous Bench (Dr. Bench) as published: queries with their bundles, and one log of reports per system.
-
-Queries: `DrBench.jsonl`, earlier `RigorousBench.jsonl` (or the folder of either), one per line: uid, query, qsr, tsl,
+Queries: `DrBench.jsonl`, formerly `RigorousBench.jsonl` (or the folder of either), one per line: uid, query, qsr, tsl,
 fak, fdk, and optionally `language` and `domain`. Logs: `Log_SYSTEM.jsonl` or `SYSTEM.jsonl`, one report per line: uid,
-text, annotations (URLs, or objects of url, title and end_index, the place in the text after which they stand),
+text, annotations (URLs, or objects of url, title and end_index, the position in the text that they follow),
 input_tokens and total_tokens, and optionally `retrieved` and `sample`.
 
-Rigorous Bench's results: `Eval_SYSTEM.jsonl`, one row per query with its scores.
-
-The benchmark's code is not public. A row has `uid` and numbers named as the paper names them, or as adjudge does.
+Results: `Eval_SYSTEM.jsonl`, one row per query with its scores. The benchmark's code is not public. A row has `uid` and
+numbers named as the paper names them, or as adjudge does.
 """
 
 from collections.abc import Iterator
@@ -49,7 +46,7 @@ class Query(msgspec.Struct):
 
 
 class Annotation(msgspec.Struct):
-    """An annotation that says where it stands: after `end_index` characters of the text."""
+    """An annotation with its position: after `end_index` characters of the text."""
 
     url: str
     title: str = ""

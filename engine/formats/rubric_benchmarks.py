@@ -1,32 +1,22 @@
-"""Benchmarks that are rubrics, as published: DRACO, DeepResearch Bench II, HealthBench and ResearchRubrics.
+"""Rubric benchmarks as published: DRACO, DeepResearch Bench II, HealthBench and ResearchRubrics.
 
-Benchmarks of rubrics: one JSON Lines file of tasks, and reports as documents or in our own layout.
+Tasks are a JSON Lines file, or its folder, one task per line. Reports are documents or our own layout: a document is
+`SYSTEM/ID.md`, where ID is the task's, or `SYSTEM/idx-ID.md`; .txt, .html, .pdf and .docx are read too, and `ID-K` is
+the system's K-th report. A .jsonl file holds reports in our own layout.
 
-A document is `SYSTEM/ID.md`, where ID is the task's, or `SYSTEM/idx-ID.md`; .txt, .html, .pdf and .docx are read too,
-and `ID-K` is the system's report number K. A .jsonl file holds reports as our own layout has them.
+DRACO, `test.jsonl`: id, domain, problem, answer. `answer` is JSON text: sections, each with an id and its criteria (id,
+requirement, weight). A criterion's section is its tag.
 
-DeepResearch Bench II as published: `tasks_and_rubrics.jsonl`, or its folder, one task per line.
+DeepResearch Bench II, `tasks_and_rubrics.jsonl`: idx, language, theme, prompt, content (rubric: the items of
+info_recall, analysis and presentation; blocked: title, authors and urls of the source that a report must not rest on),
+and optionally id and description. A report's `task_id` is idx.
 
-Fields: idx, language, theme, prompt, content (rubric: the items of info_recall, analysis and presentation; blocked:
-title, authors and urls of what a report must not rest on), and optionally id and description. Reports:
-`SYSTEM/idx-N.md`, .txt, .html, .pdf or .docx, or files of our own layout, whose `task_id` is idx.
+HealthBench and its Professional form: prompt_id, prompt (the messages of a conversation: role, content), rubrics
+(criterion, points, tags), and optionally example_tags. A task's prompt is the conversation that the response continues.
+Of an example tag such as `theme:emergency` the attribute `theme` is kept, for tables by theme.
 
-DRACO as published: `test.jsonl`, or its folder, one task per line: id, domain, problem, answer.
-
-`answer` is JSON text: sections, each with an id and its criteria (id, requirement, weight). A criterion's section is
-its tag. Reports: `SYSTEM/ID.md` (or another document), or files of our own layout.
-
-HealthBench as published, and its Professional form: a JSON Lines file of examples, one per line.
-
-Fields: prompt_id, prompt (the messages of a conversation: role, content), rubrics (criterion, points, tags), and
-optionally example_tags. A task's prompt is the conversation that the response continues; of example tags
-`theme:emergency` the attribute `theme` is kept, for tables by theme. Responses: `SYSTEM/PROMPT_ID.md` (or another
-document), or files of our own layout.
-
-ResearchRubrics as published: `processed_data.jsonl`, or its folder, one task per line.
-
-Fields: sample_id, prompt, domain, rubrics (criterion, weight from -5 to 5, axis). A criterion's axis is its tag.
-Reports: `SYSTEM/ID.md` (or another document), or files of our own layout.
+ResearchRubrics, `processed_data.jsonl`: sample_id, prompt, domain, rubrics (criterion, weight from -5 to 5, axis). A
+criterion's axis is its tag.
 """
 
 import re
@@ -171,7 +161,7 @@ class Section(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What `answer` holds as JSON text."""
+    """The JSON text in `answer`, decoded."""
 
     sections: list[Section]
 

@@ -1,8 +1,8 @@
-"""Rubrics in the shapes that data sets publish them in, as criteria of the protocols that score by them.
+"""Rubrics in the shapes that data sets publish, as criteria of the protocols that score by them.
 
 The rows of ResearchRubrics (`criterion`, `weight`, `axis`), HealthBench (`criterion`, `points`, `tags`), DRACO
 (`requirement`, `weight`, `id`), RaR (`description`, `title`, `weight`) and DR Tulu (the same, with `rubrics_types`
-beside them) are recognised, as are plain texts. JSON text is read as what it holds.
+beside them) are recognised, as are plain texts. JSON text is decoded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,11 +39,7 @@ def read_value(value: object) -> object:
             return msgspec.json.decode(value)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return value
-    return _listed(value) if hasattr(value, "tolist") else value
-
-
-def _listed(value: Any) -> Any:
-    return value.tolist()
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _criterion(row: object, kind: object) -> object:

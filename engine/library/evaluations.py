@@ -1,8 +1,7 @@
 """Evaluations from Python: of what a configuration names, or of rows.
 
-Tasks and reports that are given as rows: lists of dictionaries, data frames, Arrow tables.
-
-Work that is waited for from anywhere: plain code, an event loop, a notebook whose loop is already running.
+Rows of tasks and reports are lists of dictionaries, data frames or Arrow tables. Results can be waited for from plain
+code, an event loop, or a notebook whose loop is already running.
 """
 
 import asyncio
@@ -79,7 +78,7 @@ def _unpacked(value: object) -> object:
     """Numbers and arrays of numpy as Python's."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 T = TypeVar("T")
@@ -102,7 +101,7 @@ def finished(work: Work[T]) -> T:
 
 
 async def awaited(work: Work[T]) -> T:
-    """The result of `work`, which runs in a loop of its own: the caller's need not be free. Cancelling cancels it."""
+    """The result of `work`, which runs in a separate loop: the caller's need not be free. Cancelling cancels it."""
     thread = await asyncio.to_thread(LoopThread, "adjudge", _nothing)
     future = thread.submit(lambda _: work())
     try:
@@ -144,7 +143,7 @@ async def evaluate_async(
     reports: StrPath | Rows | list[StrPath] | None = None,
     **options: object,
 ) -> Run:
-    """`evaluate`, in an event loop of its own."""
+    """`evaluate`, in its own event loop."""
     return await awaited(partial(_evaluate, config, tasks, reports, options))
 
 

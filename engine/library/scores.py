@@ -77,7 +77,7 @@ async def score_async(
     language: str = "en",
     **options: object,
 ) -> Score:
-    """`score`, in an event loop of its own."""
+    """`score`, in its own event loop."""
     return await awaited(partial(_score, prompt, text, rubrics, gold or {}, language, options))
 
 

@@ -1,14 +1,11 @@
-"""Watching a judge while it rewards: a second judge over a share of the rollouts, and fixed reports.
+"""Watching a judge while it rewards: a second judge over a share of the rollouts, and fixed reports (canaries).
 
-A second judge over a share of the rollouts: the gap between the two, and whether it grows.
+A policy that learns to please the first judge rather than to write better gains more and more with the first than with
+the second. That growing gap is what reward hacking looks like. A weakness that both judges share stays invisible.
 
-A policy that learns to please the first judge rather than to write better earns more and more with the first than with
-the second. That growing gap is what reward hacking looks like. A weakness that both judges share stays unseen.
-
-Fixed reports whose rewards are known, judged again now and then: when the rewards change, the judge has drifted.
-
-This detects another model behind the same name, changed weights or templates, and a broken cache. It does not say how
-good the judge is, and a drift on reports unlike the canaries goes unnoticed.
+Canaries are fixed reports with known rewards, judged again at intervals; if their rewards change, the judge has
+drifted. This detects another model behind the same name, changed weights or templates, and a broken cache. It does not
+show how good the judge is, and misses drift on reports unlike the canaries.
 """
 
 import asyncio

@@ -1,16 +1,13 @@
-"""What a rollout does to please a judge rather than a reader, each from 0 (not at all) to 1 (the most).
+"""What a rollout does to please a judge rather than a reader, as flags from 0 (not at all) to 1 (fully).
 
-- `injection`: 1 if the text addresses the judge (`engine/rewards/flags.py`).
-- `duplicate_citations`: the share of citations that repeat an earlier one: the same fact with the same page, where case
-  and punctuation of the fact and query and fragment of the URL do not count.
+- `injection`: 1 if the text addresses the judge: instructions, chat markup or hidden characters.
+- `duplicate_citations`: the share of citations that repeat an earlier one: the same fact with the same page, ignoring
+  case and punctuation of the fact, and query and fragment of the URL.
 - `citation_stuffing`: the share of citations beyond the third in one sentence.
 - `length`: how far the text is from `free` to `max` characters.
 
-Text in a report that addresses its judge: instructions, chat markup, hidden characters.
-
-A filter of known patterns in English and Chinese: it finds these and nothing cleverer. What protects a judge is that
-reports are shown to it fenced, as data (`judges/chat.py`), and asked about in parts; this flag shows early that a
-policy has begun to try.
+`injection` matches known patterns in English and Chinese, and nothing cleverer. What protects a judge is that reports
+are fenced as data (`judges/chat.py`) and judged in parts; this flag shows early that a policy has begun to try.
 """
 
 import re
@@ -89,7 +86,7 @@ _HIDDEN = re.compile(
 
 
 def injections(text: str) -> list[str]:
-    """What in `text` addresses the judge: at most 20 pieces of at most 120 characters."""
+    """The passages of `text` that address the judge: at most 20 of at most 120 characters."""
     found: list[str] = []
     if not text.isascii():
         _collect(_HIDDEN, text, found)

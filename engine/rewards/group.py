@@ -1,9 +1,8 @@
 """`Group`: the rollouts of one prompt in one call, judged against each other.
 
-Which rollouts of a prompt are compared with which, and what the answers say about each of them.
-
-Rollouts are numbers here. A comparison shows two or more of them side by side, in one order and in the reverse, so that
-a judge who prefers a place prefers nobody; it counts once both were answered.
+This module chooses which rollouts are compared and turns the answers into results for each. Rollouts are numbered. A
+comparison shows two or more side by side, in one order and in the reverse, so that a judge's preference for a position
+cancels out; it counts once both orders are answered.
 """
 
 import asyncio
@@ -192,7 +191,7 @@ class Positions:
 
 
 class Group:
-    """Rollouts of one prompt in one call. Those with the same text are one; those without a report are not shown.
+    """Rollouts of one prompt in one call. Identical texts are judged once. Rollouts without a report are not shown.
 
     They lose against every report, unasked, and get the minimum.
     """

@@ -1,9 +1,9 @@
 """What counts as the report of a rollout: one rule for every trainer and every way to call.
 
-The report is the text of the last assistant turn, without thinking, tool calls, tool results and the tokens of a chat
-template. Thinking that a template opened ends with its closing tag alone. Whatever is left open ends the report, and
-the rollout is truncated: nothing that a policy thinks, plans, or puts into the mouth of a tool is paid. A tag that
-stands alone between backticks is a mention, not a tag.
+The report is the text of the last assistant turn, without thinking, tool calls, tool results and chat-template tokens.
+A bare closing tag ends thinking that the template opened. Anything left open ends the report, and the rollout is
+truncated: a policy earns nothing for what it thinks, plans, or puts into a tool's mouth. A tag alone between backticks
+is a mention, not a tag.
 """
 
 import re
@@ -50,7 +50,7 @@ _BARE_END = re.compile(r"\n(?:assistant|model)[ \t]{0,20}\r?\n?$")
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A report, and whether the rollout has come to its end."""
+    """A report, and whether the rollout finished."""
 
     text: str
     is_whole: bool
@@ -99,7 +99,7 @@ def last_turn(text: str, rules: ReportRules) -> Written:
 
 
 def prompt_in(asked: Conversation) -> str:
-    """What the user asks in a prompt: its last turn where it has the form of a chat template, without outer blanks."""
+    """The user's question in a prompt: its last turn if it has the form of a chat template, without outer blanks."""
     text = asked_in(asked)[:LONGEST]
     turns = [
         (_role(mark), mark.end(), mark.start())

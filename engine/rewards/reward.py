@@ -1,12 +1,7 @@
 """The values: a rollout to score, and its reward, which is a number, or None with the reason.
 
-A rollout as trainers hold it: a text, or the messages of a conversation.
-
-A row of a data set: what it brings for its rollouts to be judged by, under the names that data sets use.
-
-What a rollout brings to be judged by: its own gold, and rubrics in the shapes that data sets publish.
-
-The shapes are those of `engine/formats/rubric_rows.py`. JSON text is read as what it holds.
+A rollout is what trainers hold: a text, or the messages of a conversation. It may bring its own gold and rubrics, under
+the names and in the shapes that public data sets use (`engine/formats/rubric_rows.py`); JSON text is decoded.
 """
 
 import operator
@@ -125,7 +120,7 @@ def task_name(value: object) -> str | None:
 
 
 def response_in(query: str, prompt: str) -> str:
-    """What follows `prompt` in `query`."""
+    """The part of `query` after `prompt`."""
     start = query.find(prompt)
     return query[start + len(prompt) :] if start >= 0 else query
 
@@ -154,7 +149,7 @@ def brought(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def labelled(label: object) -> dict[str, Any]:
-    """What the one value beside a prompt says: fields of a row, what the rollout is judged by, or the id of its task.
+    """The meaning of the one value beside a prompt: fields of a row, gold or rubrics, or the id of its task.
 
     An object with `task_id` or `gold` is a row; another object, a list, and the JSON text of either are gold.
     """
@@ -201,7 +196,7 @@ def plain(value: Any) -> Any:
     """An array of a data set as a list, for JSON. Raises TypeError."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} is unknown to JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 class RewardError(RuntimeError):
@@ -215,8 +210,8 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
       `truncated` says that the trainer cut it off.
     - Its task, by `task_id` or by exact `prompt`. What it carries itself goes before the task's: `gold` by protocol,
       `rubrics`, `language`; each as an object or as JSON text (`engine/rewards/reward.py`).
-    - `citations`, `answer` and `trace` as in a file of reports; `pages` are what it has read: nobody else sees them,
-      and they are not fetched.
+    - `citations`, `answer` and `trace` as in a file of reports; `pages` are what it has read: no other rollout sees
+      them, and they are not fetched.
     """
 
     text: str | None = None
@@ -235,7 +230,7 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def said(self) -> Conversation:
-        """What the rollout says, as it was given."""
+        """The rollout's text, as given."""
         return self.text if self.messages is None else self.messages  # type: ignore[return-value]
 
     @property

@@ -1,6 +1,6 @@
-"""One rollout on its way to its reward: its case, its scorecards and flags so far, and what was asked for it.
+"""A rollout on its way to its reward: its task and case, its scorecards and flags so far, and what the call wants.
 
-Which task a rollout is about: a known one, by its id or its prompt, or one that the rollout brings along.
+Its task is a known one, found by id or prompt, or one that the rollout brings along.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from adjudge.judges import Usage
 from adjudge.scoring.contract.case import NULL, Case, Report, Task, Unread
 from adjudge.scoring.contract.protocol import ScoringProtocol, minimum, own_doing
 from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.text.aside import aside, storable
 
 __all__ = ["SECOND", "UNANSWERED", "KnownTasks", "Rollout", "Standing"]
@@ -98,7 +98,7 @@ SECOND = 1 << 30  # of a repeat: its question is asked once more
 
 
 def case_of(item: RewardItem, task: Task, reward: RewardConfig, repeat: int) -> Case:
-    """What is judged of `item`: its report under `task`."""
+    """The case to judge: the report of `item` under `task`."""
     written = report_in(item.said, reward.report)
     messages = [] if item.messages is None else [f"{one.role}: {one.text}" for one in item.messages]
     trace = item.trace if item.trace is not None else messages or None
@@ -145,7 +145,7 @@ def _raw(value: object) -> msgspec.Raw:
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How a rollout stands beside the others of its prompt: the share of them that it wins against, or the reason."""
+    """A rollout among the others of its prompt: the share of them that it beats, or the reason there is none."""
 
     value: float | None
     reason: Reason | None = None
@@ -154,7 +154,7 @@ class Standing(msgspec.Struct, frozen=True):
     answered: int | None = None
     """comparisons, each in both orders"""
     is_suspect: bool = False
-    """whether others of the group have a value, so that it may be its own doing if this one has none"""
+    """whether others of the group have a value, so that a missing one may be this rollout's own fault"""
 
 
 class Rollout:
@@ -294,7 +294,7 @@ class Rollout:
         return self._reward(self.value())
 
     def reward_alone(self) -> Reward:
-        """The reward without how it stands beside others."""
+        """The reward without its part by comparison with others."""
         return self._reward(self.absolute())
 
     def _reward(self, found: Value) -> Reward:
@@ -328,12 +328,10 @@ class Rollout:
 
 
 def _parts(cards: Mapping[str, Scorecard]) -> list[Part]:
-    return [
-        Part(protocol=protocol, id=line.id or f"c{number:02d}", value=line.value, reason=line.reason)
-        for protocol, card in sorted(cards.items())
-        for number, line in enumerate(_judged(card.evidence), 1)
-    ]
-
-
-def _judged(evidence: Sequence[Evidence]) -> list[Evidence]:
-    return [line for line in evidence if line.judgment or line.value is not None]
+    parts = []
+    for protocol, card in sorted(cards.items()):
+        judged = [line for line in card.evidence if line.judgment or line.value is not None]
+        for number, line in enumerate(judged, 1):
+            name = line.id or f"c{number:02d}"
+            parts.append(Part(protocol=protocol, id=name, value=line.value, reason=line.reason))
+    return parts

@@ -1,4 +1,4 @@
-"""The log of a training run's rewards: each scored rollout with what it was judged by, for `adjudge rewards replay`."""
+"""The log of a training run's rewards: each scored rollout with its gold and settings, for `adjudge rewards replay`."""
 
 import asyncio
 import logging
@@ -48,7 +48,7 @@ _DECODER = msgspec.json.Decoder(Logged)
 
 
 class RunLog:
-    """Appends rollouts to a file, in a thread of its own: no reward waits for the disk.
+    """Appends rollouts to a file, in a separate thread: no reward waits for the disk.
 
     It counts rollouts: `written`, and `skipped` because the file is full, cannot be written, or is too slow. Several
     processes may append to one file.
@@ -102,7 +102,7 @@ class RunLog:
         self._thread.submit(self._append, lines)
 
     def _append(self, lines: Sequence[Logged]) -> None:
-        """Write whole lines in one call, so that those of other processes never stand in between."""
+        """Write whole lines in one call, so that other processes' lines never break into them."""
         try:
             data = b"".join(msgspec.json.encode(line, enc_hook=plain) + b"\n" for line in lines)
             if os.fstat(self._file).st_size + len(data) > self._config.bytes:
@@ -136,7 +136,7 @@ def _report_of(item: RewardItem, case: Case) -> RewardItem:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a line stands in a log: its number from 1 and its byte; and whose rollout it is."""
+    """A line's position in a log (its number from 1 and its byte), and its rollout's group."""
 
     line: int
     offset: int

@@ -1,6 +1,6 @@
 """`RewardScorer`: scores rollouts in one event loop, in batches or singly, each call within its deadline.
 
-How long a rollout may be: what the judge's window has room for beside everything else that a prompt shows.
+A rollout may be as long as the judge's window allows beside everything else that a prompt shows.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ async def room_for_reports(config: RunConfig, tasks: Iterable[Task], judge: str,
 
 
 class _Comparing(msgspec.Struct, frozen=True):
-    """Asks what compares so many copies of the report, for its size."""
+    """Asks a comparison of several copies of the report, to measure its size."""
 
     reports: int
 
@@ -86,12 +86,10 @@ def _size(task: Task) -> int:
     return len(task.prompt) + sum(len(raw) for raw in task.gold.values())
 
 
-AHEAD = (
-    2  # questions outstanding for each that the judge can take, so that it never waits for a rollout to begin
-)
-BEFORE_BULK = (
-    1_000_000  # subtracted from a priority, so that rewards go before all other questions to the judge
-)
+# Outstanding questions per question that the judge can take, so that it never waits for a rollout to begin.
+AHEAD = 2
+# Subtracted from a priority, so that rewards reach the judge before all other questions.
+BEFORE_BULK = 1_000_000
 KEPT_TASKS = 10_000  # tasks whose answers are remembered; counts of more tasks are kept together
 
 Work = tuple[str, Callable[[], Coroutine[Any, Any, None]]]
@@ -244,7 +242,7 @@ class RewardScorer:
     async def fit_reports(self, judge: str, window: int) -> None:
         """Hold reports to what the window of a judge, in tokens, has room for. Raises JudgeError.
 
-        A configured limit stands: a judge in whose window it does not fit is refused.
+        A configured limit is kept: a judge whose window is too small for it is refused.
         """
         try:
             room = await room_for_reports(self._config, self._tasks.values(), judge, window)
@@ -308,7 +306,9 @@ class RewardScorer:
         ]
         group = self.reward_config.group
         groups = groups_of(rollouts, self.evaluator, group) if formula.group_weight else []
-        await self._run([*map(_of_rollout, rollouts), *map(_of_group, groups)], priority, until)
+        work: list[Work] = [(one.case.task.id, one.run) for one in rollouts]
+        work += [(group.task_id, group.run) for group in groups]
+        await self._run(work, priority, until)
         await _settle(groups)
         await self._ask_again(rollouts, groups, priority, until)
         for one in groups:
@@ -336,7 +336,7 @@ class RewardScorer:
     ) -> None:
         """Ask a second time about rollouts without a readable answer, where the judge has answered about others.
 
-        Those that have none then are flagged and counted: they may have provoked it.
+        Rollouts still without one are flagged and counted: they may have provoked it.
         """
         for rollout in rollouts:
             if rollout.value().value is not None:
@@ -406,14 +406,6 @@ class RewardScorer:
     async def close(self) -> None:
         """Wait until the unfinished rollouts of past calls are cancelled."""
         await asyncio.gather(*self._leaving)
-
-
-def _of_rollout(rollout: Rollout) -> Work:
-    return rollout.case.task.id, rollout.run
-
-
-def _of_group(group: Group) -> Work:
-    return group.task_id, group.run
 
 
 async def _settle(groups: Iterable[Group]) -> None:

@@ -1,6 +1,6 @@
-"""`RewardSource`: what a trainer holds, to be called from any thread and any event loop.
+"""`RewardSource`: what a trainer holds, callable from any thread and any event loop.
 
-`LoopThread`: an event loop in a separate thread, with a context open in it, for callers from any thread and loop.
+It runs on a `LoopThread`: an event loop in a separate thread, with a context open in it.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class LoopThread(Generic[T]):
 
 
 class Scorer(Protocol):
-    """What gives the rewards, in one event loop."""
+    """Gives the rewards, in one event loop."""
 
     def score(
         self, items: list[RewardItem], /, *, deadline: float | None, priority: int, step: int | None
@@ -77,7 +77,7 @@ class Scorer(Protocol):
 
 
 class RewardSource:
-    """Rewards from the scorer that `opens` gives, which lives in an event loop and thread of its own.
+    """Rewards from the scorer that `opens` gives, which lives in its own event loop and thread.
 
     So nothing of it blocks the caller's loop. The first call opens it; so does one after `close`, and the first in a
     process that was forked. `deadline_s` holds for calls without a deadline.
@@ -197,7 +197,7 @@ class _Call(msgspec.Struct):
         return scorer.score(self.items, deadline=self.left, priority=self.priority, step=self.step)
 
     def failed(self) -> list[Reward]:
-        """What they get when not even a scorer was open in time."""
+        """The rewards if no scorer was open in time."""
         return [Reward(value=None, status="unscored", reason="deadline") for _ in self.items]
 
 

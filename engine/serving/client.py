@@ -1,7 +1,7 @@
 """`RewardClient`: the rewards of a server, for callers from any thread and any event loop.
 
-Calls that follow each other within 2 ms are sent as one request, at most 20 ms after the first, grouped by task: the
-many single rollouts of a trainer cost the server one call. What the server refuses for now is sent again until the
+Calls that follow each other within 2 ms are sent as one request, at most 20 ms after the first, grouped by task: a
+trainer's many single rollouts cost the server one call. Requests that the server refuses for now are retried until the
 deadline.
 """
 
@@ -182,7 +182,7 @@ class _LaterError(RuntimeError):
 
 
 def _call_of(each: _Waiting) -> tuple[int, int]:
-    """What the rollouts of one request have in common: priority and step."""
+    """Shared by the rollouts of one request: priority and step."""
     return each.priority, -1 if each.step is None else each.step
 
 

@@ -1,9 +1,7 @@
 """The ways trainers ask for rewards over HTTP: our own, OpenRLHF's, slime's and NeMo-Gym's, as typed messages.
 
 A dialect turns a request's body into rollouts, and their rewards into a reply. Bodies are untrusted: each is decoded by
-type, and what does not fit is a `BadRequest`.
-
-The reward server's OpenAPI document, made from the messages that it decodes and encodes.
+type, and one that does not fit is a `BadRequest`. The server's OpenAPI document is made from the same messages.
 """
 
 from collections.abc import Callable, Sequence

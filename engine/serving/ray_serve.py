@@ -1,9 +1,9 @@
-"""The reward server as an application of Ray Serve: several replicas behind one address, replaced when they fail.
+"""The reward server as a Ray Serve application: several replicas behind one address, replaced when they fail.
 
     serve run adjudge.engine.serving.ray_serve:app config=adjudge.yaml
 
 Each replica is a whole reward server on loopback that writes its own parts of the store; requests are passed to it
-unchanged, the token included. Through Serve, /metrics is that of any one replica: run one replica per node, and scrape
+unchanged, token included. Through Serve, /metrics is that of an arbitrary replica: run one replica per node, and scrape
 each at the address in ADJUDGE_METRICS.
 """
 

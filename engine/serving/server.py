@@ -1,11 +1,10 @@
 """`adjudge serve`: rewards over HTTP, for trainers that call and wait.
 
-A request is checked in the order of what each check costs: path, token, announced size, room, body, items, room again;
-only then is the judge asked. When a client disconnects, its questions are cancelled unless another call waits for them.
+A request's checks run from cheapest to dearest: path, token, announced size, room, body, items, room again; only then
+is the judge asked. Rollouts being scored and bytes being read are limited: a request over the limits is refused before
+memory grows. When a client disconnects, its questions are cancelled unless another call waits for them.
 
-Limits on the rollouts being scored and the bytes being read: what exceeds them is refused before memory grows.
-
-The metrics of a reward server, added to those of its evaluator.
+The server adds its own metrics to its evaluator's.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The store of judgments, pages and scorecards: immutable Parquet parts in one folder per table."""
+"""The store of judgments, pages and scorecards: immutable Parquet parts, one folder per table."""
 
 from adjudge.engine.store.judgments import JudgmentStore
 from adjudge.engine.store.pages import PageStore

@@ -1,18 +1,15 @@
-"""The journal of a part to be: each row appended as it arrives, so that a kill loses only what was in flight.
+"""Journals: every row is appended as it arrives, so a kill loses only the work in flight.
 
-A journal has the name of its part, with another ending, and is locked as long as its writer lives. Each record has its
-length and its CRC-32 before it; the first says which columns the rows have, as MessagePack. A row is in the page cache
-when `append` returns, and on the disk after the next `sync`. Once the writer is dead, the next process that writes to
-the table makes the part and deletes the journal; readers read it as if it were the part.
+A part is named `BEGUN-WRITER-NUMBER.parquet`; its journal has the same name with another ending and is locked while its
+writer is alive. In front of each record are its length and its CRC-32; the first record gives the columns as
+MessagePack. A row is in the page cache when `append` returns, and on disk after the next `sync`.
 
-Which parts of a table count: replaced ones do not, and a journal counts until a part contains its rows.
+Readers read a journal as if it were the part, until a part contains its rows. Once its writer is dead, the next process
+on this machine that writes to the table turns the journal into a part and deletes it.
 
-A part is named `BEGUN-WRITER-NUMBER.parquet`; its journal has the same name with another ending. A rewritten part
-(`...-rewritten.parquet`) names the parts that it replaces, and of each writer the last part whose rows it contains.
-If two rewritten parts replace the same part, which only happens if a lease was lost, the first by name counts and the
-other is void: nothing is there twice, and nothing is lost.
-
-Journals that dead writers left on this machine become parts.
+A rewritten part (`...-rewritten.parquet`) names the parts it replaces, which no longer count, and for each writer the
+last part whose rows it contains. If two rewritten parts replace the same part, which only happens when a lease was
+lost, the first by name counts and the other is void: no row is duplicated, and none is lost.
 """
 
 import fcntl
@@ -69,7 +66,7 @@ class Journal:
         """A new journal for the part `name`, of rows with those `columns`. Raises OSError."""
         path = _path(folder, name)
         folder.mkdir(parents=True, exist_ok=True)
-        unlocked = path.with_suffix(".new")  # nobody may find it before it is locked
+        unlocked = path.with_suffix(".new")  # must not be found before it is locked
         journal = cls(path, os.open(unlocked, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666))
         try:
             fcntl.flock(journal._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,15 +111,15 @@ def journals(folder: Path) -> list[str]:
     """Names of the parts that have a journal in `folder`, sorted. Raises StoreError."""
     try:
         with os.scandir(folder) as found:
-            return sorted(each.name[1:].removesuffix(_ENDING) + ".parquet" for each in found if _is_one(each))
+            return sorted(
+                each.name[1:].removesuffix(_ENDING) + ".parquet"
+                for each in found
+                if each.name.startswith(".") and each.name.endswith(_ENDING)
+            )
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
     except OSError as error:
         raise StoreError(f"{folder}: cannot be listed: {error.strerror}") from error
-
-
-def _is_one(entry: "os.DirEntry[str]") -> bool:
-    return entry.name.startswith(".") and entry.name.endswith(_ENDING)
 
 
 def _path(folder: Path, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""The store of judgments: what was asked, and what came back."""
+"""The store of judgments: questions and their answers."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -42,7 +42,7 @@ class JudgmentRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     prompt_tokens: Integer
     """Tokens of the prompt, cached ones included, as the server counted them."""
     cached_tokens: Integer
-    """Those of them that the server had in its prefix cache."""
+    """Prompt tokens that the server had in its prefix cache."""
     completion_tokens: Integer
     """Tokens that the judge wrote, its thinking included."""
     seconds: Annotated[float, pa.float64()]
@@ -82,7 +82,7 @@ class JudgmentStore(Table[JudgmentRow]):
         super().__init__(PartStore(place, JUDGMENTS, answering(retry_unscored), flush_seconds, cached))
 
     def at_hand(self, keys: Sequence[bytes], questions: Sequence[Question[A]]) -> list[Judgment[A] | None]:
-        """What `get` gives for each of `keys`, where no waiting is needed (see `PartStore.at_hand`); None elsewhere."""
+        """The result of `get` for each of `keys` that needs no waiting (see `PartStore.at_hand`); None for others."""
         rows = self._parts.at_hand(keys)
         return [
             None if row is None else _judgment(row, question)

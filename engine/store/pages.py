@@ -1,4 +1,4 @@
-"""The store of pages: what a URL pointed at when it was read."""
+"""The store of pages: what each URL returned when it was read."""
 
 import hashlib
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class PageRow(msgspec.Struct, frozen=True, gc=False):
     source: Name
     """Where pages are read from (`live`, or a snapshot by its hash), and by which extractor and downloader."""
     url: Text
-    """The URL in its normal form; as it was given if it has none."""
+    """The URL in its normal form, or unchanged if it has none."""
     final_url: Text
     """Where the redirects ended; the last one tried if the page failed."""
     status: Annotated[Literal["read", "failed"], NAMES]
@@ -60,7 +60,7 @@ PAGES = TableKind("pages", PageRow, row_group=32, cached=2048, named_by=("url", 
 class PageStore(Table[PageRow]):
     """Pages by source and URL. `source` says where they are read from: live pages and each snapshot have separate keys.
 
-    Pages that the guard blocked have keys of their own. A page read under another policy therefore takes precedence
+    Pages that the guard blocked have separate keys. A page read under another policy therefore takes precedence
     over its block, and a block does not answer if `allow` (in the guard's syntax) names the address it ended at.
     """
 

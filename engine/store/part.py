@@ -1,16 +1,14 @@
-"""One part: an immutable Parquet file whose bytes are checked wherever they are read.
+"""One part: an immutable Parquet file whose bytes are checked on every read.
 
-Between its row groups and its footer stands what other readers pass over: the records of the rows, if their kind has
-them (since schema 4), and a CRC-32 of each column of each row group, and one of these together with the footer. Parts
-of schema 1 and 2 have no check sums and are read unchecked.
+Each kind of table has a struct for its rows; the struct's fields, annotated with Arrow types, are the columns.
 
-The kinds of tables. Each has a struct for its rows; its fields, annotated with Arrow types, are the columns.
+Between its row groups and its footer a part holds data that other Parquet readers skip: since schema 4, the records of
+its rows, if the kind has them; a CRC-32 of every column of every row group; and a CRC-32 of these together with the
+footer. Parts of schemas 1 and 2 have no checksums and are read unchecked.
 
-The records of a part: its rows one by one, so that a look-up reads some kilobytes and decodes one row.
-
-A frame is the records of a few rows: the bytes of each, then each row's values in the order of the columns as
-MessagePack, all of it compressed. A directory has the place and a CRC-32 of each frame. Other readers pass over both:
-the columns hold the same rows.
+Records allow a lookup to read a few kilobytes and decode one row. A frame holds a few rows: the length of each, then
+each row's values in column order as MessagePack, compressed together. A directory gives the position and the CRC-32 of
+every frame. The columns hold the same rows.
 """
 
 import struct
@@ -62,7 +60,7 @@ Time = Annotated[int, pa.timestamp("us", "UTC")]  # microseconds since the epoch
 
 
 class Row(Protocol):
-    """What every row has. A row is a msgspec struct with more fields, the last of which is `written_at`."""
+    """The fields of every row. A row is a msgspec struct with more fields, the last of which is `written_at`."""
 
     @property
     def key(self) -> bytes:
@@ -221,7 +219,7 @@ class Records:
 
     @classmethod
     def of(cls, where: str, names: Sequence[str], rows: int, frame: int, directory: bytes) -> "Records":
-        """Those of the part at `where`, which has that `directory`. Raises DamagedPart."""
+        """The frames of the part at `where`, by its `directory`. Raises DamagedPart."""
         entries = directory[: -_SUM.size]
         if frame < 1 or directory[-_SUM.size :] != _SUM.pack(zlib.crc32(entries)):
             raise damaged(where, "its check sums do not match")
@@ -252,7 +250,7 @@ class Records:
         return Block(file.where, frames, self.frame, rows, self._maker(kind))
 
     def _maker(self, kind: TableKind[R]) -> Callable[[list[Any]], R]:
-        """What makes a row of its values; columns that this version lacks are left out, and others take defaults."""
+        """The function that makes a row of its values; unknown columns are dropped, and missing ones take defaults."""
         if self._names == kind.columns:
             return lambda values: kind.row(*values)
         return lambda values: kind.row(
@@ -383,7 +381,7 @@ class Part:
         )
 
     def _checked(self, tail: bytes, tail_at: int, block_at: int, block: bytes, footer: bytes) -> Any:
-        """The check sums of the columns, in order of the file; None if the part has none."""
+        """The checksums of the columns, in file order; None if the part has none."""
         if len(block) < _BLOCK_END.size or not block.endswith(_MAGIC):
             return None
         count, total, _ = _BLOCK_END.unpack(block)
@@ -466,7 +464,7 @@ class Part:
         return list(map(kind.row, *map(listed, current(self.group(number, kind.columns), kind).columns)))
 
     def batches(self, group: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a row group, so many at a time. Raises StoreError if they are damaged."""
+        """The rows of a row group, in batches. Raises StoreError if they are damaged."""
         source = self._source([group], columns)
         wanted = [name for name in columns if name in self.names]
         try:
@@ -531,7 +529,7 @@ def _adjacent(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int, list[Chunk]]]
 
 
 def current(table: pa.Table, kind: TableKind[Any]) -> pa.Table:
-    """Rows of any supported version in this version's columns; columns that an older version lacks are null."""
+    """Rows of any supported version in this version's columns; columns missing from an older version are null."""
     columns = [
         table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
         for field in kind.schema

@@ -1,12 +1,8 @@
-"""Immutable Parquet parts with a key index, which hold judgments, pages and scores.
+"""A table of a store: immutable Parquet parts with a key index, opened, refreshed, flushed and closed.
 
-Each process is one writer: it buffers rows and writes them as a whole part every `flush_seconds` or 32 MB; until then a
-journal has them too. Nothing is edited in place. Of several answering rows with the same key, the earliest (written_at,
-part, row) wins, in every process that opens the same parts.
-
-The blocks of rows that were looked up last, as many as memory is meant to hold.
-
-One table of a store as its callers see it: opened, refreshed, flushed, closed and counted.
+Each process is one writer: it buffers rows, journals them, and writes them as a whole part every `flush_seconds` or 32
+MB. Nothing is edited in place. Of several answered rows with the same key, the earliest (written_at, part, row) wins,
+in every process that opens the same parts. The most recently read blocks of rows are cached in memory, up to a limit.
 """
 
 import asyncio
@@ -195,7 +191,7 @@ class PartStore(Generic[R]):
         return answering
 
     def at_hand(self, keys: Sequence[bytes]) -> list[R | None]:
-        """The rows that answer `keys`, from memory or a local file. None does not mean that there is no such row.
+        """The rows that answer `keys`, from memory or a local file. None means "not in memory", not "absent".
 
         A block of a local file is read on the event loop. That blocks it for less than scoring one case takes
         (3 ms for a part of an older version, else 0.1 ms), and costs far less than suspending each question.
@@ -282,7 +278,7 @@ class PartStore(Generic[R]):
             self._files.clear()
 
     async def _written(self, name: str, rows: int, prefix: Prefixes, row: Locations) -> None:
-        """Index the part `name`, which has so many `rows`, by the rows that answer."""
+        """Index the part `name` of `rows` rows by the rows that answer."""
         number = self._number(name)
         self._indexed[number] = rows
         self._block_rows[number] = self._kind.frame * self._frames or self._kind.row_group

@@ -1,11 +1,10 @@
-"""Where a store is: a local folder or an object-store URI, through pyarrow.fs. All reading and writing of parts.
+"""Where a store is: a local folder or an object-store URI, through pyarrow.fs. All reads and writes of parts go here.
 
-Where the journals of a table are: beside its parts, or in the user's cache folder for a store that is not local.
+Journals are kept beside the parts, or in the user's cache folder for a store that is not local.
 
-One housekeeping of a store at a time, in whatever process: a lease that a dead owner loses.
-
-Locally it is a lock on a file. On object storage it is an object that is written anew as long as the work goes on, and
-expires without that; of those that ask at once nobody gets it, and each asks again after a random time.
+A lease lets one process at a time do housekeeping, and is released when its owner dies. Locally it is a lock on a file.
+On object storage it is an object that the owner keeps rewriting and that expires otherwise; if several processes ask at
+once, none gets it, and each retries after a random delay.
 """
 
 import fcntl
@@ -195,7 +194,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def _why(error: Exception) -> str:
-    """What went wrong, in one line."""
+    """The error in one line."""
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(said.split())
 

@@ -1,9 +1,8 @@
-"""Rows as Arrow tables: strings that no file can hold are cleaned, and a row that cannot be stored is set aside.
+"""Rows to and from Arrow tables, without pandas.
 
-Between Arrow's columns and our values, without pandas.
-
-Where pandas is installed, `pyarrow.scalar`, `pyarrow.array` and `to_numpy` import it, for a third of a second that a
-command which only looks something up should not take.
+Strings that no file can hold are cleaned, and a row that cannot be stored is set aside. Where pandas is installed,
+`pyarrow.scalar`, `pyarrow.array` and `to_numpy` import it, which adds a third of a second to commands that only look
+something up, so none of them is used here.
 """
 
 import logging
@@ -132,7 +131,7 @@ def _batch(kind: TableKind[R], rows: Sequence[R]) -> pa.RecordBatch:
 
 
 def table_of(kind: TableKind[R], rows: Iterable[R]) -> pa.Table:
-    """Those `rows` that can be stored. The others are logged."""
+    """The `rows` that can be stored. The others are logged."""
     columns = Columns(kind)
     for row in rows:
         columns.add(row)

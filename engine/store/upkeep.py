@@ -1,10 +1,8 @@
-"""Housekeeping: list what a store holds, merge small parts, drop old rows.
+"""Housekeeping of a store: list it, merge small parts, drop old rows, and repair it.
 
-A rewritten part names the parts that it replaces. Those are ignored from then on and deleted a day later, so that
-processes that still read them can finish. Nothing else is ever deleted, and nothing is edited in place. A lease keeps
-two processes from rewriting one store at once.
-
-Repair: parts that are damaged are moved aside, so that the rest of a store can be used.
+A rewritten part names the parts it replaces. They are ignored from then on and deleted a day later, so that processes
+still reading them can finish. Nothing else is ever deleted, and nothing is edited in place. Repair moves damaged parts
+aside so that the rest of the store can be used. A lease keeps two processes from rewriting one store at once.
 """
 
 import secrets
@@ -71,7 +69,7 @@ class TableContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
-    """What housekeeping did to one table."""
+    """The result of housekeeping for one table."""
 
     table: str
     parts_before: int
@@ -96,7 +94,7 @@ def existing(uri: str) -> Place:
 
 
 def contents(place: Place) -> list[TableContent]:
-    """What the store at `place` holds. Raises StoreError."""
+    """The contents of the store at `place`. Raises StoreError."""
     return [_content(place / kind.name, kind) for kind in TABLES]
 
 
@@ -271,7 +269,7 @@ ASIDE = "damaged"  # the folder inside a table's
 
 
 class Repaired(msgspec.Struct, frozen=True, kw_only=True):
-    """What a repair found in one table: how many parts it has, and which of them were moved aside."""
+    """The result of a repair for one table: its number of parts, and those moved aside."""
 
     table: str
     parts: int

@@ -1,9 +1,9 @@
-"""The writing half of a table: rows are buffered and journaled, then written as parts, again and again if need be.
+"""The writing half of a table: rows are buffered and journaled, then written as parts, with retries.
 
-A row that was put is lost only with the machine: until its part is written, it is in memory and in the journal. While
-parts cannot be written, `put` keeps the row and raises, and the next attempt follows by itself.
+Only the loss of the machine loses a row after `put`: until its part is written, it is in memory and in the journal.
+While parts cannot be written, `put` keeps the row and raises, and the next attempt follows on its own.
 
-The key index: sorted arrays of a key's first 64 bits and its row's location, 16 bytes a row, behind a filter.
+The key index is a sorted array of the keys' first 64 bits and their rows' locations, 16 bytes per row, behind a filter.
 """
 
 import asyncio

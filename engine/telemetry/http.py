@@ -1,23 +1,16 @@
-"""HTTP servers of this process: who may call, connections that send nothing, pages for people, metrics.
+"""This process's HTTP servers: access, connection limits, local pages, and the metrics endpoint.
 
-Access over HTTP: with the bearer token, or, where no token is set, from this machine alone.
+Access needs the bearer token or, if no token is set, a connection from this machine.
 
-Connections that have not sent a whole request yet: few of them, and none for long.
+Connections that have not yet sent a whole request are limited in number and time, because each holds a file descriptor:
+otherwise a few hundred of them lock everybody else out. A connection whose request is being answered is never closed.
 
-Clients that send half a request hold a file descriptor each; without a limit, a few hundred of them keep everybody else
-out. A connection in the middle of a request that is being answered is never closed here.
+Pages for people are served on this machine only, and what they show is hostile. A content policy allows a page's own
+scripts and styles and nothing else. A request whose Host is not a name of this machine is refused, so that no web page
+can read them by making its own name resolve here. A request that changes something must come from one of the pages.
 
-An HTTP server of this process: bound to an address, and served until a signal ends it.
-
-Pages for people over HTTP, on this machine only.
-
-What they show is hostile: a content policy allows a page's own scripts and styles and nothing else, and a request whose
-Host is not a name of this machine is refused, so that no web page can read them by making its own name resolve to this
-machine. A request that changes something must come from one of the pages themselves.
-
-The metrics of a run over HTTP while it lasts, at HOST:PORT from the environment variable ADJUDGE_METRICS.
-
-The workers of a cluster send theirs to the driver, so one page covers all of them.
+ADJUDGE_METRICS=HOST:PORT serves a run's metrics while it lasts. Cluster workers send theirs to the driver, so one
+endpoint covers them all.
 """
 
 import asyncio
@@ -91,7 +84,7 @@ class Access:
     def serves(self, host: str) -> bool:
         """Whether a request with this Host header is for this server.
 
-        Without a token only a name of this machine is: no web page may reach a server here under a name of its own.
+        Without a token only a name of this machine is: no web page may reach a server here under another name.
         """
         return self.has_token or is_local(host)
 

@@ -1,7 +1,7 @@
 """The log on stderr: warnings as readable lines or, with ADJUDGE_LOG=json, every event as a JSON line.
 
-An event says what it is about (run; shard: the task; case: system, task, sample, repeat). It never contains answers or
-the text of reports and pages. Secrets are masked in every line (`engine/config/redaction.py`).
+An event names its subject (run; shard: the task; case: system, task, sample, repeat). It never contains answers or the
+text of reports and pages. Secrets are masked in every line (`engine/config/redaction.py`).
 """
 
 import logging
@@ -24,7 +24,7 @@ def form() -> str:
     """The configured form of the log: `human` or `json`. Raises ConfigError."""
     asked = os.environ.get(FORM, "").strip() or "human"
     if asked not in ("human", "json"):
-        raise ConfigError(f"{FORM}: {asked!r} is not a form of log; write human or json")
+        raise ConfigError(f"{FORM}: {asked!r} is not a log format; write human or json")
     return asked
 
 
@@ -48,7 +48,7 @@ def is_json() -> bool:
 
 
 def current() -> dict[str, str]:
-    """What events in the current context are about."""
+    """The subject of events in the current context."""
     return _about.get({})
 
 

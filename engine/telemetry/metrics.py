@@ -1,11 +1,8 @@
-"""The metrics of a run or a server for Prometheus.
+"""The metrics of a run or a server for Prometheus: values that processes send, add up and print in its text format.
 
-Labels come from closed lists or from the configuration (types of questions, judges, protocols, reasons, tables, live
-replicas), never from a report, a page or a request, so the number of series is bounded.
-
-Metrics as values that are sent between processes, added up, and printed in Prometheus' text format.
-
-A finished scorecard in the metrics and in the log, alike for a run and for rewards.
+Labels come from closed lists or from the configuration (question types, judges, protocols, reasons, tables, live
+replicas), never from a report, page or request, so the number of series is bounded. A finished scorecard is counted and
+logged the same way in a run and in rewards.
 """
 
 import logging

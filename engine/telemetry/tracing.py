@@ -1,7 +1,7 @@
 """Judge calls as OpenTelemetry spans under the semantic conventions for generative AI, sent by OTLP over HTTP.
 
-Where spans go, and with which headers, is said by the environment (OTEL_EXPORTER_OTLP_ENDPOINT and so on), as for any
-program. The conventions are in development; the names are those of version 1.37.
+As for any program, the environment (OTEL_EXPORTER_OTLP_ENDPOINT and so on) sets the endpoint and its headers. The
+conventions are still in development; the names are those of version 1.37.
 """
 
 import json

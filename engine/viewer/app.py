@@ -1,9 +1,8 @@
 """`adjudge view`: the pages over HTTP, on this machine only.
 
-Reports, pages and judges' replies are hostile: everything is escaped, and every request passes `local_only`. Nothing is
-ever written.
-
-The run in a folder as it is now: opened anew when another takes its place, it ends, or its process dies.
+The viewer follows the run's folder: it opens the run again when another replaces it, it ends, or its process dies.
+Reports, pages and judges' replies are hostile: everything is escaped, and every request passes `local_only`. The viewer
+never writes.
 """
 
 import asyncio
@@ -250,7 +249,7 @@ class Viewer:
     async def _events(self, request: web.Request, run: FollowedRun) -> web.StreamResponse:
         """The figures of a run as server-sent events, one whenever they differ, until it has finished.
 
-        A client gets the newest when it has read the last: a slow one gets fewer, and holds nobody up.
+        A client gets the newest when it has read the last: a slow one gets fewer, and delays no other.
         """
         if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
             raise web.HTTPForbidden(reason="only pages of this viewer may follow a run")

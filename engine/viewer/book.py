@@ -1,14 +1,12 @@
-"""The files of an exported run: several pages in one, its words, and a folder that is there whole or not at all.
+"""The files of an exported run: books of pages, the words for the search, and an atomically written folder.
 
-Several pages in one file, packed: their text repeats, and a report has dozens of pages.
+A book packs several pages into one file, since their text repeats and a report has dozens of pages.
 
-The words of an exported run, in files that the search page reads when it looks for some of them.
+The search page reads word files on demand. A document is what one search hit leads to. `words-S.bin` lists, for the
+words of shard S, the documents that contain them; `docs-N.bin` holds the excerpts of BLOCK documents as compressed
+JSON. Memory holds one shard at a time, and what is not written yet.
 
-A document is what one find leads to. `words-S.bin` holds, for the words of shard S, the documents that have them, and
-`docs-N.bin` what is shown of BLOCK documents: JSON, compressed. Memory holds one shard at a time, and what is not
-written yet.
-
-A folder that is there whole or not at all: written beside its place, and moved there at the end.
+The folder is written beside its place and moved there at the end.
 """
 
 import base64
@@ -54,7 +52,7 @@ class _Book(msgspec.Struct, frozen=True):
 
 
 class Book:
-    """The pages of a file, told apart by the fields `names` of their addresses.
+    """The pages of a file, distinguished by the fields `names` of their addresses.
 
     The first is shown where an address names none. Scripts unpack what is shown.
     """
@@ -97,7 +95,7 @@ SHARDS = 128
 BLOCK = 256
 MAX_WORD = 24
 _UNWRITTEN = 500_000
-# Letters that stand for themselves where words are not apart: Chinese and Japanese.
+# Letters that are words by themselves, in scripts without spaces: Chinese and Japanese.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 
 

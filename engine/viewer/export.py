@@ -1,4 +1,4 @@
-"""`adjudge view --export`: a run's pages as files, to be put on any web host or opened from disk.
+"""`adjudge view --export`: a run's pages as files, for any web host or to open from disk.
 
 The pages are made by the viewer's own functions; `Names` says where each of them is. What belongs to one report, task
 or system is in one file, a `Book`.
@@ -52,7 +52,7 @@ __all__ = ["Exported", "Names", "export"]
 LEFT_OUT = "left-out.html"
 _ALONE = {"": "index.html", "./": "index.html", "tasks": "tasks.html", "leaderboard": "leaderboard.html"}
 _ALONE |= {"search": "search.html"}
-# What has a file of its own, and the fields that say which; the pages about it are told apart by the other fields.
+# What has its own file, and the fields that name it; the other fields distinguish the pages in it.
 _FILES = {
     "system": ("system", ("system",)),
     "task": ("task", ("task",)),
@@ -168,7 +168,7 @@ Make = Callable[[dict[str, str]], Awaitable[str]]
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written: the folder, its files and bytes, and in sentences what it does not hold."""
+    """The result of an export: the folder, its files and bytes, and sentences on what was left out."""
 
     out: str
     run: str

@@ -1,25 +1,17 @@
-"""Verdicts for people to label: which, what is shown of each, a local page, and a table to fill in.
+"""`adjudge label`: verdicts for people to label, one at a time in a local page, by keyboard; or in a table.
 
-The file that labels are appended to, one line of JSON each, synced before the next item is shown.
+The sample is balanced over protocols, kinds, systems and the judge's verdicts: it takes one item of every stratum in
+turn, in random order within a stratum. So it is random within strata wherever a rater stops, and a larger sample
+contains a smaller one.
 
-Several raters may write to one file at a time, and a process that is killed loses nothing but a line that it had not
-finished, which the next one cuts off.
+A rater sees the item, what the judge was shown (the passage nearest to the item first) and the question; not the
+system, the verdict or the judge. Every request passes `local_only`; one that labels carries a token of this process.
 
-Which verdicts people are shown, and in which order.
+Labels are appended to a file, one JSON line each, and synced before the next item is shown; nothing else is ever
+written. Several raters may write to one file at once. A killed process loses at most an unfinished line, which the next
+writer cuts off.
 
-The sample is balanced over protocols, kinds, systems and the judge's verdicts: it takes one of each stratum in turn,
-the items of a stratum in random order. So it is drawn at random within each stratum, wherever a rater stops, and a
-larger sample contains a smaller one.
-
-What people are shown of an item: what the judge was shown, the passage nearest to the item first.
-
-`adjudge label`: one verdict at a time in a local page, labelled by keyboard.
-
-A rater sees the item, what the judge was shown, and the question; not the system, the verdict or the judge. Every
-request passes `local_only`; one that labels carries a token of this process, and the file of labels is all that is ever
-written. Every label is in the file before the next item is shown.
-
-A table of verdicts to label in a spreadsheet, which `adjudge agreement --labels` takes back.
+A table of verdicts can be filled in with a spreadsheet; `adjudge agreement --labels` reads it back.
 """
 
 import asyncio
@@ -95,7 +87,7 @@ class LabelFile:
         self._read += len(whole)
 
     def by(self, rater: str) -> dict[str, Label]:
-        """What `rater` did with each item: a label, or a skip."""
+        """The action of `rater` for every item: a label, or a skip."""
         return {item: label for (item, by), label in self._given.items() if by == rater}
 
     def taken(self, rater: str) -> set[str]:
@@ -177,7 +169,7 @@ MAX_CHARS = 400_000
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The text that the judge was shown, in three pieces: `before` the nearest passage, the `passage`, and `after` it.
 
-    `fields` are the parts of the judge's question without which nobody can answer (references, say), `prompt` is the
+    `fields` are the parts of the judge's question that an answer needs (references, say), `prompt` is the
     task's. `missing` says why the text is absent, and `cut` how many of its characters are left out.
     """
 
@@ -191,7 +183,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def shown_of(run: OpenRun, item: Item) -> Shown:
-    """What is shown of `item`: the context of the judge's question, or the page as it was read."""
+    """The material shown for `item`: the context of the judge's question, or the page as it was read."""
     prompt = (await run.prompts()).get(item.task_id, "")
     try:
         text, fields = await _asked(run, item)
@@ -351,7 +343,7 @@ class LabelDesk:
         return web.Response(status=303, headers={"Location": "/"})
 
     def _given(self, form: dict[str, str]) -> Label | None:
-        """What the form says; None to undo where nothing is left to."""
+        """The form's action; None to undo when nothing is left to undo."""
         if form.get("do") == "undo":
             last = [item for item in self._file.by(self._rater) if item in self._sample.items]
             return Label(item=last[-1], rater=self._rater) if last else None

@@ -1,1 +1,1 @@
-"""What a run is to do: which cases, in which order, when it stops, and what it may spend."""
+"""What a run does: which cases, in which order, when it stops, and what it may spend."""

@@ -1,4 +1,4 @@
-"""What a run may spend: at most so many questions, or so much money; then it stops."""
+"""The limit on what a run spends, in questions or money; at the limit the run stops."""
 
 import asyncio
 import math
@@ -14,7 +14,7 @@ __all__ = ["Budget", "Spent", "cost_of"]
 
 
 def cost_of(usage: Usage, price: Price | None) -> float:
-    """What the tokens of `usage` cost; 0 without a price."""
+    """The cost of the tokens of `usage`; 0 without a price."""
     if price is None:
         return 0.0
     return (
@@ -42,7 +42,7 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 class Budget:
-    """What a run may spend, and what it has `spent`. A question that is out is expected to cost the mean so far."""
+    """A run's spending limit, and what it has `spent`. An outstanding question is expected to cost the mean so far."""
 
     def __init__(self, config: RunConfig) -> None:
         self.spent = Spent()
@@ -68,7 +68,7 @@ class Budget:
         self._out += 1
 
     def _may_exceed(self) -> bool:
-        """Whether what is out may cost all that is left; before the first answer nobody can say."""
+        """Whether outstanding questions may cost all that is left; unknown before the first answer."""
         if self._config.max_cost is None:
             return False
         answered = self.spent.questions - self._out

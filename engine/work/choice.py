@@ -1,4 +1,4 @@
-"""Chooses tasks and systems: of the files that a run reads, and of the runs that a leaderboard shows."""
+"""Chooses tasks and systems: from the files that a run reads, and from the runs that a leaderboard shows."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ __all__ = ["chosen_dataset", "chosen_runs", "chosen_tasks"]
 
 
 class Attributes(Protocol):
-    """What tasks are chosen by."""
+    """The attributes that tasks are chosen by."""
 
     @property
     def language(self) -> str: ...
@@ -28,7 +28,7 @@ class Attributes(Protocol):
 
 
 def chosen_dataset(config: RunConfig) -> Dataset:
-    """The dataset of `config`, as far as `select:` chooses it; lines left out of other systems' files are not its.
+    """The dataset of `config`, restricted to `select:`; rejected lines of unselected systems' files are dropped.
 
     Raises UsageError.
     """

@@ -1,4 +1,4 @@
-"""What a run scores, in batches: every report, or those of so many tasks as it takes; then comparisons of systems."""
+"""What a run scores, in batches: reports, all or of as many tasks as needed; then comparisons of systems."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -34,7 +34,7 @@ class Course:
 
     @property
     def steps(self) -> list[Callable[[Scorecard], None]]:
-        """What takes in every scorecard before the next batch."""
+        """Takes in every scorecard before the next batch."""
         followers = (self._resolver, self._rounds)
         return [one.take for one in followers if one is not None]
 
@@ -47,7 +47,7 @@ class Course:
             yield from self._rounds.batches()
 
     def sample(self, repeats: int = 1) -> Iterator[Case]:
-        """The cases before any answer is known: as many comparisons as there will be, though not the same ones."""
+        """The cases before any answer is known: the right number of comparisons, but not the actual pairs."""
         compared = () if self._rounds is None else self._rounds.sample(repeats)
         return chain(self._dataset.cases(repeats), compared)
 

@@ -1,4 +1,4 @@
-"""A run that stops once it knows how the full run would order the systems; tasks come in seeded order, in batches."""
+"""Stops a run once the full run's order of systems is known; tasks come in seeded order, in batches."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -53,7 +53,7 @@ class Resolver:
                 return
 
     def take(self, card: Scorecard) -> None:
-        """Take in a scorecard of the batch; comparisons of two reports are none."""
+        """Take in a scorecard of the batch; comparisons are ignored."""
         if card.rival:
             return
         self._cards[card.protocol] += 1

@@ -1,7 +1,7 @@
-"""Which comparisons of systems a run makes: all, or in rounds those that tell most, given the answers so far.
+"""Which comparisons of systems a run makes: all, or rounds of the most informative ones given the answers so far.
 
 A comparison is a pair of systems and a task (and a sample, where systems have several). Rounds make the choice a
-function of the answers alone, whatever the order in which they come or how many workers give them.
+function of the answers alone, regardless of their order and the number of workers.
 """
 
 import hashlib
@@ -80,7 +80,7 @@ class Rounds:
         )
 
     def take(self, card: Scorecard) -> None:
-        """Take in a scorecard of the round; one without a value tells nothing."""
+        """Take in a scorecard of the round; one without a value carries no information."""
         won = card.scores.get(self._protocol.metrics[0].name)
         pair = card.system, card.rival
         if card.protocol != self._protocol.name or won is None:
@@ -142,9 +142,9 @@ def _pairs(protocol: Comparing, systems: Sequence[str]) -> list[tuple[str, str]]
 
 
 def _ordered(dataset: Dataset, pair: tuple[str, str], seed: int) -> list[_Match]:
-    """All comparisons of a pair, in an order of its own that the seed and the tasks' names decide; the last go first.
+    """All comparisons of a pair, in an order that the seed and the tasks' names decide; the last go first.
 
-    A task on which neither has a report is none; of several samples, the first of one meet the first of the other.
+    Tasks without reports are skipped; samples are paired in order.
     """
     samples: dict[str, dict[str, int]] = {}
     for one in dataset.reports:

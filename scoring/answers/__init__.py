@@ -1,1 +1,1 @@
-"""What protocols share about answers: sameness, overlap and partial scores."""
+"""What protocols share about answers: sameness, preferences and partial scores."""

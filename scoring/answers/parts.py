@@ -1,16 +1,14 @@
-"""Metrics over many parts, some without an answer: the value, where enough is known, and the bounds, always.
+"""Metrics over many parts, some without an answer: the value, if enough is known, and always the bounds.
 
-A part without an answer is missing by itself; the others stand. How many of them a metric needs is `least`, the share
-of its parts: our own metrics need the run's `min_answered`, a published one what its paper or code says (`EVERY` where
-they say nothing of missing parts), and a strict form `EVERY` one. Whatever was known without asking makes no value
-alone: what is a failure of ours must not leave it as the score. The bounds have every missing part at its worst and at
-its best; a value over fewer parts never leaves them.
+A part without an answer is missing on its own; the others keep theirs. `least` is the share of parts that a metric
+needs: our own metrics need the run's `min_answered`, a published one what its paper or code says (`EVERY` if they say
+nothing of missing parts), and a strict form `EVERY` part. Parts decided without asking the judge give no value on their
+own; otherwise our failure would turn them into the score. The bounds take every missing part at its worst and at its
+best; a value over fewer parts never leaves them.
 
-An item that a judge was asked about, alone or numbered among others: its value, or the reason for having none.
-
-Asking a published question as often as its benchmark does, until a reply can be read.
-
-Precision, recall and F1 of what was found against gold, with every empty denominator giving 0.
+An item that the judge was asked about, alone or numbered among others, has its value or the reason it has none. A
+published question is asked as often as its benchmark does, until a reply can be read. In precision, recall and F1
+against gold, every empty denominator gives 0.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -62,7 +60,7 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
     def of(
         cls, item: T, judgment: Judgment[A], read: Callable[[A], float], worst: float, best: float
     ) -> "Answered[T]":
-        """What `read` takes from the answer of `judgment`."""
+        """The result of `read` for the answer of `judgment`."""
         answer = judgment.answer
         value = Missing(judgment.reason or "judge_unparseable") if answer is None else read(answer)
         return cls(item, value, worst, best, judgment.key.hex())
@@ -102,7 +100,7 @@ async def ask_numbered(
 
 
 class ReadReply(msgspec.Struct, Generic[T], frozen=True):
-    """What a reply says, and the hex key of its judgment."""
+    """A reply as read, and the hex key of its judgment."""
 
     value: T
     judgment: str

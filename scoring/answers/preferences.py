@@ -1,7 +1,7 @@
 """Reports on one task, judged against each other: two at a time, or a list of them.
 
-A comparison does not depend on the order in which reports are shown if it is asked in that order and in the reverse,
-so both questions give marks by place: what matters is which of two marks is higher.
+A comparison is asked in one order and in the reverse so that it does not depend on the order of the reports. Both
+questions give marks by position; only which of two marks is higher matters.
 """
 
 from typing import Annotated, Any, Literal

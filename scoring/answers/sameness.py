@@ -1,6 +1,6 @@
 """Whether a candidate and numbered references are the same thing: the question under every judged matching.
 
-A protocol says what "the same" means with a prompt of its own, as a subclass of `SameAs`.
+A protocol defines "the same" with a prompt of its own, in a subclass of `SameAs`.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What is judged: a task, one system's report for it, and the two as a case."""
+"""A case: a task and one system's report for it."""
 
 from collections.abc import Hashable
 from functools import lru_cache
@@ -61,7 +61,7 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A task. `gold` maps a protocol's name to raw JSON that only that protocol decodes.
 
-    `attributes` are what else tasks are told apart by in tables: a benchmark's kind of paper, say. `rests_on` says by
+    `attributes` also group tasks in tables: a benchmark's kind of paper, say. `rests_on` says by
     protocol what items of its gold rest on, for people and for `adjudge gold --check`; nothing is scored by it.
     """
 
@@ -77,7 +77,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 class Citation(msgspec.Struct, frozen=True, kw_only=True):
     """A source that a system says it cited, where it hands its citations over apart from the text.
 
-    `position` is how many characters of the text stand before the citation, where that is known.
+    `position` is how many characters of the text precede the citation, if known.
     """
 
     url: str
@@ -87,7 +87,7 @@ class Citation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What writing the report took: tokens in all, of them input, pages retrieved, and cost in the user's currency."""
+    """The cost of writing the report: total tokens, input tokens, pages retrieved, and money in the user's currency."""
 
     total_tokens: Count | None = None
     input_tokens: Count | None = None

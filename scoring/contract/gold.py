@@ -1,4 +1,4 @@
-"""Gold that can be drafted and reviewed item by item: what a protocol says of it, and nothing else."""
+"""Gold that can be drafted and reviewed item by item, as a protocol describes it."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, runtime_checkable
@@ -18,7 +18,7 @@ MET = 0.5
 """The share of an item's points from which a report counts as meeting it."""
 
 DraftsFrom = Literal["task", "document"]
-"""What gold is drafted from: the task's prompt (and documents, if there are any), or documents alone."""
+"""The source of drafts: the task's prompt (and documents, if there are any), or documents alone."""
 
 
 class GoldSource(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class GoldItem(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.item}: {self.explanation}" if self.explanation else self.item
 
     def given(self, evidence: Iterable[Evidence]) -> float | None:
-        """What a report with this `evidence` got for the item, as a share of `full`; None if nothing says."""
+        """The points of a report with this `evidence` for the item, as a share of `full`; None if unknown."""
         if self.matched:
             return float(any(self.item in line.outcome.words for line in evidence))
         for line in evidence:
@@ -87,7 +87,7 @@ class Drafting(ScoringProtocol, Protocol):
 
     @property
     def drafts_from(self) -> DraftsFrom:
-        """What gold is drafted from; a class variable where the protocol is a struct."""
+        """The source of drafts; a class variable if the protocol is a struct."""
         ...
 
     async def draft(

@@ -1,6 +1,6 @@
-"""Lines of evidence as labels of a closed list, so that people can answer what the judge answered.
+"""Lines of evidence as labels from a closed list, so that people can answer what the judge answered.
 
-The kinds of labels that several protocols share.
+Several protocols share the kinds of labels here.
 """
 
 from typing import Protocol, runtime_checkable
@@ -26,7 +26,7 @@ class LabelKind(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of verdict: its `name`, the `question` to people in plain words, and every label that answers it.
 
     `labels` gives each label what it counts in the metric, from -1 to 1. `shows` names the fields of the judge's
-    question, beside its context, without which nobody can answer.
+    question, besides its context, that an answer needs.
     """
 
     name: str

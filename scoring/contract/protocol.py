@@ -1,9 +1,8 @@
-"""What a protocol is, what it may do, and how a case is put before it.
+"""What a protocol is, what it may do, and how it is given a case.
 
-Protocols under a judge that scores by expectation: the same rules, under metric names of their own.
-
-An expected score comes without reasoning and is a mean over labels; it is a different measurement from a sampled one,
-and the two must never share a column.
+A judge that scores by expectation answers without reasoning, with a mean over labels. That is a different measurement
+from a sampled score, and the two must never share a column, so a protocol under such a judge has metric names of its
+own.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -129,7 +128,7 @@ class Comparing(ScoringProtocol, Protocol):
 
 
 class ExplainedCriterion(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands behind the line of evidence about `what`, for those who read it.
+    """The basis of the line of evidence about `what`, for its readers.
 
     `weight` is the share that it decides of the headline metric, or of the part of it that criteria make; negative for
     a penalty, None if it has none.

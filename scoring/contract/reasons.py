@@ -1,12 +1,12 @@
-"""Why something is unscored, and whose doing it was: the closed list of reasons and their causes.
+"""Why something is unscored, and who caused it: the closed list of reasons and their causes.
 
-The question that decides a cause: could another judge, network or configuration have answered about this very report?
-If so, the failure says nothing about the report. The causes:
+One question decides the cause: could another judge, network or configuration have answered about this very report? If
+so, the failure says nothing about the report. The causes:
 
 - `infrastructure`: a failure of judge, network, limits or configuration. No value, counted, never a score.
-- `source`: what the report chose to cite and nobody gets. Missing or counted as the published rule says under a
-  published name; unsupported in the `_strict` forms.
-- `report`: the report's own doing, which must not pay: the minimum, or an unsupported citation.
+- `source`: a page that the report chose to cite and that cannot be retrieved. Missing or counted as the published rule
+  says under a published name; unsupported in the `_strict` forms.
+- `report`: the report's own fault, which must not pay: the minimum, or an unsupported citation.
 - `gold`: the task lacks what the protocol compares with. No value.
 - `input`: the task is unknown, or a rollout that is judged beside others of its prompt came without them. No value.
 """
@@ -66,4 +66,4 @@ TRANSIENT: frozenset[str] = frozenset(
         "page_server_error",
     }
 )
-"""What the next run asks for again. Anything else answers from the store until `--retry-unscored`."""
+"""Reasons after which the next run asks again. All others answer from the store until `--retry-unscored`."""

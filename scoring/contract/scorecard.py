@@ -39,9 +39,9 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """A metric of a protocol.
 
     `worst` and `best` bound it (None: unbounded); an empty or oversized report takes `worst`. `scale` is the factor
-    for display. `ratio` names the two metrics whose sums over tasks it is pooled from: such a metric has no
-    value of its own for one report. `clip` are the ends between which the mean over tasks is held, where the values of
-    single reports may lie beyond them. The `headline` metric is what a leaderboard ranks by; `shown` ones stand
+    for display. `ratio` names the two metrics whose sums over tasks it is pooled from: such a metric has no value for
+    one report. `clip` are the bounds to which the mean over tasks is clipped, while values of single reports may lie
+    outside. A leaderboard ranks by the `headline` metric; `shown` ones are
     beside it, in the order in which the protocol declares them: the columns of its paper's table. A protocol whose
     paper has several tables names the `table` of each metric, and each table has its own headline. A metric that
     is not `everywhere` is some tasks' own (their tags, say). One that names a part of its protocol's `gold` is due only

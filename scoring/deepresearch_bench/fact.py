@@ -1,20 +1,20 @@
 """FACT (DeepResearch Bench): do the pages that a report cites support what it says?
 
-Triplets (fact, ref_idx, url) -> grouped by URL, repeated statements dropped -> the page read -> supported,
-unsupported or unknown -> arithmetic. Paper and code count differently, so both are here:
+Triplets (fact, ref_idx, url) -> grouped by URL, repeated statements dropped -> the page read -> supported, unsupported
+or unknown -> arithmetic. Paper and code count differently, so both are here:
 
 - `c_acc`, `e_cit` (paper): supported over all pairs of a task (0 without any), and supported; means over all tasks.
 - `c_acc_code`, `e_cit_code` (code): supported / (supported + unsupported), pooled over tasks; supported over the tasks
   that cite anything. The published C. Acc. figures are this one.
-- `_strict`: every page that nobody gets is an unsupported citation.
+- `_strict`: every page that cannot be retrieved is an unsupported citation.
 
-A pair is one statement and one URL; without an answer it is missing by itself, and the others stand:
+A pair is one statement and one URL; without an answer it is missing on its own, and the others keep theirs:
 
 - A page that is gone, blocked or barred, or a malformed URL (`unreachable`), stays in the paper's N_u, as does an
   unknown statement; the code drops the whole URL, as it does where the scrape failed.
-- A page that failed otherwise (`page_timeout`, `page_server_error`) is missing in the paper's count and dropped by the
-  code's; it too is `unreachable`, and unsupported in the strict forms.
-- Where judge, network or snapshot failed, the pair is missing in both, and the strict forms and `e_cit` have no value.
+- A page that failed otherwise (`page_timeout`, `page_server_error`) is missing in the paper's count and dropped from
+  the code's; it too is `unreachable`, and unsupported in the strict forms.
+- If judge, network or snapshot failed, the pair is missing in both, and the strict forms and `e_cit` have no value.
   The code judges the scraper's error text as if it were the page, a bug that is not copied.
 
 With `pages` off (the run's `fetch: {mode: off}`) nothing is asked about pages, and every pair is missing.
@@ -260,7 +260,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
-        """The verdict on a pair, which `c_acc` counts; a page that nobody gets counts as 0 without one."""
+        """The verdict on a pair, which `c_acc` counts; a page that cannot be retrieved counts as 0 without one."""
         if not line.url:
             return None
         kind = line.outcome.kind

@@ -1,15 +1,13 @@
 """FACT's questions: what a report states and cites, what repeats, and what a page supports.
 
-FACT's first question: what a report's sentences state, and which of its sources they cite.
+The first question is what a report's sentences state, and which of its sources they cite. The judge is shown a report
+(a long one in sections cut at line ends, each with the references that it names), its sources under numbers, and at
+most eight of its sentences; for each it gives the statements and the numbers of the sources cited. So it cannot invent
+a URL, and no sentence is skipped. Sentences that cannot cite in any form are left out: those without a digit, bracket
+or URL that are not below a title with a source. The entries of reference lists are never asked about. A section with
+more than 300 sources shows only those that its marks name, and is halved until they fit.
 
-The judge is shown a report (a long one in sections cut at line ends, each with the references that it names), its
-sources under numbers, and at most eight of its sentences; it says for each what it states and the numbers of the
-sources it cites. So it cannot invent a URL, and no sentence is passed over. Left out are sentences that cannot cite in
-any form: those without a digit, bracket or URL that do not stand below a title with a source. The entries of reference
-lists are never asked about. Of more than 300 sources a section is shown those that its marks name, and is cut in
-halves as long as these are more.
-
-FACT's questions about one page: which statements repeat each other, and which of them the page supports.
+The other questions are about one page: which statements repeat each other, and which of them the page supports.
 """
 
 import asyncio
@@ -80,7 +78,7 @@ class CitedBy(Question[Citings], frozen=True, kw_only=True):
         return len(self.sentences)
 
     def lexical(self) -> Citings:
-        """What the marks say."""
+        """The answer that the marks give."""
         numbers = {url_key(url): number for number, url in _listed(self.context["sources"])}
         known = {_shown(passage): passage for passage in parse(self.context["report"]).passages}
         found = []
@@ -102,7 +100,7 @@ class CitedBy(Question[Citings], frozen=True, kw_only=True):
 
 
 class _Source(msgspec.Struct, frozen=True):
-    """What a report refers to: its number and label there (0 and "" for a link in no list), URL, title, `url_key`."""
+    """A source in a report: its number and label there (0 and "" for a link in no list), URL, title, `url_key`."""
 
     index: int
     label: str
@@ -335,7 +333,7 @@ class Backed(Question[Verdicts], frozen=True, kw_only=True):
 async def back(
     tools: Tools, page: Page, statements: tuple[str, ...], language: str
 ) -> tuple[Judgment[Verdicts], str]:
-    """What `page` says to `statements`, and how much of it was shown to say so, "" for all.
+    """The verdicts of `page` on `statements`, and how much of it was shown, "" for all.
 
     A question that does not fit the judge's window is asked with half as much of the page, down to one chunk: which
     chunks, the page and the statements alone decide.
@@ -352,7 +350,7 @@ async def back(
 
 
 def excerpt(page: Page, statements: Sequence[str], chunks: int = _MAX_CHUNKS) -> Context:
-    """What of `page` is shown with `statements`: title, description and text.
+    """The part of `page` shown with `statements`: title, description and text.
 
     A longer text is shown as its `chunks` chunks of 1,500 characters that fit the statements best.
     """

@@ -1,9 +1,9 @@
 """RACE's weights and criteria in the benchmark's own calls, for tasks whose gold lacks them.
 
 The rules are the reference code's: dimension weights are drawn 5 times and averaged, criteria are asked once for each
-dimension; up to 5 attempts each. A reply must be JSON whose weights sum to 1. A draw whose last attempt is JSON that
-does not is left out of the average; one whose last attempt is not JSON leaves the task without weights. A dimension
-without criteria leaves the task without a measure, where the code would go on without that dimension.
+dimension; up to 5 attempts each. A reply must be JSON whose weights sum to 1. If a draw's last attempt is JSON with
+another sum, the average leaves it out; if it is not JSON, the task has no weights. A dimension without criteria leaves
+the task without a yardstick, where the code would go on without that dimension.
 """
 
 import asyncio
@@ -134,7 +134,7 @@ def _sums_to_one(weights: Any) -> bool:
 async def published_yardstick(
     case: Case, gold: RaceGold, wordings: CriteriaWordings, tools: Tools
 ) -> Yardstick | Missing:
-    """What the case's task is measured by: its gold, or what the judge makes."""
+    """The yardstick of the case's task: its gold, or the judge's."""
     task = Context.of(task_prompt=case.task.prompt)
     weights: Mapping[str, float] | Missing | None = gold.dimension_weight
     criteria: Mapping[str, tuple[Criterion, ...]] | Missing | None = gold.criterions

@@ -1,20 +1,16 @@
 """FACT in the benchmark's own calls: its prompts from the user's checkout, its replies read as its code does.
 
-The judge extracts citations (one reply, read up to three times), drops repeats among the statements of one URL (up to
-3 attempts; then all are kept), and says what each page supports (up to 3 attempts). URLs are told apart as they were
-written. Requests are the code's: one user message, no system message, no parameters.
+The judge extracts citations (one reply, read up to three times), drops repeats among the statements of one URL (up to 3
+attempts; then all are kept), and says what each page supports (up to 3 attempts). URLs are compared as written.
+Requests are the code's: one user message, no system message, no parameters.
 
-A page is what our fetcher reads, or what the code recorded (`scraped: FILE or FOLDER`, its `scraped.jsonl`). The code
-judges the error text of a failed scrape as if it were the page; here such a page is not asked about, and its statements
-are missing for the page's reason, as those whose verdicts cannot be read. `c_acc_code` and `e_cit_code` leave them out,
-like the code's statistics; the other metrics are those of `fact` in our own words.
+A page is what our fetcher reads, or what the code recorded (`scraped: FILE or FOLDER`, its `scraped.jsonl`, by task and
+URL). The code judges the error text of a failed scrape as if it were the page; here such a page is not asked about, and
+its statements are missing for the page's reason, as are those whose verdicts cannot be read. `c_acc_code` and
+`e_cit_code` leave them out, like the code's statistics; the other metrics are those of `fact` in our own words.
 
-FACT's replies as its own code reads them: citations, statements without repeats, and verdicts, out of JSON.
-
-Fences are cut wherever they stand, and the rest must be JSON. The rules are the reference code's, for
-`call: published` alone; where a reply would end the code with an error, it is not readable here.
-
-Pages that DeepResearch Bench's own code read: `scraped.jsonl`, by task and URL.
+Replies are read by the reference code's rules, for `call: published` alone: fences are cut wherever they are, and the
+rest must be JSON. A reply that would end the code with an error is unreadable here.
 """
 
 import asyncio
@@ -193,7 +189,7 @@ class Scraped:
             _offsets(file)
 
     def content(self, system: str, task: str, url: str) -> str | None:
-        """What stands in for the page; None if it was not read."""
+        """The text in place of the page; None if it was not read."""
         file = self._file(system)
         page = None if file is None else _pages(file, task).get(url)
         text = None if page is None else page.url_content
@@ -427,7 +423,7 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return group.facts if reply.value is None else tuple(group.facts[place] for place in reply.value)
 
     async def _content(self, group: Group, case: Case, tools: Tools) -> str | Missing:
-        """What the judge is shown of a page."""
+        """The text of a page shown to the judge."""
         if self.scraped is not None:
             recorded = _scraped(self.scraped).content(case.report.system, case.task.id, group.url)
             return Missing("page_not_in_snapshot") if recorded is None else recorded

@@ -1,27 +1,25 @@
 """RACE in the benchmark's own calls: its prompts from the user's checkout, its replies read as its code does.
 
-The report is cleaned of citations by the judge, marked beside the reference by all criteria in one call, and weighed
-(`published_marks`). Weights and criteria that the task's gold lacks are made by the judge (`published_criteria`).
+The report is cleaned of citations by the judge, marked beside the reference by all criteria in one call, and weighted.
+Weights and criteria that the task's gold lacks are made by the judge (`published_criteria`).
 
-Requests are the code's: one user message, no system message, no parameters. Up to 10 attempts to clean and to mark;
-a report that cannot be cleaned is cleaned in two parts, up to 3 attempts each, and so is one that the judge's window
-does not take. The code cleans every report in the language it comes to first, Chinese where the set has Chinese tasks;
-here it is the task's own, unless `cleaning_language` says otherwise.
+Requests are the code's: one user message, no system message, no parameters. Cleaning and marking get up to 10 attempts;
+a report that cannot be cleaned, or does not fit the judge's window, is cleaned in two parts, up to 3 attempts each. The
+code cleans every report in the language it comes to first, Chinese where the set has Chinese tasks; here it is the
+task's own, unless `cleaning_language` says otherwise.
 
-Metrics have the published names. The code scores a reply that lacks a dimension's marks, with 0; `_strict` metrics have
-no value then.
+Metrics have the published names. If a reply lacks a dimension's marks, the code scores it 0; `_strict` metrics have no
+value then.
 
-RACE's marks as its own code reads and weighs them: JSON out of free text, matched by the criteria's texts.
-
-The rules are the reference code's, quirks included, for `call: published` alone:
+Marks are read and weighted by the reference code's rules, quirks included, for `call: published` alone:
 
 - A criterion that the reply leaves out counts in no sum; one that it repeats counts each time.
-- The weight of an item is that of the criterion of its text (stripped; else without regard to case; else the first of
-  which one text holds the other), else the mean weight of the dimension.
+- The weight of an item is that of the criterion with its text (stripped; else without regard to case; else the first
+  where one text contains the other), else the mean weight of the dimension.
 - A missing mark of the reference adds nothing to its sum, whose divisor it still enters; if the last one of a dimension
   is missing, the reference's whole dimension is 0.
-- A dimension without a list of marks, or without a usable one, is 0 for both; so is a share of what is NaN. Such a
-  score is the reply's fault and not the report's: `whole` says which dimensions miss nothing.
+- A dimension without a list of marks, or without a usable one, is 0 for both; so is a share of NaN. Such a score is the
+  reply's fault and not the report's: `whole` says which dimensions miss nothing.
 """
 
 import json
@@ -105,7 +103,7 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def _closed(text: str, start: int) -> int | None:
-    """Where the brace at `start` is closed, whatever stands in strings; None if it is not."""
+    """Where the brace at `start` is closed, ignoring strings; None if it is not."""
     depth = 0
     for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
@@ -115,7 +113,7 @@ def _closed(text: str, start: int) -> int | None:
 
 
 def _gathered(text: str) -> dict[str, list[dict[str, object]]]:
-    """Criteria and marks by dimension, from wherever they stand in broken JSON."""
+    """Criteria and marks by dimension, wherever they are in broken JSON."""
     if any(word not in text for word in (DIMENSIONS[0], "article_1_score", "article_2_score")):
         return {}
     found: dict[str, list[dict[str, object]]] = {}
@@ -133,7 +131,7 @@ def _gathered(text: str) -> dict[str, list[dict[str, object]]]:
 
 
 def _places(text: str, name: str, quoted_from: int, bare_from: int) -> Iterator[int]:
-    """Where `name` stands in double quotes, in single quotes, and without; -1 for nowhere."""
+    """Positions of `name` in double quotes, in single quotes, and unquoted; -1 for none."""
     yield text.find(f'"{name}"', quoted_from)
     yield text.find(f"'{name}'", quoted_from)
     yield text.find(name, bare_from)
@@ -192,7 +190,7 @@ def shares(
     *,
     alone: bool = False,
 ) -> RaceShares:
-    """The results of a `reply` that `marks_in` accepts. Raises UnreadableReply where no number comes of it.
+    """The results of a `reply` that `marks_in` accepts. Raises UnreadableReply if no number results.
 
     A report that was marked `alone`, without a reference, has its marks as shares of 10, within 0..1.
     """
@@ -519,7 +517,7 @@ def _middling(criteria_list: str, **marks: float) -> str:
 def halves(article: str) -> tuple[str, str]:
     """The two parts that the code cleans apart: up to the last end of a sentence near the middle, and from the middle.
 
-    What stands between the end of that sentence and the middle is in neither.
+    The text between the end of that sentence and the middle is in neither.
     """
     middle = end = len(article) // 2
     for place in range(middle, max(0, middle - _SEARCHED), -1):

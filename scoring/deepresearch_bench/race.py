@@ -3,31 +3,29 @@
     overall = target / (target + reference), where target = sum of W_d * dim_d
 
 As in the published call, one question shows the task, the target, the reference and all criteria of the task, each with
-its dimension and without its weight; each gets an analysis and a mark from 0 to 10 for both articles.
-`order: reference_first` shows the reference first, so that all systems of a task share the longest possible prefix; it
-is the paper's ablation `reversed_positions`, and its metrics are called `reference_first.NAME`. `both_orders` averages
-the marks of the two orders.
+its dimension and without its weight; each gets an analysis and a mark from 0 to 10 for both articles. `order:
+reference_first` shows the reference first, so that all systems of a task share the longest possible prefix; it is the
+paper's ablation `reversed_positions`, and its metrics are called `reference_first.NAME`. `both_orders` averages the
+marks of the two orders.
 
 Variants, as in the paper's ablation: `full`; `vanilla` (one mark from 0 to 10); `pointwise` (criteria, no reference,
 /10); `static_criteria` (general criteria of our own); `no_criteria_weights`; `no_dimension_weights`; `no_weights`;
 `reversed_positions`. `full` shares its questions with the weightless variants.
 
 How the question differs from the published call:
+
 - Marks come back under the criteria's numbers, not their texts; `match_weight` is for published replies.
-- The articles are called A and B; nothing says where they come from. Marks come in halves.
+- The articles are called A and B, without a hint which is the report and which the reference. Marks come in halves.
+- Every criterion gets an analysis before its marks; the analyses of one question share one budget of characters.
 - Reports (and references) are cleaned of citation marks by rules; by the judge only with `cleaning="judge"`.
 - More than 80 criteria are asked in several questions.
+
+The task and the first article are the context; article B and all criteria follow.
 
 A question without an answer, cut off or too long for the judge, leaves its criteria without marks. The paper has marks
 for all of them: a metric that lacks some has no value, and bounds with those marks at their worst and best.
 
 The arithmetic below needs no judge.
-
-RACE's questions: marks from 0 to 10 in halves for one article, or for two side by side.
-
-Articles are called A and B; nothing says which is the report and which the reference. The task and the article that
-stands first are the context; then come article B and all criteria. Every criterion gets an analysis before its marks;
-the analyses of one question share one budget of characters.
 """
 
 import asyncio
@@ -114,7 +112,7 @@ class PairMarks(Question[MarkedPair], frozen=True, kw_only=True):
         return len(self.criteria)
 
     def lexical(self) -> MarkedPair:
-        """The lexical mark of each article, taken alone: the same whichever stands first."""
+        """The lexical mark of each article, taken alone: the same in either order."""
         task, article_a = self.context["task"], self.context["article_a"]
         marks = [
             Pair(
@@ -207,7 +205,7 @@ class _Signals(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=64)
 def _signals(article: str) -> _Signals:
-    """What a lexical judge sees of an article; `length`, `structure` and `figures` rise towards 1 and saturate."""
+    """An article as the lexical judge sees it; `length`, `structure` and `figures` rise towards 1 and saturate."""
     counts: dict[str, int] = {}
     for term in terms(article):
         counts[term] = counts.get(term, 0) + 1
@@ -258,7 +256,7 @@ Variant = Literal[
 ]
 WITHOUT_REFERENCE = ("vanilla", "pointwise")
 REFERENCE_FIRST = "reference_first."
-"""How the names of metrics begin where the reference stands first; those marks are not those of the published order."""
+"""Prefix of metric names when the reference comes first; its marks differ from those of the published order."""
 
 
 def match_weight(scored: str, criteria: Sequence[Criterion]) -> float:
@@ -345,7 +343,7 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Score a report under the task's gold `race` (`RaceGold`).
 
     Metrics: `overall` and the four dimensions (x 100), and `total`, the report's own mark from 0 to 10. `vanilla` has
-    no dimensions. All of them are called `reference_first.NAME` where the reference stands first.
+    no dimensions. All of them are called `reference_first.NAME` if the reference comes first.
     """
 
     name: ClassVar[str] = "race"
@@ -354,8 +352,8 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
     variant: Variant = "full"
     """`full`, or one of the paper's ablations."""
     order: Literal["target_first", "reference_first"] = "target_first"
-    """`target_first` is the published order; `reference_first` shares the reference between systems, and names its
-    metrics so."""
+    """`target_first` is the published order; `reference_first` puts the reference first, so systems share it; metric
+    names get the prefix `reference_first.`."""
     both_orders: bool = False
     """Whether each report is judged in both orders, and the mean taken."""
     cleaning: Literal["rules", "judge"] = "rules"

@@ -1,4 +1,4 @@
-"""What the metrics of RACE and FACT are."""
+"""RACE's and FACT's metrics, described."""
 
 from adjudge.scoring.contract.scorecard import MetricWords
 
@@ -17,7 +17,7 @@ RACE = MetricWords(
         "total": "The report's own weighted marks, without the reference.",
     },
     units={"total": "marks from 0 to 10"},
-    forms={"_strict": "Without a value where the code gives 0 for a reply that it lacks."},
+    forms={"_strict": "Without a value where the code gives 0 for a missing reply."},
 )
 
 _PAIR = "A pair is a statement of the report and a page that it cites for it."
@@ -33,7 +33,7 @@ FACT = MetricWords(
         "supported": "Pairs whose page supports the statement.",
         "unsupported": "Pairs whose page does not support the statement.",
         "unknown": "Pairs that the judge could not decide on.",
-        "unreachable": "Pairs whose page nobody gets.",
+        "unreachable": "Pairs whose page cannot be retrieved.",
         "unscored": "Pairs without an answer for a reason that is not the report's.",
         "judged": "Pairs that are supported or not.",
         "cited": "Whether the report cites anything: 1 or 0.",

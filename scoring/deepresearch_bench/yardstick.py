@@ -1,11 +1,10 @@
-"""What a task's reports are measured by in RACE: dimension weights and weighted criteria, given or made by the judge.
+"""RACE's yardstick for a task: dimension weights and weighted criteria, given or made by the judge.
 
-Made once per task: they are asked with nothing but the task in view, so every system's report gets the same answer
-from the store.
+It is made once per task: the questions show nothing but the task, so every system's report gets the same answer from
+the store.
 
-RACE's static criteria: what a good research report shows whatever its task, in our own words, English and Chinese.
-
-Used by the variant `static_criteria`, and proposed by the lexical judge for tasks that come without criteria.
+The static criteria say what a good research report shows whatever its task, in our own words, English and Chinese. The
+variant `static_criteria` uses them, and the lexical judge proposes them for tasks without criteria.
 """
 
 import asyncio
@@ -171,11 +170,11 @@ class Criterion(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What a judge is shown; never the weight."""
+        """The text shown to a judge; never the weight."""
         return f"{self.criterion}: {self.explanation}" if self.explanation else self.criterion
 
     def named(self, dimension: str) -> str:
-        """What evidence calls it."""
+        """Its name in evidence."""
         return f"{dimension}: {self.criterion}"
 
 
@@ -372,7 +371,7 @@ def _item(dimension: str, one: Criterion) -> GoldItem:
 
 
 async def yardstick(case: Case, gold: RaceGold, tools: Tools, *, static: bool = False) -> Yardstick | Missing:
-    """What the case's task is measured by: its gold, else (or if `static`, the criteria) the general or made ones."""
+    """The yardstick of the case's task: its gold, else (or if `static`, the criteria) the general or made ones."""
     given = static_criteria(case.task.language) if static else gold.criterions
     if gold.dimension_weight is not None and given is not None:
         return Yardstick(gold.dimension_weight, given)

@@ -3,7 +3,7 @@
 Forms, beside all those of `scoring.text.citations`, in brackets or in parentheses: `[Doc: plan.pdf, Page 2]`,
 `[plan.pdf, Section 7]`, `[Image: chart.png]`, `[long_context: "A title", chunk 1-3]` with the title perhaps cut short,
 `[source: "notes.md"]`, `[document_reader: notes.md, section 2]`, `[source_1: notes.md]`, `[video.mp4, 00:15:30]`,
-`[RAG-1, RAG-2]` for pages of the corpus by number, and the markers of citations that were handed over.
+`[RAG-1, RAG-2]` for pages of the corpus by number, and the markers of citations supplied with the report.
 
 Every source gets an address, brackets become addresses, and the citation parser does the rest. Time is linear in the
 report for a given set of sources: of the names that a report calls sources by, `MAX_NAMES` are looked up leniently.
@@ -55,7 +55,7 @@ _TOKENS_SHARED = 0.6
 
 
 class Label(msgspec.Struct, frozen=True):
-    """What a source is called; `paged` marks a page of the corpus."""
+    """The names of a source; `paged` marks a page of the corpus."""
 
     name: str
     title: str
@@ -75,14 +75,14 @@ class Cites(msgspec.Struct, frozen=True):
 
 
 class Cited(msgspec.Struct, frozen=True):
-    """What a report cites: its cited sentences with their sources, and the places of all that it cites anywhere."""
+    """A report's citations: its cited sentences with their sources, and the positions of all cited sources."""
 
     claims: tuple[tuple[str, tuple[Cites, ...]], ...]
     sources: frozenset[int]
 
 
 def read_cited(text: str, citations: tuple[Citation, ...], labels: tuple[Label, ...]) -> Cited:
-    """What a report of this `text`, with the `citations` handed over apart from it, cites of sources with `labels`."""
+    """The sources with `labels` that a report of this `text` cites, with the `citations` supplied separately."""
     return _Reader(text, citations, Labels(labels)).cited()
 
 
@@ -159,7 +159,7 @@ class Labels:
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """What a report calls a source that was not found, and the address it gives."""
+    """A report's name for a source that was not found, and the address it gives."""
 
     name: str
     url: str = ""
@@ -180,7 +180,7 @@ class _Reader:
         self._brackets: dict[tuple[str, bool], list[str]] = {}
 
     def cited(self) -> Cited:
-        """What `read_cited` returns."""
+        """The result of `read_cited`."""
         find = self._find
         text = _BRACKET.sub(self._bracket, _LINK.sub(self._link, self._text))
         text = _PARENTHESIS.sub(self._parenthesis, text)
@@ -240,7 +240,7 @@ class _Reader:
         return self._find(url)
 
     def _number(self, url: str) -> int | None:
-        """Which of the unknown sources an address of ours stands for."""
+        """The unknown source behind one of our addresses."""
         number = url.removeprefix(f"{self._host}none-")
         return int(number) if number != url and number.isdecimal() else None
 

@@ -1,15 +1,12 @@
 """DR3-Eval: reports written from a user's files and a sandbox corpus, by six metrics (here 0..1, shown times 100).
 
-Gold: `user_files` and `corpus` (`sandbox.Source`s; the format reader loads them), `insights` of each and a
-`checklist` (found by the judge where gold has none), and the `corpus_size` that results are also given by.
+Gold: `user_files` and `corpus` (`sandbox.Source`s; the format reader loads them), `insights` of both and a `checklist`
+(found by the judge if gold has none), and the `corpus_size`, by which results are also given.
 
-A pair without an answer (a cited picture that no judge looks at) is missing by itself; neither paper nor code says what
-becomes of it, so `fa` and `fa_claims` are over the others where these are the share `min_answered`. Recall, `if` and
-`dq` need all their answers, and an average needs a value of each of its parts.
-
-What the metrics of DR3-Eval are.
-
-DR3-Eval's arithmetic, as the paper and its code have it.
+A pair without an answer (a cited picture that no judge looks at) is missing on its own; neither paper nor code covers
+that case, so `fa` and `fa_claims` are over the other pairs if these are at least the share `min_answered`. Recall, `if`
+and `dq` need all their answers, and an average needs a value of every part. The arithmetic is the paper's and its
+code's.
 """
 
 import asyncio
@@ -129,7 +126,7 @@ SIZES = ("32k", "64k", "128k", "256k", "512k")
 
 
 class GoldInsights(msgspec.Struct, frozen=True):
-    """What a good report brings out, by where it stands; None for what the judge is to find."""
+    """The insights of a good report, by their sources; None where the judge finds them."""
 
     user_files: tuple[str, ...] | None = None
     corpus: tuple[str, ...] | None = None
@@ -328,7 +325,7 @@ async def _checklist(gold: Gold, case: Case, tools: Tools) -> Sequence[str] | Mi
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """What was asked about a report: insights of both sides, (claim, source) pairs, checklist items, and depth."""
+    """The questions asked about a report: insights of both sides, (claim, source) pairs, checklist items, and depth."""
 
     files: list[Answered[str]]
     pages: list[Answered[str]]

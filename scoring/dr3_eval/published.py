@@ -12,8 +12,8 @@ lowers the tokens for some models by their names, which is not copied. `publishe
   no value then.
 
 Factual accuracy (`published_facts`) is `fa_lenient`. A judge that cannot be reached gives no value, as everywhere.
-Insights and checklist are gold; the code that drafts them is not part of the public checkout. Citation coverage asks
-nobody: `cc_lenient` is the code's. `average_code` is the mean of the code's five, without a value if one has none.
+Insights and checklist are gold; the code that drafts them is not part of the public checkout. Citation coverage needs
+no judge: `cc_lenient` is the code's. `average_code` is the mean of the code's five, without a value if one has none.
 """
 
 import ast

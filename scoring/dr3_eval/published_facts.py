@@ -1,20 +1,19 @@
 """Factual accuracy in DR3-Eval's own calls: claims are extracted, grouped by the source they cite, and verified.
 
 One call extracts the claims of a report's first 50,000 characters; an empty reply is followed by another, up to three.
-Claims that cite a source by the same name are verified in batches of 20, in one call each. A claim counts if all its
-citations support it. The code counts as unsupported, and so does `fa_lenient`, what cites a source that does not exist,
-and what a reply says nothing readable of; `fa_lenient_strict` has no value in the second case. A report without claims
-has 0 where the code gives no score. What ends the code with an error, and a picture, sound or film, leave no value.
+Claims that cite a source by the same name are verified in batches of 20, one call per batch. A claim counts if all its
+citations support it. The code, and so `fa_lenient`, counts claims as unsupported if their source does not exist or if a
+reply says nothing readable about them; `fa_lenient_strict` has no value in the second case. A report without claims has
+0 where the code gives no score. A picture, sound or film, or anything that ends the code with an error, leaves no
+value.
 
-The passages of a long source that DR3-Eval's code shows its judge: BM25 over pieces, words by a Chinese segmenter.
+The passages of a long source that the judge sees are found by BM25 over pieces. The Chinese word segmenter (jieba) and
+the ranking (rank_bm25) are the code's own: the optional extra `dr3`.
 
-The segmenter (jieba) and the ranking (rank_bm25) are the code's own: the optional extra `dr3`.
-
-Which source a citation in DR3-Eval's standard form names, and where in it, by the rules of the published code.
-
-A citation is a judge's, so all readings are linear in it. The code takes the first file of a folder whose name is the
-same, in whatever order the folder lists them; here it is the first by name. Its own files (the corpus, the list of
-supportive pages) do not count as sources here.
+Citations in DR3-Eval's standard form name a source and a place in it, read by the code's rules. They come from a judge,
+so all readings are linear in them. The code takes the first file of a folder with the same name, in whatever order the
+folder lists them; here it is the first by name. Its own files (the corpus, the list of supportive pages) do not count
+as sources here.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Replies as DR3-Eval's code reads them, salvage included, for `call: published` alone.
 
-JSON is looked for in the whole reply, in fences, between the first brace and the last, and from the first brace on;
-what is cut off is closed, first without its last incomplete member. All of it is linear in the reply.
+JSON is searched for in the whole reply, in fences, between the first brace and the last, and from the first brace on;
+truncated JSON is closed, first without its last incomplete member. All of it is linear in the reply.
 """
 
 import ast
@@ -294,7 +294,7 @@ def _listed(found: Any) -> bool:
 
 
 def _salvaged(text: str) -> Iterator[Any]:
-    """What the code makes of a reply whose JSON cannot be read: a Python literal, or JSON closed in two more ways."""
+    """The code's reading of a reply with unreadable JSON: a Python literal, or JSON closed in two more ways."""
     cleaned = _ANY_FENCE.sub("", _JSON_FENCE.sub("", text))
     found = cleaned[cleaned.find("{") :] if "{" in cleaned else ""
     try:

@@ -1,10 +1,8 @@
-"""DR3-Eval's questions: insights of the sources, claims against the sources they cite, and what a task asks for.
+"""DR3-Eval's questions, by metric.
 
-Insights: what a task's sources hold that its report should bring out (DR3-Eval, information recall).
-
-Claims of a report against the sources it cites for them (DR3-Eval, factual accuracy).
-
-What a task asks for, item by item, and which items a report satisfies (DR3-Eval, instruction following).
+Information recall: the insights in a task's sources that its report should bring out. Factual accuracy: a report's
+claims against the sources it cites for them. Instruction following: what a task asks for, item by item, and which items
+a report satisfies.
 """
 
 import asyncio
@@ -102,7 +100,7 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
         return len(self.insights)
 
     def lexical(self) -> Recalled:
-        """By how many of an insight's words, figures and names stand together in the report."""
+        """By how many of an insight's words, figures and names occur together in the report."""
         report = passages(self.context["report"])
         found = [report.support(insight) for insight in self.insights]
         values = [
@@ -119,7 +117,7 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
 async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> list[str | Missing]:
     """The insights of `sources`, requested one by one; equal for every system.
 
-    `Missing` stands for each insight that a source without an answer may have.
+    `Missing` represents every insight that a source without an answer may have.
     """
     questions = (
         InsightsOf(

@@ -1,10 +1,9 @@
-"""A closed world of sources: the files a user handed over, the pages of a corpus, and which of them a report cites.
+"""A closed world of sources: the user's files, the pages of a corpus, and which of them a report cites.
 
-Which titles DR3-Eval's published code takes for the same, and which required ones it finds cited in a report.
-
-Two names are the same if one contains the other, if the second has 60 % of the first one's words, if both name one of
-`_BRANDS`, or if the Levenshtein distance is at most a quarter of the longer one. A required title counts as cited if
-some name in brackets is the same, or has an abbreviation of it, or if the title or its abbreviation stands anywhere.
+Titles are matched by the rules of DR3-Eval's published code. Two names are the same if one contains the other, if the
+second has 60 % of the first one's words, if both name one of `_BRANDS`, or if the Levenshtein distance is at most a
+quarter of the longer one. A required title counts as cited if some name in brackets is the same, or has an abbreviation
+of it, or if the title or its abbreviation occurs anywhere.
 
 Time is linear in the report for given titles: of the names in brackets, the first `MAX_NAMES` are looked at.
 """
@@ -98,12 +97,12 @@ class Title(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def main(self) -> str:
-        """What stands before its first hyphen."""
+        """The text before its first hyphen."""
         return Title(self.text.split("-")[0].strip()).plain
 
     @cached_property
     def abbreviations(self) -> tuple[str, ...]:
-        """What it has in capitals or in parentheses, in lower case."""
+        """Its parts in capitals or in parentheses, in lower case."""
         found = (one for pattern in _ABBREVIATIONS for one in pattern.findall(self.text))
         return tuple(dict.fromkeys(one.lower() for one in found if len(one) >= 3))
 
@@ -145,7 +144,7 @@ def _cites(title: Title, name: Title) -> bool:
 
 
 def _names(text: str) -> Iterator[str]:
-    """What a report's brackets name, each once."""
+    """The names in a report's brackets, without duplicates."""
     seen: set[str] = set()
     for name in _in_brackets(text):
         if name and name not in seen:
@@ -167,7 +166,7 @@ def _in_brackets(text: str) -> Iterator[str]:
 
 
 def _quoted(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> Iterator[str]:
-    """What stands between each opening and the next closing; looked for once where there is none."""
+    """The text between each opening and the next closing; searched only once if there is none."""
     start = 0
     while (opened := opening.search(text, start)) is not None:
         closed = closing.search(text, opened.end())
@@ -258,7 +257,7 @@ class Sandbox:
         self.sources = tuple(sources)
 
     async def cited(self, report: Report) -> Cited:
-        """What `report` cites of the sandbox; a long one is read beside the event loop. Raises Unread, PoolError."""
+        """The sources in the sandbox that `report` cites, long reports off the event loop. Raises Unread, PoolError."""
         labels = tuple(
             Label(storable(one.name), storable(one.title), storable(one.url), one.role != "user_file")
             for one in self.sources
@@ -278,7 +277,7 @@ class Sandbox:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What the published code wants cited: titles of supportive pages, and names of documents, each once."""
+        """Sources the published code wants cited: titles of supportive pages, names of documents; no duplicates."""
         pages = [source.title for source in self.sources if source.role == "supportive"]
         files = [source.name for source in self.sources if source.role == "user_file"]
         documents = [name for name in files if name.lower().endswith(_DOCUMENTS)]

@@ -1,12 +1,8 @@
 """Dr.Mi-Bench: planning, retrieval and reasoning of scientific research agents.
 
-Planning compares the subtasks that an agent laid out with an expert's, retrieval the works that it found with those
-that a paper rests on, and reasoning asks what its report says of 15 to 20 statements of which some are wrong. The
-same three are scored end to end and in isolation: `Report.mode` says what a report was written from.
-
-What the metrics of Dr.Mi-Bench are.
-
-Statements and a plan drafted from a paper (Dr.Mi-Bench).
+Planning compares an agent's subtasks with an expert's, retrieval the works it found with those that a paper rests on,
+and reasoning what its report says about 15 to 20 statements, some of them wrong. All three are scored end to end and in
+isolation: `Report.mode` says what a report was written from. The statements and the plan can be drafted from a paper.
 """
 
 import asyncio
@@ -184,7 +180,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Gold(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one paper; a part that is empty leaves its module unscored (gold_missing).
+    """The gold of one paper; an empty part leaves its module unscored (gold_missing).
 
     `kind` is `review` for a paper that rests on many works, `research` for one with a single gold work.
     """
@@ -210,7 +206,7 @@ STATED = LabelKind(
 
 
 class LabelStatements(Question[Labels], frozen=True, kw_only=True):
-    """What a report (context) makes of at most 20 statements."""
+    """How a report (context) judges at most 20 statements."""
 
     words = "what a report makes of listed statements"
     prompt = "drmi_statements"

@@ -1,9 +1,8 @@
-"""Dr.Mi-Bench's arithmetic: what comes of subtasks that are the same, works that were found, and labels given.
+"""Dr.Mi-Bench's arithmetic: scores from matched subtasks, works found, and labels given.
 
-References of the scientific literature, and whether two of them are the same work (Dr.Mi-Bench, 3.2 and A.17).
-
-The paper's section 3.2 compares DOIs; its appendix A.17 the first 20 characters of the normalised title. Both are
-here, and `combined` (ours): the DOI where both have one, else the title.
+Whether two references are the same work is decided by DOIs in the paper's section 3.2, and by the first 20 characters
+of the normalised title in its appendix A.17. Both are here, and `combined` (ours): the DOI if both have one, else the
+title.
 """
 
 import re

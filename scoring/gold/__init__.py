@@ -1,1 +1,1 @@
-"""Reviews of gold: what its items rest on, and which of them no report can be judged by."""
+"""Reviews of gold: what its items rest on, and which items cannot be used to judge reports."""

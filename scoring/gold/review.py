@@ -1,7 +1,4 @@
-"""The review of a task's gold: what words tell first, then a judge about the items that are left.
-
-What a judge is asked about items of gold, where words alone do not tell.
-"""
+"""The review of a task's gold: first by rules on its words, then by a judge for the remaining items."""
 
 import asyncio
 from collections.abc import Callable, Sequence

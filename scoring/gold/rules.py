@@ -1,12 +1,8 @@
-"""What is wrong with items of gold as far as it can be told without a judge.
+"""What rules can find wrong with items of gold without a judge, and what to do about it.
 
-What is wrong with an item of gold, and what to do about it.
-
-Passages that items rest on: finding them by a judge, and checking that they stand in the source.
-
-What an item's words alone tell: that it is vague, compound or met by silence, or that a keyword is anybody's.
-
-The rules hold for plain cases; a judge is asked about the others.
+Items rest on passages: a judge finds them, and rules check that they occur in the source. From its words alone an item
+can be vague, compound or met by silence, and a keyword can be too common. The rules cover plain cases; a judge is asked
+about the others.
 """
 
 import math
@@ -116,7 +112,7 @@ def source_of(quote: str, case: Case, sources: Sequence[GoldSource]) -> str | No
 
 
 def material(case: Case, sources: Sequence[GoldSource]) -> Context:
-    """What items are drafted from and checked against: the task, and the documents where there are any."""
+    """The material of items, for drafts and checks: the task, and the documents if there are any."""
     if not sources:
         return Context.of(task=case.task.prompt)
     return Context.of(task=case.task.prompt, document=joined(sources))
@@ -254,12 +250,12 @@ _CHINESE_ANYTHING = re.compile(
 
 
 def predicate(text: str) -> str:
-    """What an item says of a report, without "Does the report" before and "? Yes=2, No=0" behind."""
+    """An item's requirement, without "Does the report" before and "? Yes=2, No=0" behind."""
     return _LEAD.sub("", _VALUES.sub("", text), count=1).strip(" \t\n?？.。")
 
 
 def flaw(text: str) -> Flaw | None:
-    """What is plainly wrong with an item that asks something of a report, or None. The first sentence counts."""
+    """The plain problem of an item that asks something of a report, or None. The first sentence counts."""
     said = predicate(text).partition("; ")[0]
     if _SILENT.match(said):
         return "met_by_nothing"
@@ -357,7 +353,7 @@ class _Said(NamedTuple):
 
 
 class _Material(NamedTuple):
-    """What items are checked against: sources, all their words and figures, passages, and keywords to use."""
+    """The basis of a check: sources, all their words and figures, passages, and keywords to use."""
 
     sources: Mapping[str, str]
     words: frozenset[str]

@@ -1,4 +1,4 @@
-"""How items separate the systems of a run: by some of them, or in the wrong order, an item tells nothing of quality."""
+"""How well items separate a run's systems: an item that does not, or misorders them, says nothing about quality."""
 
 from collections.abc import Mapping, Sequence
 

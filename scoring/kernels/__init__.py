@@ -1,4 +1,4 @@
-"""The numbers: statistics over arrays of scores. No judge, no files; missing scores are absent through a mask."""
+"""Statistics over arrays of scores, without judges or files; a mask marks missing scores."""
 
 from adjudge.scoring.kernels.agreement.correlations import correlations
 from adjudge.scoring.kernels.agreement.human_consistency import human_consistency, icc_1_1

@@ -2,9 +2,9 @@
 
     python -m adjudge.scoring.kernels.precompilation
 
-Kernels are compiled when they are first used, which after an installation takes a leaderboard ten seconds. `make demo`
-does it beside the run, in an order by which the two seldom compile the same: first what the leaderboard begins with,
-since the run still judges; then what it uses last. The run compiles the rest, which comes last here.
+Kernels are compiled on first use, which delays the first leaderboard after an installation by ten seconds. `make demo`
+runs this beside its run, in an order that seldom makes the two compile the same kernel: first what a leaderboard needs
+first, since the run is still judging; then what it needs last; and finally the rest, which the run compiles.
 """
 
 import gc

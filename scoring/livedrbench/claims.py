@@ -1,11 +1,10 @@
-"""Claims: lists of what a system found, matched against gold one by one (LiveDRBench).
+"""Claims: a system's list of findings, matched against gold one by one (LiveDRBench).
 
-A list is matched in order: each predicted claim is put beside the gold claims that are still unmatched, and the first
-that is the same is taken. That is sequential by the rule; different lists run side by side.
+A list is matched in order: every predicted claim is compared with the gold claims that are still unmatched, and takes
+the first that is the same. The rule makes that sequential; different lists run in parallel.
 
-Structured answers as they come from a report: JSON of any shape, read without trusting any of it.
-
-A prediction is a list of slots. Anything without gold's shape does not count as a prediction; nothing is repaired.
+Structured answers from a report are JSON of any shape, read without trusting any of it. A prediction is a list of
+slots. Anything without gold's shape does not count as a prediction; nothing is repaired.
 """
 
 import asyncio
@@ -117,7 +116,7 @@ def _fenced(text: str) -> Iterator[str]:
 
 
 def slots(answer: msgspec.Raw, gold: list[type]) -> list[msgspec.Raw]:
-    """The slots of `answer` for gold slots that are so many lists (`list`) and objects (`dict`), in order.
+    """The slots of `answer` for gold slots of the given kinds (`list` or `dict`), in order.
 
     An answer to a question of one slot may come without the list around it. An answer of another shape has no slots;
     those beyond gold's are left out (the reference code's zip).

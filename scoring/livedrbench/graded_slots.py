@@ -1,13 +1,13 @@
-"""LiveDRBench's NovelDS and Flights: answers in slots, each an object or a list of rows.
+"""LiveDRBench's graded categories: NovelDS and Flights, and SciFacts.
 
-An object is graded field by field, 0..3. In a list every predicted row in order is matched to a gold row by the
-primary keys, that gold row is taken away, and the pair is graded. A field is right from 2 on. A main claim graded 0
-or 1 zeroes the whole question if it stands in an object slot, and its row otherwise; so does one that is not given.
+NovelDS and Flights: answers in slots, each an object or a list of rows. An object is graded field by field, 0..3. In a
+list every predicted row in order is matched to a gold row by the primary keys, that gold row is taken away, and the
+pair is graded. A field is right from 2 on. A main claim graded 0 or 1, or missing, zeroes the whole question if it is
+in an object slot, and otherwise its row.
 
-LiveDRBench's SciFacts: rows of papers, or of materials and papers, against alias sets.
-
-A predicted value is a gold entry's if it equals one of its aliases after lower case and strip, or else the judge says
-so. Duplicates count, and an empty value is wrong.
+SciFacts: rows of papers, or of materials and papers, against alias sets. A predicted value is a gold entry's if it
+equals one of its aliases after lower case and strip, or else the judge says so. Duplicates count, and an empty value is
+wrong.
 """
 
 import asyncio
@@ -186,7 +186,7 @@ def _weight(keys: Sequence[str], rules: Rules) -> float:
 
 
 class Grading(msgspec.Struct, frozen=True):
-    """What was graded; `worst` and `best` differ where judgments are missing: those of `missing` out of `parts` rows.
+    """The grades; `worst` and `best` differ if judgments are missing: those of `missing` out of `parts` rows.
 
     A row whose match is missing matches nothing at worst, and is wholly right at best.
     """
@@ -287,7 +287,7 @@ def _question(comparison: Comparison, keys: Sequence[str], predicted: Fields, go
 
 
 def _identity(row: Fields, keys: Sequence[str]) -> str:
-    """What a row is matched by: its primary keys, or all of it where the question names none."""
+    """The key that matches a row: its primary keys, or the whole row if the question names none."""
     named = [key for key in keys if key in row] or ([] if keys else list(row))
     return "\n".join(f"{key}: {shown(row[key])}" for key in named if shown(row[key]).strip())
 
@@ -316,7 +316,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """What was found the same, by title and by material (None in SciFacts Geo), for each predicted row."""
+    """The gold entries found the same, by title and by material (None in SciFacts Geo), for each predicted row."""
 
     title: list[list[bool] | Missing]
     material: list[list[bool] | Missing] | None

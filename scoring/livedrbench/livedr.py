@@ -1,16 +1,13 @@
 """LiveDRBench: deep research as the discovery of claims.
 
-A system's answer is structured: slots of objects, rows or names, by the question's category. Each category has its
-own rule for precision, recall and F1 (`precision`, `recall`, `f1`: what the published tables hold). Beside it stands
-the paper's general measure over nested claims, Eq. 1, as a mean (`_eq1`) and with the minimum instead (`_strict`).
-For a question of plain nested claims (category `claims`, ours) Eq. 1 is the rule.
+A system's answer is structured: slots of objects, rows or names, by the question's category. Each category has its own
+rule for precision, recall and F1 (`precision`, `recall`, `f1`: what the published tables hold). The paper's general
+measure over nested claims, Eq. 1, is given too, as a mean (`_eq1`) and with the minimum instead (`_strict`). For a
+question of plain nested claims (category `claims`, ours) Eq. 1 is the rule; such claims, what a system should find, can
+be drafted from a document.
 
-The paper judges every row: where a row's or slot's comparison is missing, a question has no value, and bounds with what
+The paper judges every row: if the comparison of a row or slot is missing, a question has no value, and bounds with what
 is missing wrong or right.
-
-What the metrics of LiveDRBench are.
-
-Claims drafted from a document: what it holds that a system should find (LiveDRBench, category `claims`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,19 +1,14 @@
 """LiveDRBench in the benchmark's own calls: its prompts from the user's checkout, its replies read as its code does.
 
-Each category is graded by the code's rule, in its order, with its parameters, a request up to six times until the reply
-can be read. A row of a list is matched and graded together: where either reply cannot be read, both are asked again. A
-match that the reply makes up counts, as in the code, and takes no gold away.
+Each category is graded by the code's rule, in its order, with its parameters; a request is sent up to six times, until
+its reply can be read. A row of a list is matched and graded together: if either reply cannot be read, both are asked
+again. A match that the reply makes up counts, as in the code, and takes no gold away.
 
 The code stops with an error, for every question, at an answer of another shape than gold's, at replies that are JSON of
 a wrong kind, and where a question has more points than keys. Here such an answer has no points, such a reply cannot be
 read, and such a question has no value. SciFacts asks for a title and an alias once, where the code asks for recall and
 again for precision, and goes through aliases in gold's order, where the code's differs from run to run. An answer in
-prose is converted by the two calls of `convert_to_format.py`.
-
-The questions of LiveDRBench in its own words, and how its code reads their replies.
-
-A request is sent up to six times, until its reply can be read. The code stops with an error at replies that are JSON of
-a wrong kind; here those cannot be read either. All readings are linear in the reply.
+prose is converted by the two calls of `convert_to_format.py`. All readings are linear in the reply.
 """
 
 import asyncio
@@ -424,7 +419,7 @@ async def _matched(
 
 
 async def _read(tools: Tools, question: PublishedQuestion[Object]) -> Object | Missing:
-    """What one reply says. Raises UnreadableReply."""
+    """One reply as read. Raises UnreadableReply."""
     judgment = await tools.ask(question)
     if judgment.answer is None:
         return Missing(judgment.reason or "judge_unparseable")

@@ -1,8 +1,8 @@
 """What a research trace holds: its sources, branches and backtracks (LiveDRBench, analysis of reasoning traces).
 
-A trace is JSON: a text, or a list of steps, each a text or anything else. Sources are its distinct URLs; a judge says
-of every step, with the whole trace before it, whether it opens a new line of inquiry and whether it gives one up. A
-step may do both: a dead end left for a new line.
+A trace is JSON: a text, or a list of steps, each a text or anything else. Sources are its distinct URLs. For every
+step, with the whole trace before it, a judge says whether it opens a new line of inquiry and whether it gives one up. A
+step may do both: a dead end abandoned for a new line.
 """
 
 import re
@@ -74,7 +74,7 @@ def sources(trace: list[str]) -> set[str]:
 
 
 async def count_trace(case: Case, trace: msgspec.Raw, tools: Tools) -> TraceCounts:
-    """Counts a report's trace. Sources need no judge, and stand even where the other two have no value."""
+    """Counts a report's trace. Sources need no judge, and have a value even if the other two do not."""
     found = steps(trace)
     named = float(len(sources(found)))
     context = Context.of(trace="\n\n".join(found))

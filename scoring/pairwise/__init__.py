@@ -1,1 +1,1 @@
-"""Two systems' reports on one task compared with each other."""
+"""Compares two systems' reports on one task."""

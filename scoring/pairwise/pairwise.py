@@ -1,9 +1,7 @@
-"""Which of two reports answers the task better: asked in both orders, a tie allowed, as an arena of systems asks.
+"""Which of two reports answers the task better: asked in both orders, ties allowed, as in an arena of systems.
 
-A case has a report and a rival's. What comes of many of them (strengths, win rates) is the leaderboard's, which has
-all systems together; which reports meet is the engine's to choose.
-
-What the metrics of comparisons are.
+A case has a report and a rival's. The engine chooses which reports meet; the leaderboard, which has all systems
+together, derives strengths and win rates.
 """
 
 from collections.abc import Sequence
@@ -54,7 +52,7 @@ class BetterReport(Question[Better], frozen=True, kw_only=True):
     task: str
 
     def lexical(self) -> Better:
-        """The report that uses more of the task's words, and more words of its own."""
+        """The report that uses more of the task's words, and more other words."""
         first, second = (_richness(self.task, self.context[name]) for name in ("first", "second"))
         if abs(first - second) < _EQUAL:
             return Better(better="tie")

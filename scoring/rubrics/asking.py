@@ -1,7 +1,4 @@
-"""Asking about criteria: each alone, or several in one question, all over the one context of the report.
-
-The questions about criteria: one alone, or several together, all over the one context of the report.
-"""
+"""Questions about criteria, alone or several in one question, all over the one context of the report."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -185,7 +182,7 @@ class ExplainedItems(Items[ExplainedLevels], frozen=True, kw_only=True):
 
 
 def lexical_level(criterion: str, report: str, levels: int) -> int:
-    """Which of so many levels, from 0, the embedded judge gives: by the criterion's words that `report` uses."""
+    """The level, from 0, that the embedded judge gives: by the criterion's words that `report` uses."""
     seen = coverage(terms(_OF_RUBRICS.sub(" ", criterion)), _vocabulary(report))
     return rank(seen, tuple(_SEEN + (1 - _SEEN) * step / (levels - 1) for step in range(levels - 1)))
 
@@ -214,7 +211,7 @@ Graded = tuple[Answered[Criterion], Evidence]
 
 
 class ItemAnswer(msgspec.Struct, frozen=True):
-    """What a question about several items says of one of them: its level, None with the judgment's reason."""
+    """The answer about one of several items in a question: its level, or None with the judgment's reason."""
 
     judgment: Judgment[Any]
     found: Level | Explained | None

@@ -1,4 +1,4 @@
-"""Benchmarks that are rubrics: DRACO, HealthBench and ResearchRubrics, each with its own arithmetic.
+"""Rubric benchmarks with their own arithmetic: DRACO, HealthBench and ResearchRubrics.
 
 DRACO: expert criteria in sections, each met or not; the normalised score and the pass rate.
 

@@ -1,4 +1,4 @@
-"""Criteria of a rubric: what a report is given points for, how many, and the files that hold them.
+"""Criteria of a rubric, the files that hold them, and their arithmetic: scores, shares and pass rates from points.
 
 A file is JSON Lines, or a list in YAML or JSON:
 
@@ -6,13 +6,9 @@ A file is JSON Lines, or a list in YAML or JSON:
     {"criterion": "Compares at least three options.", "values": [0, 1, 2], "tags": ["depth"]}
     {"criterion": "Recommends a withdrawn product.", "points": -4}
 
-`points` are given if the criterion is met, else 0; `values` are all the points that may be given, where there are steps
+`points` are given if the criterion is met, else 0; `values` are all the points that may be given, if there are steps
 between. A row with a `task` is for that task only. A row may also be one string that ends in its values, as Rigorous
 Bench publishes them: "Does it give a date? Yes=2, No=0".
-
-What the metrics of the protocols by criteria are.
-
-The arithmetic of rubrics: from the points that criteria were given to scores, shares and pass rates.
 """
 
 import math
@@ -196,7 +192,7 @@ class Criterion(
 
     @classmethod
     def parse(cls, text: str, tags: tuple[str, ...] = ()) -> "Criterion":
-        """A criterion written as one string, whose allowed values stand in it: "... Yes=2, No=0". Raises ValueError."""
+        """A criterion written as one string that includes its allowed values: "... Yes=2, No=0". Raises ValueError."""
         return cls(criterion=text, values=tuple(map(float, _VALUE.findall(text))), tags=tags)
 
     @cached_property
@@ -217,7 +213,7 @@ class Criterion(
 
     @cached_property
     def full(self) -> float:
-        """What the criterion adds to the denominator: its positive points."""
+        """The criterion's part of the denominator: its positive points."""
         return max(self.best, 0.0)
 
     @cached_property

@@ -94,7 +94,7 @@ class KeywordsOf(Question[DraftedKeywords], frozen=True, kw_only=True):
     answer = DraftedKeywords
 
     def lexical(self) -> DraftedKeywords:
-        """The most frequent words and the names; what to avoid cannot be told from words."""
+        """The most frequent words and the names; words alone do not show what to avoid."""
         text = "\n".join(section.text for section in self.context.sections)
         frequent = [word for word, _ in Counter(terms(text)).most_common(8)]
         found = dict.fromkeys([*frequent, *sorted(names(text))[:4]])

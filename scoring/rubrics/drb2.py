@@ -41,7 +41,7 @@ Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class Gold(msgspec.Struct, frozen=True):
-    """What the benchmark lays down for a task: the items by dimension, and the blocked source."""
+    """The benchmark's gold for a task: the items by dimension, and the blocked source."""
 
     rubric: dict[Dimension, tuple[Text, ...]]
     blocked: Blocked | None = None

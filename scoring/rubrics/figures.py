@@ -1,4 +1,4 @@
-"""Protocols that give points for criteria: what they share, so that each states only its figures."""
+"""What protocols that give points for criteria share, so that each defines only its figures."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -39,7 +39,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class ByCriteria(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the protocols that give points for a task's criteria, which stand in its gold `rubrics`.
+    """Base of the protocols that give points for a task's criteria, found in its gold `rubrics`.
 
     A published figure needs an answer to every criterion; without one it has bounds.
     """
@@ -104,7 +104,7 @@ def _figures(protocol: ByCriteria, criteria: tuple[Criterion, ...]) -> tuple[Fig
 
 
 def _tagged(answers: Sequence[Answered[Criterion]], tag: str | None) -> list[Answered[Criterion]]:
-    """Those of `answers` that figures with `tag` are over."""
+    """The `answers` that figures with `tag` are computed over."""
     return [one for one in answers if tag is None or tag in one.item.tags]
 
 

@@ -62,7 +62,7 @@ def match_links(
 def match_substrings(cited: Iterable[str], trusted: Iterable[str]) -> LinkMatch:
     """Compare as the code of Rigorous Bench does: whole URLs in lower case, without query and fragment, by substring.
 
-    A trusted URL is cited if it stands in a cited one, and a cited one is on a trusted host if that stands in it.
+    A trusted URL is cited if a cited one contains it, and a cited one is on a trusted host if it contains that host.
     """
     wanted, found = ({_lower(url) for url in urls} - {""} for urls in (trusted, cited))
     hosts = {_host(url) for url in wanted} - {""}
@@ -108,7 +108,7 @@ MAX_TITLE = 200
 def annotated(text: str, handed: tuple[Citation, ...]) -> str:
     """`text` with those of the citations in `handed` that it does not show itself.
 
-    One with a position stands there, as a link; the others, each URL once, in a list at the end, under their markers.
+    One with a position becomes a link there; the others, each URL once, in a list at the end, under their markers.
     """
     shown = {url_key(url) for url in cited_urls(text)} if handed else set()
     missing = [one for one in handed if one.url.strip() and url_key(one.url) not in shown][:MAX_REFERENCES]

@@ -1,9 +1,7 @@
 """LiveResearchBench (arXiv 2510.14240): presentation, coverage, consistency, citation association and depth.
 
-Presentation and coverage are checklists, met or not; consistency and citation association count problems; depth is a
-comparison with the report of a reference system, in both orders.
-
-What LiveResearchBench asks besides checklists: problems to be listed, and two reports' depth side by side.
+Presentation and coverage are checklists, met or not. For consistency and citation association the judge lists problems,
+which are counted. Depth compares the report side by side with a reference system's, in both orders.
 """
 
 import asyncio
@@ -81,7 +79,7 @@ class ConsistencyProblems(ListedProblems, frozen=True, kw_only=True):
     prompt = "live_consistency"
 
     def lexical(self) -> Problems:
-        """None: contradictions are not seen in words."""
+        """None: words alone do not show contradictions."""
         return Problems(problems=[])
 
 
@@ -205,12 +203,12 @@ class LiveGold(msgspec.Struct, frozen=True):
 
 
 def problem_score(problems: float) -> float:
-    """The score of so many problems, from 1 for none in steps of 0.1 to 0.1 for 18 and more."""
+    """The score for a number of problems: 1 for none, down in steps of 0.1 to 0.1 for 18 and more."""
     return (10 - sum(problems > most for most in _STEPS)) / 10
 
 
 def depth_won(lead: int) -> float:
-    """What a report wins whose marks lead by so many: a lead of one is a tie."""
+    """A report's win for a lead in marks: a lead of one is a tie."""
     return 0.5 if abs(lead) <= _CLEAR else float(lead > 0)
 
 
@@ -345,7 +343,7 @@ async def _compared(reference: str, case: Case, tools: Tools) -> Part:
     )
 
     def orders(read: Callable[[float], float]) -> list[Answered[str]]:
-        """What `read` makes of what the report won in each order."""
+        """The result of `read` for the report's wins in both orders."""
         first, last = judgments
         return [
             Answered.of("depth, shown first", first, lambda marks: read(depth_won(marks.lead)), 0.0, 1.0),

@@ -4,12 +4,11 @@
 
 Gold, as published: `qsr` (query-specific rubrics, strings or `Criterion`s), `fak` and `fdk` (focus-anchor and
 focus-deviation keywords), `tsl` (trustworthy source links). The general rubrics are our own, with the published
-structure (48 rubrics, 73 points, seven dimensions), or a file of the official ones.
+structure (48 rubrics, 73 points, seven dimensions), or a file of the official ones. Keywords are measured by how often
+the report uses them, and how relevant they are to its subject.
 
 The paper has an answer for every rubric and keyword: without one, the metrics that need it have bounds and no value.
 The dimensions are our own breakdown, over the rubrics that were answered (`min_answered`).
-
-Keywords of a report: how often it uses them, and how relevant they are to what it is about.
 """
 
 import asyncio
@@ -61,7 +60,7 @@ _WORD_END = rf"(?![^\W{_IDEOGRAPHS}])"
 
 
 def keyword_frequency(keyword: str, text: str, matching: Matching = "auto") -> int:
-    """How often `keyword` stands in `text`, in any case and width, with any white space between its words.
+    """How often `keyword` occurs in `text`, in any case and width, with any white space between its words.
 
     As whole words ("art" is not in "party"), or as a substring; `auto` takes words unless the keyword has characters
     of a script that puts no spaces between words. The published code takes substrings.
@@ -233,7 +232,7 @@ def _use(keywords: Iterable[tuple[float, float]], eps: float) -> float:
 
 
 class Gold(msgspec.Struct, frozen=True):
-    """What experts laid down for one query."""
+    """The experts' gold for one query."""
 
     qsr: tuple[str | Criterion, ...]
     fak: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
@@ -279,9 +278,9 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     matching: Matching = "auto"
     """How keywords are found in a report."""
     keep_www: bool = False
-    """Whether `www.` tells addresses apart."""
+    """Whether `www.` makes addresses different."""
     keep_slash: bool = False
-    """Whether a slash at the end tells addresses apart."""
+    """Whether a trailing slash makes addresses different."""
     cited: Literal["annotations", "annotations_and_text"] = "annotations"
     """Which links count as cited: the annotations alone, or those in the text too."""
     min_answered: MinAnswered = 0.8
@@ -319,7 +318,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return (*columns, *(msgspec.structs.replace(metric, shown=False) for metric in others))
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        """`metrics` without those that need token or retrieval counts that the report lacks. Raises GoldError."""
+        """`metrics` without those that need token or retrieval counts missing from the report. Raises GoldError."""
         self._gold(case)
         known = {"contribution_per_token": _written(case), "retrieval_index": _retrieved(case)}
         unknown = tuple(name for name, value in known.items() if value is None)

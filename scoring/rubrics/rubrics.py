@@ -1,8 +1,7 @@
 """Weighted rubrics: a user's own criteria, each asked alone or several in one question, over the report.
 
-The score is the sum of the points given over the sum of all positive points.
-
-The rubric part of DR Tulu's reward (RLER): rubrics that stay and rubrics that the trainer adapts.
+The score is the sum of the points given over the sum of all positive points. The rubric part of DR Tulu's reward (RLER)
+is here too: rubrics that stay and rubrics that the trainer adapts.
 """
 
 from collections.abc import Iterator, Sequence

@@ -6,5 +6,5 @@ citation_marks  the marks in a line, and long texts in pieces
 sentences       text with its marks lifted out
 citations       what a report cites: facts, references
 cleaning        a report without its marks and reference lists
-relevance       the parts of a long text that a statement is most likely about
+relevance       the parts of a long text that are most likely about a statement
 """

@@ -1,7 +1,7 @@
-"""Reading long texts beside the event loop, in worker processes with a time limit, as pages are read.
+"""Reads long texts beside the event loop, in worker processes with a time limit, as pages are read.
 
-Reading a report is linear, but a second for the longest one is long for everybody else whom the loop serves. Short
-texts are read in place: one of 4,000 characters takes a millisecond.
+Reading a report is linear, but the longest ones take a second, too long to block a shared loop. Short texts are read in
+place: one of 4,000 characters takes a millisecond.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What the function returned. `resident` is the memory that the worker holds, in bytes."""
+    """The function's result. `resident` is the worker's memory, in bytes."""
 
     value: msgspec.Raw
     resident: int

@@ -1,7 +1,7 @@
-"""A Markdown report as lines of known kinds, with its reference lists told apart from its prose.
+"""A Markdown report as lines of known kinds, its reference lists separated from its prose.
 
-A line scanner, not a Markdown parser: it classifies each line and never looks back further than one line, nor
-ahead further than three, so its time is linear in the text, whatever the text holds.
+A line scanner, not a Markdown parser: it classifies each line and never looks back further than one line, nor ahead
+further than three, so its time is linear in the text, whatever the text holds.
 """
 
 import re
@@ -114,7 +114,7 @@ def lines(text: str) -> Iterator[Line]:
 
 
 def _raw_lines(text: str) -> Iterator[str]:
-    """What `text.splitlines()` lists."""
+    """The lines of `text.splitlines()`."""
     start = 0
     while start < len(text):
         found = _BREAK.search(text, start + _PIECE)

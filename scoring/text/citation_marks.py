@@ -1,9 +1,7 @@
 """Citation marks inside a line of text: `text 15`, `[15]`, `[15†L10][5L23]`, `【15】`, `[title](url)`, bare URLs, DOIs.
 
-Time and memory are linear in the text: repetitions are bounded, what may be read in two ways is read in one (atomic
-groups), brackets are paired with a stack, and a text of more than `MAX_PIECE` characters is read in pieces.
-
-Long texts in pieces that are read one after the other, so that none needs more memory than a piece takes.
+Time and memory are linear in the text: repetitions are bounded, ambiguous forms are read in one way (atomic groups),
+brackets are paired with a stack, and a text of more than `MAX_PIECE` characters is read in pieces, one after the other.
 """
 
 import re
@@ -248,7 +246,7 @@ def _closing_parentheses(text: str) -> dict[int, int]:
 
 
 def _target(text: str, start: int, end: int) -> str:
-    """What a link's parentheses point to, without the tooltip; "" for anything but a URL or a place in the report."""
+    """The target of a link, without the tooltip; "" for anything but a URL or a place in the report."""
     if text.find("](", start, end) >= 0:
         return ""
     url, *tooltip = text[start:end].strip().split(maxsplit=1) or [""]

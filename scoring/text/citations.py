@@ -1,17 +1,16 @@
 """What a Markdown report cites: (fact, ref_idx, url) triplets, read from its marks (FACT's extraction step).
 
 Forms: `text 15`, `text[15]`, `text[15†L10][5L23]`, `[title](url)`, `text.46`, raised numbers, and a `**title** (link)`
-with bullets below, which are the facts; beside the published ones bare URLs, `【15】`, footnotes and ranges.
+with bullets below, which are the facts; beside the published ones bare URLs, `【15】`, footnotes and ranges. Marks are
+resolved through the report's reference lists.
 
-A fact is the sentence that carries the mark, without its marks, links shown as `[title]`; a table cell brings the names
-of its row and column along, and a short list item its heading. A mark that stands alone ("(Source: [3])") belongs to
-the sentence before it. A sentence with two sources is two triplets; a reference list has none, and neither has a mark
-without a URL: there is nothing that could be read.
+A fact is the sentence that carries the mark, without its marks, links shown as `[title]`; a table cell includes the
+names of its row and column, and a short list item its heading. A mark on its own ("(Source: [3])") belongs to the
+sentence before it. A sentence with two sources is two triplets. A reference list, or a mark without a URL, makes no
+triplet: there is nothing to read.
 
 Deterministic. Time and memory are linear in the text: what is kept of a report is bounded in number and length, and a
 paragraph of more than `MAX_PIECE` characters is read in pieces.
-
-The reference lists of a report, and what a mark in its text points to.
 """
 
 import re
@@ -60,7 +59,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 def url_key(url: str) -> str:
-    """What URLs are grouped by: the normal form, or a malformed URL as it stands."""
+    """The key that groups URLs: the normal form, or a malformed URL unchanged."""
     cleaned = clean_url(url)
     try:
         return normalise_url(cleaned)
@@ -114,7 +113,7 @@ def _address(text: str) -> tuple[str, str]:
 
 
 class Sources:
-    """What a mark on a given line points to. Lists may restart their numbers: the next definition below counts."""
+    """The target of a mark on a given line. Lists may restart their numbers: the next definition below counts."""
 
     def __init__(self, references: Sequence[Reference], handed: Sequence[Citation]) -> None:
         self._defined: defaultdict[str, list[Reference]] = defaultdict(list)
@@ -223,7 +222,7 @@ def parse(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 
 @remembered(_KEPT_CHARS)
 def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
-    """What `parse` finds but for the passages without a source, which count towards no limit; in less time."""
+    """As `parse`, but faster and without the passages that have no source, which count towards no limit."""
     return _parsed(text, handed, all_sentences=False)
 
 

@@ -110,7 +110,7 @@ class Clean(Question[CleanText], frozen=True, kw_only=True):
     answer = CleanText
 
     def lexical(self) -> CleanText:
-        """What the rules leave of it."""
+        """The text after the rules."""
         return CleanText(text=clean_report(self.context["piece"])[:MAX_PIECE_CHARS])
 
 

@@ -1,4 +1,4 @@
-"""The parts of a long text that a statement is most likely about: BM25 over pieces of equal length."""
+"""The parts of a long text that are most likely about a statement: BM25 over pieces of equal length."""
 
 import math
 from collections import Counter

@@ -79,7 +79,7 @@ class Marked:
 
     @property
     def fact(self) -> str:
-        """What the text states: no marks, links as `[title]`, no emphasis; at most 1,000 characters."""
+        """The statement in the text: no marks, links as `[title]`, no emphasis; at most 1,000 characters."""
         if self._fact is None:
             titles = [f"[{mark.title}]" if mark.title else "" for mark in self.marks]
             self._fact = tidy(self._filled(titles))[:MAX_FACT]

@@ -1,7 +1,7 @@
-"""Follows a run that has not finished: what has been scored, how fast, what failed, and where the systems stand.
+"""Follows an unfinished run: what has been scored, how fast, what failed, and the standings so far.
 
-New rows are taken in, and standings computed, each followed by two hundred times as much rest as it took computing, so
-that following costs less than 1 % of a processor, however large the run is.
+Reading new rows and computing standings are each followed by a rest of two hundred times their duration, so that
+following costs less than 1 % of a processor, however large the run is.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Tally(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """How many scorecards of a protocol lack scores for a reason."""
+    """How many scorecards of a protocol have missing scores for a reason."""
 
     protocol: str
     reason: str
@@ -216,7 +216,7 @@ class Following:
 
 
 class Counts:
-    """Counts scorecards as their rows arrive: by protocol and system, and by what they lack."""
+    """Counts scorecards as their rows arrive: by protocol and system, and by reasons of missing scores."""
 
     def __init__(self) -> None:
         self.done = self.unscored = 0

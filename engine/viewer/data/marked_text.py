@@ -1,9 +1,7 @@
-"""A report's Markdown as HTML with passages marked, sanitised: nothing in it runs, and nothing is fetched.
+"""A report's Markdown as sanitised HTML with passages marked: nothing in it runs, and nothing is fetched.
 
-Markdown as tokens that know where in the source their text stands, so that passages can be marked in what is shown.
-
-markdown-it numbers the lines of its blocks only. Here the parser of what is inside a block also notes where each piece
-of text begins; a piece is placed if the source has the same characters there.
+To place the marks, the parser notes for every token of text where it is in the source; markdown-it itself numbers only
+the lines of blocks. A token is placed if the source has the same characters there.
 """
 
 import re
@@ -38,7 +36,7 @@ def source_of(text: str) -> Source:
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A block of a text that stands in no other: its tokens, and where it begins and ends."""
+    """A top-level block of a text: its tokens, and where it begins and ends."""
 
     tokens: list[Token]
     start: int
@@ -195,7 +193,7 @@ _CLEANER = nh3.Cleaner(
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A passage to be marked, as a `kind` of verdict, and the HTML of the `chips` that stand behind it.
+    """A passage to be marked, as a `kind` of verdict, and the HTML of the `chips` that follow it.
 
     `lines` are the numbers of the lines of evidence about it, separated by spaces.
     """
@@ -280,7 +278,7 @@ def _cut(start: int, end: int) -> Iterator[_Part]:
 class _Writer:
     """Rewrites tokens for showing, with marks and chips.
 
-    Headings stand below those of the page, a table can be scrolled, pictures are links, and links lead only to http and
+    Headings rank below those of the page, a table can be scrolled, pictures are links, and links lead only to http and
     https. A mark holds text and no element, so it never crosses one. Chips wait until no link is open, and for the full
     stop or bracket that ends a sentence.
     """
@@ -324,7 +322,7 @@ class _Writer:
             yield _inline([_opened("p"), *self._chips(), _closed("p")])
 
     def _inside(self, token: Token, cell: bool) -> Iterator[Token]:
-        """What is inside a block."""
+        """The contents of a block."""
         for child, place in zip(token.children or [], self._lines.of_inline(token, cell), strict=True):
             if child.type in ("text", "text_special"):
                 yield from self._text(child.content, place)

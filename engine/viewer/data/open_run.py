@@ -1,4 +1,4 @@
-"""An open run: small things in memory, the rest read when a page needs it.
+"""An open run: small data in memory, the rest read when a page needs it.
 
 What takes long to open (the key indexes, the places of reports) is opened in the background; only pages that need it
 wait. The store holds answers, not questions: to show the questions behind a scorecard, its protocol runs again and the
@@ -67,7 +67,7 @@ class People:
                 self._by_words[label.system, label.task_id, label.what].append(label)
 
     def about(self, card: Scorecard) -> dict[int, tuple[Said, ...]]:
-        """What was said about the lines of `card`, by their numbers from 1."""
+        """People's labels on the lines of `card`, by their numbers from 1."""
         read = self._readers.get(card.protocol)
         if read is None or card.repeat:
             return {}
@@ -328,7 +328,7 @@ class OpenRun:
         try:
             return await shared(self._dataset)
         except UsageError as error:
-            raise NotThere(f"the run's input is not where it was: {error}") from error
+            raise NotThere(f"the run's input has moved or is gone: {error}") from error
 
     async def prompts(self) -> dict[str, str]:
         """The tasks' prompts by id; empty if the tasks file is not where it was."""
@@ -380,7 +380,7 @@ class OpenRun:
             return []
 
     async def replayer(self) -> Replayer:
-        """What replays a report's questions. Raises NotThere where prompts are missing, StoreError."""
+        """The tools that replay a report's questions. Raises NotThere if prompts are missing, StoreError."""
         stores = await self.stores()
         try:
             return Replayer(self.record, *stores)

@@ -1,4 +1,4 @@
-"""Where a report makes a statement, and which passage of a page is about it."""
+"""Finds where a report makes a statement, and which passage of a page is about it."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""The queries of the pages' addresses, typed and bounded, and the addresses made from them."""
+"""The query strings of the pages' URLs, typed and bounded, and the URLs made from them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

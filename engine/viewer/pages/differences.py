@@ -1,4 +1,4 @@
-"""Two runs side by side: reports by how much a metric differs, and one report's evidence under both judges."""
+"""Two runs side by side: reports sorted by how much a metric differs, and one report's evidence under both judges."""
 
 import asyncio
 import math

@@ -1,10 +1,7 @@
-"""What the viewer's pages share: the frame around them, tables of rows, and what is drawn.
+"""What the viewer's pages share: the frame around them, long texts, tables of rows, and bars and plots.
 
-What the viewer's pages share: the frame around them, and long texts.
-
-Tables of rows: filtered, sorted and cut into pages here, and by the page's own script where it holds every row.
-
-What is drawn: values as bars, differences from a middle, verdicts as a stack, two runs as points; all in percent.
+Tables are filtered, sorted and paged here, or by the page's own script where the page holds every row. Bars show
+values, differences from a middle and stacked verdicts; a plot shows two runs as points. All are in percent.
 """
 
 import math
@@ -42,7 +39,7 @@ PART_CHARS = 100_000
 class Frame(msgspec.Struct, frozen=True):
     """The frame of a run's pages: the run's name and judge, and the address of the other run, if there is one.
 
-    A page shows `rows` rows of a table at once. A `still` page is a file of its own that no server answers for; without
+    A page shows `rows` rows of a table at once. A `still` page is a separate file without a server behind it; without
     `sources` it holds only passages of the pages that were judged. Of a run that has not finished, `state` says how it
     stands, and `headline` how far it is.
     """

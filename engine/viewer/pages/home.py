@@ -1,7 +1,4 @@
-"""The first pages: the run with its systems by protocol, and its tasks.
-
-The leaderboard's own page, whose figures lead to their evidence.
-"""
+"""The first pages: the run with its systems by protocol, its tasks, and the leaderboard with links to the evidence."""
 
 import asyncio
 

@@ -1,6 +1,6 @@
-"""The page of a run that has not finished, and the figures that keep it up to date.
+"""The page of an unfinished run, and the figures that keep it up to date.
 
-Texts are made here alone: the template draws a view of the run, and the page's script writes later views over it.
+All texts are made here: the template draws a view of the run, and the page's script replaces it with later ones.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from adjudge.judges.plural import plural
 
 __all__ = ["LiveCell", "LiveTable", "LiveView", "headline", "live_page", "live_view"]
 
-_FAR = 36_000.0  # seconds: nobody needs more than the hours
+_FAR = 36_000.0  # seconds: beyond it, hours are precise enough
 
 
 class LiveCell(msgspec.Struct, frozen=True, omit_defaults=True):

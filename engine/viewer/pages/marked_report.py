@@ -1,7 +1,4 @@
-"""A report with its statements marked, wherever a page shows one.
-
-Lines of evidence as pages show them: statements with a verdict, criteria with points, in words and with a sign.
-"""
+"""For any page: a report with its statements marked, and lines of evidence (statements, criteria with points)."""
 
 import asyncio
 import re
@@ -69,7 +66,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def clipped(self) -> str:
-        """What was judged, its beginning only where it is long."""
+        """The judged text, cut if it is long."""
         return self.what if len(self.what) <= MAX_WHAT else f"{self.what[:MAX_WHAT]}…"
 
     @property
@@ -85,14 +82,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_people(self) -> str:
-        """Whether people "agree" with the judge, or at least one "differs"; empty if nobody said anything."""
+        """Whether people "agree" with the judge, or at least one "differs"; empty without labels."""
         if not self.people:
             return ""
         return "agree" if all(one.agrees for one in self.people) else "differ"
 
     @property
     def label(self) -> str:
-        """What a screen reader says of its sign and number."""
+        """The text a screen reader reads for its sign and number."""
         return f"{self.n}: {self.said or 'no outcome'}"
 
 

@@ -1,4 +1,4 @@
-"""The questions about a report: all of them, one with its rendered prompt and raw answer, and pages as read."""
+"""A report's questions: all of them, one with its rendered prompt and raw answer, and the pages that were read."""
 
 import asyncio
 import time
@@ -105,7 +105,7 @@ async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str
 
 
 def _no_raw(row: JudgmentRow | None) -> str:
-    """What is said where no raw answer is kept: of free text there is only one form."""
+    """The note shown where no raw answer is kept: free text has only one form."""
     return "The answer is the reply itself." if row is not None and row.answer is not None else "None."
 
 
@@ -166,7 +166,7 @@ def _pretty(answer: str) -> str:
 
 
 def _long(text: str) -> tuple[str, int]:
-    """What is shown of a text, and how many characters are not."""
+    """The shown part of a text, and the number of characters left out."""
     return text[:MAX_SHOWN], max(0, len(text) - MAX_SHOWN)
 
 

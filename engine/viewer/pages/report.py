@@ -43,7 +43,7 @@ class Share(msgspec.Struct, frozen=True):
 class Score(msgspec.Struct, frozen=True):
     """A metric as it is shown: its value, or the reason there is none, and the bounds of one that misses parts.
 
-    `first` ones stand on a leaderboard too.
+    `first` ones are on the leaderboard too.
     """
 
     name: str
@@ -316,7 +316,7 @@ def page_text(
 
 
 def _passage(page: Page, window: Span | None) -> tuple[Page, Span | None]:
-    """`page` with as much of its text as stands around `window`, and where that is then."""
+    """`page` with the text around `window`, and the window's new position."""
     if window is None:
         return msgspec.structs.replace(page, text=""), None
     start, end = max(0, window.start - _AROUND), window.end + _AROUND

@@ -1,4 +1,4 @@
-"""The search page: words in a run, searched until 0.2 s have passed or fifty places are found, then continued."""
+"""The search page: finds words in a run, stops after 0.2 s or fifty hits, and continues on request."""
 
 import asyncio
 import time

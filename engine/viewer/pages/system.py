@@ -1,4 +1,4 @@
-"""One system's reports by one metric: its mean, where it differs most from the others, and every task."""
+"""One system's reports by one metric: its mean, its largest differences from the other systems, and every task."""
 
 import asyncio
 import math
@@ -25,7 +25,7 @@ _MOST = 10
 
 
 class _Value(msgspec.Struct, frozen=True):
-    """What the leaderboard says of a system: its value and what it is, or why it has none, and what is missing."""
+    """A system on the leaderboard: its value with an explanation, or why it has none, and what is missing."""
 
     text: str
     said: str

@@ -1,4 +1,4 @@
-"""One task: its prompt, every system's reports side by side, and two of them in parallel."""
+"""One task: its prompt, every system's reports, and two of them side by side."""
 
 import asyncio
 import math

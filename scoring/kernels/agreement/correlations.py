@@ -1,17 +1,9 @@
-"""Pearson's r, Spearman's rho and Kendall's tau-b among all raters at once, over the items each pair has scored.
+"""Pearson's r, Spearman's rho and Kendall's tau-b among all raters at once, over the items both raters have scored.
 
-Pairs of raters with at most 32 distinct values each are counted into a table, from which all three follow.
-Others are summed (Pearson) or walked in one rater's order (Spearman and Kendall).
-
-Scores as codes: the place of each score among the distinct values of its row.
-
-Correlations of few-valued scores from the table of how often each pair of values occurs.
-
-Pearson's r of one rater with many others, over the items both have scored.
-
-Spearman's rho and Kendall's tau-b of one rater with many others, over the items both have scored.
-
-Sums of ranks and counts of pairs are whole numbers, so the coefficients are exact up to one final rounding.
+Scores are coded by their rank among the distinct values of their row. Pairs of raters with at most 32 distinct values
+each are counted into a table of value pairs, from which all three follow. Others are summed (Pearson) or walked in one
+rater's order (Spearman and Kendall). Sums of ranks and counts of pairs are whole numbers, so those coefficients are
+exact up to one final rounding.
 """
 
 from collections.abc import Collection
@@ -534,7 +526,7 @@ def correlations(
 
 
 class _Found(NamedTuple):
-    """What the kernels fill, `[R, R]` each."""
+    """The arrays that the kernels fill, `[R, R]` each."""
 
     pearson: Floats
     spearman: Floats

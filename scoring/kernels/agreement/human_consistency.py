@@ -1,11 +1,8 @@
-"""Agreement of judges with people and with each other.
+"""Agreement of judges with people and with each other, and coefficients of reliability.
 
-Scores are `[S, T]` (systems, tasks); NaN is missing. Equal means equal as float64. A coefficient that the
-data do not define (one system, constant scores) is NaN, and every result says what it was made of.
-
-Coefficients of reliability: ICC(1,1), ICC(2,k), Cohen's kappa and Krippendorff's alpha.
-
-Missing ratings are NaN. A coefficient that the data do not define is NaN.
+Scores are `[S, T]` (systems, tasks); NaN is missing. Equal means are equal as float64. A coefficient that the data do
+not define (one system, constant scores) is NaN, and every result says what it was computed from. The coefficients of
+reliability are ICC(1,1), ICC(2,k), Cohen's kappa and Krippendorff's alpha.
 """
 
 from math import sqrt

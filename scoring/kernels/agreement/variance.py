@@ -1,13 +1,12 @@
 """Where the variance of scores comes from, and how much of what it takes to resolve a difference.
 
-The model is a generalizability study: score = mean + system + task + system x task + sample (the agent's own runs)
-+ judge + judge x report + repeat (the judge's own repetition), every effect random with mean 0. Components are
-estimated by MIVQUE(0) (Rao 1971; Hartley, Rao and LaMotte 1978): the sums of squares of group totals are set
-equal to their expectations. It is unbiased for any unbalanced design, needs no iteration, and is the analysis of
-variance where the design is balanced.
+The model is a generalizability study: score = mean + system + task + system x task + sample (the agent's own runs) +
+judge + judge x report + repeat (the judge's own repetition), every effect random with mean 0. Components are estimated
+by MIVQUE(0) (Rao 1971; Hartley, Rao and LaMotte 1978): the sums of squares of group totals are set equal to their
+expectations. It is unbiased for any unbalanced design, needs no iteration, and is the analysis of variance where the
+design is balanced.
 
-How the items of a test separate those who are tested: the share that meets each, and its correlation with the rest.
-
+Items of a test are analysed by the share of systems that meet them, and by their correlation with the rest of the test.
 Missing values are NaN.
 """
 
@@ -107,7 +106,7 @@ def variance_components(
     values = as_scores(scores, 1)
     present = ~np.isnan(values)
     if present.sum() < 2:
-        raise KernelError("scores: fewer than two are there")
+        raise KernelError("scores: at least two are needed")
     labels = {"system": system, "task": task, "sample": sample, "judge": judge}
     codes = {name: _codes(label, present, name) for name, label in labels.items()}
     groups = {name: _joined([codes[level] for level in levels]) for name, levels in LEVELS.items()}

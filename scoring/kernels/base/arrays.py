@@ -1,15 +1,13 @@
-"""Score arrays as the kernels take them: float64, C order, NaN for missing, nothing infinite.
+"""Score arrays as the kernels take them (float64, C order, NaN for missing, nothing infinite), errors, and compilation.
 
-What a kernel raises: `KernelError`, for input that statistics cannot be computed from.
+`KernelError` is raised for input that statistics cannot be computed from. `compiled` is numba's compiler as the kernels
+use it; `in_threads` spreads compiled work over several cores.
 
-`compiled`: numba's compiler as the kernels use it; `in_threads`: compiled work on several cores.
+Kernels release the interpreter's lock and run in plain Python threads. Neither numba's own thread pool nor a
+multithreaded BLAS is used: the two spin against each other, and numba's is not safe under several callers.
 
-Kernels release the interpreter's lock and run in plain Python threads. Neither numba's own thread pool nor
-a multithreaded BLAS is used: the two spin against each other, and numba's is not safe under several callers.
-
-Machine code is kept on disk beside the module (or in the user's cache folder where that is read-only). Its
-freshness is judged by the module's own file alone, so a compiled function calls compiled functions of its
-own module only.
+Machine code is kept on disk beside the module (or in the user's cache folder if that is read-only). Its freshness is
+judged by the module's own file alone, so a compiled function calls compiled functions of its own module only.
 """
 
 import os
@@ -97,7 +95,7 @@ INFINITE_BITS = np.array(np.inf).view(np.uint64)[()] << ONE
 
 
 def as_scores(values: ArrayLike, dimensions: int, name: str = "scores") -> Floats:
-    """`values` as a float64 array of so many dimensions; NaN marks a missing score.
+    """`values` as a float64 array of `dimensions` dimensions; NaN marks a missing score.
 
     Raises:
         KernelError: another number of dimensions, values that are not numbers, or one that is infinite.

@@ -1,13 +1,13 @@
-"""Random resamples that depend on nothing but the seed and the resample's number.
+"""Random resamples that depend only on the seed and the resample's number.
 
-The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
-2011): a keyed function of a counter. The key is the seed; the counter is (block, stratum, resample, purpose). So
-any resample can be drawn anywhere, by any thread, in any order.
+The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a
+keyed function of a counter. The key is the seed; the counter is (block, stratum, resample, purpose). So any resample
+can be drawn anywhere, by any thread, in any order.
 
-How often each of n tasks is drawn in n draws is a multinomial vector. Drawing it one task at a time jumps
-about in memory, so it is drawn in two steps that vectorise over resamples and give the same distribution:
-independent Poisson counts with a mean a little under 1 (given their sum they are multinomial), then as many
-uniform draws as are missing from n. A resample whose Poisson counts exceed n is drawn again.
+How often each of n tasks is drawn in n draws is a multinomial vector. Drawing it one task at a time jumps about in
+memory, so it is drawn in two steps that vectorise over resamples and give the same distribution: independent Poisson
+counts with a mean a little under 1 (given their sum they are multinomial), then as many uniform draws as are missing
+from n. A resample whose Poisson counts exceed n is drawn again.
 """
 
 import math

@@ -1,19 +1,19 @@
 """Which of two systems a full run would put first, decided before its end: anytime-valid confidence sequences.
 
-Tasks are judged in a random order. After every task there is an interval for the mean difference that *all* the
-planned tasks would give; all the intervals of a sequence hold it together with probability 1 - error_rate, so one may
-look after each task and stop at any. The differences are taken as draws from a normal distribution of unknown mean
-and spread. Theirs is the mixture sequential t test (Lai, Annals of Statistics 4, 1976; Wang and Ramdas, Anytime-valid
+Tasks are judged in a random order. After every task there is an interval for the mean difference that *all* the planned
+tasks would give. With probability 1 - error_rate all intervals of a sequence contain it, so one may look after every
+task and stop at any. The differences are taken as draws from a normal distribution of unknown mean and spread. The
+sequence is that of the mixture sequential t test (Lai, Annals of Statistics 4, 1976; Wang and Ramdas, Anytime-valid
 t-tests and confidence sequences for Gaussian means with unknown variance, Sequential Analysis 44, 2025), with effect
-sizes mixed over a normal distribution and the right Haar prior on the spread, here for tasks that run out: given
+sizes mixed over a normal distribution and the right Haar prior on the spread, here for a finite number of tasks: given
 their mean, the differences d_1 ... d_n of n out of N tasks have the quadratic form
 
     sum (d_i - mean(d))**2 + m * (mean(d) - theta)**2,    m = n / (1 - n / N)
 
 so the t sequence holds with m in place of n where the mean is concerned, and closes on theta at n = N. For other
 distributions the error rate is approximate; no interval is given before LEAST tasks. (Sequences that assume only
-bounds, as those of betting, cannot tell systems apart whose differences are small beside the bounds within the
-hundreds of tasks that benchmarks have.)
+bounds, such as betting ones, cannot separate systems whose differences are small beside the bounds within the hundreds
+of tasks that benchmarks have.)
 """
 
 import msgspec

@@ -1,31 +1,28 @@
-"""Means that people would give: from their scores of a few tasks, or their labels of some items, and a judge's of all.
+"""The means that people would give, from a judge's scores of everything and people's scores or labels of a sample.
 
-Means of people's scores, from people's scores of a few tasks and a judge's of all: prediction-powered inference.
-
-PPI (Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, Science 382, 2023) corrects the judge's mean by its mean error on
-the labelled tasks; PPI++ (Angelopoulos, Duchi, Zrnic, arXiv:2311.01453, 2023) weighs the judge by a power that is
-tuned to the data, so that a judge that says nothing does no harm:
+**From people's scores of a few tasks:** prediction-powered inference. PPI (Angelopoulos, Bates, Fannjiang, Jordan,
+Zrnic, Science 382, 2023) corrects the judge's mean by its mean error on the labelled tasks; PPI++ (Angelopoulos, Duchi,
+Zrnic, arXiv:2311.01453, 2023) weights the judge by a power that is tuned to the data, so that an uninformative judge
+does no harm:
 
     estimate = mean(human, labelled) + power * (mean(judge, unlabelled) - mean(judge, labelled))
 
 The tuned power is cov(human, judge) / var(judge) / (1 + n / N), n labelled and N unlabelled tasks, here with both
 moments of the labelled tasks: then it is the regression estimate of double sampling (Cochran, "Sampling Techniques",
 12.6), whose interval by Student's t, its leverage included, holds its level for few labels too, where the papers'
-normal interval covers too seldom. Labelled tasks must be drawn at random from all; the truth is the mean over all
-such tasks, not over these alone. A tuned estimate is on people's scale whatever the judge's.
+normal interval covers too seldom. Labelled tasks must be drawn at random from all; the truth is the mean over all such
+tasks, not over these alone. A tuned estimate is on people's scale whatever the judge's.
 
-The mean over tasks that people would give, from their labels of some of the items that a judge gave verdicts on.
+**From people's labels of some items:** double sampling for stratification (Cochran, 12.2). A task's score is a weighted
+sum over its items (statements, criteria), each with one of a few verdicts by the judge. Items to label are drawn at
+random within strata: the items of a system with one verdict of the judge. Drawn evenly from the strata, rare verdicts
+are labelled as often as common ones, so the labels alone say nothing about the whole. Instead every item of a stratum
+gets the mean of the stratum's labels, weighted as the items are. That is the prediction-powered estimate with the best
+power for each verdict; a judge whose verdicts are uninformative does no harm.
 
-A task's score is a weighted sum over its items (statements, criteria), each of which a judge gave one of a few
-verdicts. Items to label are drawn at random within strata: the items of a system with one verdict of the judge. Drawn
-evenly from the strata, rare verdicts are labelled as often as common ones, so the labels alone say nothing about the
-whole; double sampling for stratification does (Cochran, "Sampling Techniques", 12.2): every item of a stratum counts
-the mean of the stratum's labels, weighted as the items are. That is the prediction-powered estimate with the best
-power for each verdict; a judge whose verdicts say nothing does no harm.
-
-The truth is the mean over all tasks of which these are a random sample. A task's own value, with the residuals of its
-labelled items raised to the size of their strata, has as many of them as there are tasks, so their spread is the
-variance, whatever ties the items of a report to each other (linearisation by clusters; Särndal, Swensson, Wretman,
+The truth is the mean over all tasks of which these are a random sample. A task's own value adds the residuals of its
+labelled items, scaled up to the size of their strata. There are as many such values as tasks, and their spread is the
+variance, however the items of a report depend on each other (linearisation by clusters; Särndal, Swensson, Wretman,
 "Model Assisted Survey Sampling", 9.4). Few labels that all agree do not show that people always agree: a stratum's
 spread is at least that with a third of a label added at either end (Kerman's neutral prior, 2011). Intervals are
 Student's, with Welch's degrees of freedom of the two parts.

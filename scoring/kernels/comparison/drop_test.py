@@ -1,8 +1,8 @@
 """One-sided paired t tests of a drop: whether scores fell by more than a margin, and whether they did not.
 
 Both tests look at the differences before - after on the tasks that have both scores. The first asks whether the mean
-drop is above the margin, the second (non-inferiority) whether it is below; between the two lies what the tasks cannot
-tell. The power of the first follows from the noncentral t distribution.
+drop is above the margin, the second (non-inferiority) whether it is below; in between, the tasks cannot decide. The
+power of the first follows from the noncentral t distribution.
 """
 
 import math
@@ -18,7 +18,7 @@ __all__ = ["DropTest", "drop_test", "fewest_tasks"]
 
 
 class DropTest(msgspec.Struct, frozen=True):
-    """What the common tasks say of a drop; NaN is undefined.
+    """The tests of a drop on the common tasks; NaN is undefined.
 
     Fewer than two tasks leave all but `n_used` and `drop` undefined. Without any spread of the differences the p
     values are 0 or 1.

@@ -1,4 +1,4 @@
-"""Score against what it cost, and scores of the best of several samples (Dr.Mi-Bench)."""
+"""Scores against their cost, and the best score of several samples (Dr.Mi-Bench)."""
 
 import msgspec
 import numpy as np

@@ -1,21 +1,17 @@
 """Paired tests between all pairs of systems on the tasks both have scores for.
 
-Student's t with its interval and Cohen's d (DeepResearch Bench, appendix K), Wilcoxon's signed ranks
-(DR3-Eval 4.3) and a sign-flip permutation test; Holm's correction for any family of p values. The tests take
-`scores[S, T]` (systems, tasks; NaN is missing) and report the P = S (S - 1) / 2 pairs in the order of
-`numpy.triu_indices(S, 1)`, as first minus second. What is undefined for a pair is NaN there.
+Student's t with its interval and Cohen's d (DeepResearch Bench, appendix K), Wilcoxon's signed ranks (DR3-Eval 4.3) and
+a sign-flip permutation test; Holm's correction for any family of p values. The tests take `scores[S, T]` (systems,
+tasks; NaN is missing) and report the P = S (S - 1) / 2 pairs in the order of `numpy.triu_indices(S, 1)`, as first minus
+second. What is undefined for a pair is NaN.
 
-The kernel of the sign-flip test: sums of columns under many random sign patterns.
+The sign-flip kernel sums columns under many random sign patterns. Eight tasks at a time have only 256 patterns: their
+partial sums are tabulated once and looked up by every resample, which leaves one addition for eight tasks.
 
-Eight tasks at a time have only 256 sign patterns: their partial sums are tabulated once and looked up by
-every resample, which leaves one addition for eight tasks.
-
-The kernel of Wilcoxon's test: signed rank sums of the differences of many pairs of rows.
-
-A difference becomes one 64-bit key, its float64 bits rotated left by one: ordered by magnitude, with the sign
-in the lowest bit, so that equal magnitudes are found exactly. Keys are scattered into buckets of equal width, which
-leaves only neighbours out of order. Without ties and zeros, comparing neighbours corrects the rank sum, without
-branches; otherwise an insertion pass finishes the order.
+The Wilcoxon kernel computes signed rank sums for many pairs of rows. A difference becomes one 64-bit key, its float64
+bits rotated left by one: ordered by magnitude, with the sign in the lowest bit, so that equal magnitudes are found
+exactly. Keys are scattered into buckets of equal width, which leaves only neighbours out of order. Without ties and
+zeros, comparing neighbours corrects the rank sum, without branches; otherwise an insertion pass finishes the order.
 """
 
 from typing import Literal, NamedTuple, get_args
@@ -392,7 +388,7 @@ SIGNS = np.uint32(0x80000001)
 
 
 class Student(msgspec.Struct, frozen=True):
-    """What a mean difference and its standard error say: arrays of one shape."""
+    """The test of a mean difference by its standard error: arrays of one shape."""
 
     t: Floats
     p: Floats

@@ -1,8 +1,8 @@
-"""Preference accuracy of any protocol used as a reward model: does it score what people chose above what they rejected?
+"""Preference accuracy of a protocol as a reward model: does it score the reports that people chose above the others?
 
 In the style of RewardBench 2: sets of chosen and rejected reports for one task; a set counts 1 if a chosen report has
-the highest score alone, a share of 1 if it shares it; tasks with several right answers have a score of their own. A
-set that misses a score is left out and counted.
+the highest score alone, and a share of 1 if it ties for it. Tasks with several right answers have a separate score. A
+set with a missing score is left out and counted.
 """
 
 import math

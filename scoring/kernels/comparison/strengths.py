@@ -1,31 +1,27 @@
-"""How strong each system is, from who beat whom: the model of Bradley and Terry.
+"""How strong each system is, given who beat whom: the model of Bradley and Terry.
 
 Rank Analysis of Incomplete Block Designs I, Biometrika 39, 1952: system i beats j with probability
 
     1 / (1 + exp(-(strength_i - strength_j)))
 
-A tie counts as half a win of each. A system that won or lost everything has no finite strength of maximum likelihood,
-nor have two groups of systems of which one won everything against the other; in a bootstrap of a small tournament
-that happens in some of the resamples. So each system also has `prior` tied comparisons with an opponent of strength
-0: the strengths then are always finite and unique, no system is favoured, and comparisons outweigh the prior as they
-grow in number. With `prior=0` they are those of maximum likelihood, NaN where these do not exist.
+A tie counts as half a win for each. A system that won or lost everything has no finite strength of maximum likelihood,
+nor have two groups of systems of which one won everything against the other; in a bootstrap of a small tournament that
+happens in some of the resamples. So each system also has `prior` tied comparisons with an opponent of strength 0: the
+strengths then are always finite and unique, no system is favoured, and comparisons outweigh the prior as they grow in
+number. With `prior=0` they are those of maximum likelihood, NaN where these do not exist.
 
-Systems that no chain of comparisons connects cannot be placed beside each other: strengths have mean 0 in each
+Systems that no chain of comparisons connects cannot be ranked against each other: strengths have mean 0 in each
 connected component, and differences mean something only inside one.
 
-Which comparisons of a tournament would tell most, given those made so far.
+**The most informative next comparisons.** A ranking's reader wants to know who is ahead of whom. Let z be the
+difference of two strengths in units of its standard deviation: the chance that their order is wrong is about Phi(-z).
+Another comparison of two systems, of which one is p likely to win, adds p (1 - p) to what is known of them, and through
+them some information about every other pair. The comparison chosen lowers the sum of those chances over all pairs most
+(to first order in the variances). So distant systems are left alone early, and close ones get most comparisons. A
+difference that happens to be near 0 is not treated as hopeless: z is raised to sqrt(z^2 + 1), its expected size.
 
-What a reader of a ranking wants to know is who is ahead of whom. Let z be the difference of two strengths in units of
-its standard deviation: the chance that their order is wrong is about Phi(-z). Another comparison of two systems, of
-which one is p likely to win, adds p (1 - p) to what is known of them, and through them something of every other pair.
-It is chosen where it lowers the sum of those chances over all pairs most (to first order in the variances). So what is
-far apart is left alone early, and what is close gets most of what there is. A difference that happens to be near 0 is
-not taken for hopeless: z is raised to sqrt(z^2 + 1), its expected size.
-
-How sure the strengths of a tournament are: tasks resampled with replacement, each with all comparisons made on it.
-
-Every resample fits the strengths of Bradley and Terry (`strengths`) anew. What came of fewer comparisons is less sure
-by itself; nothing else is assumed.
+**Uncertainty.** Tasks are resampled with replacement, each with all comparisons made on it, and every resample fits the
+strengths anew. Fewer comparisons make a strength less certain without any further assumption.
 """
 
 import math

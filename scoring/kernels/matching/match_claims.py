@@ -1,15 +1,12 @@
-"""Pairing predicted with gold claims, and the precision, recall and F1 of what was paired.
+"""Pairing predicted with gold claims, and precision, recall and F1 of the pairs.
 
-Many problems at once, in ragged (CSR) arrays. Two ways to pair one to one: greedily in order (LiveDRBench's lists), or
-as many pairs as possible (Dr.Mi-Bench's planning). Nested claims follow LiveDRBench, Eq. 1.
+Many problems at once, in ragged (CSR) arrays. There are two ways to pair one to one: greedily in order (LiveDRBench's
+lists), or as many pairs as possible (Dr.Mi-Bench's planning). Precision, recall and F1 of nested claims follow
+LiveDRBench, Eq. 1.
 
-The kernels that pair predicted with gold claims: greedy, and maximum cardinality.
-
-Each works through a span of problems in ragged (CSR) arrays: predicted claims are rows, gold claims columns,
-and an edge is a pair that may be matched. `row_offsets` and `edge_offsets` are those of the span's rows, which
-count from 0; `matched` receives the column of every row and holds -1 before.
-
-Precision, recall and F1 of nested claims: LiveDRBench, Eq. 1.
+A kernel works through a span of problems: predicted claims are rows, gold claims columns, and an edge is a pair that
+may be matched. `row_offsets` and `edge_offsets` are those of the span's rows, which count from 0; `matched` receives
+the column of every row and holds -1 before.
 """
 
 from collections.abc import Callable, Sequence

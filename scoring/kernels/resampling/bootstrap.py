@@ -1,17 +1,13 @@
 """How sure a leaderboard is: tasks resampled with replacement, the same tasks for every system.
 
-`bootstrap` does it at once; `bootstrap_part` draws a range of the resamples anywhere and `merge` joins the
-parts into the same result, bit for bit. Each resample depends on the seed and its own number only, and every
-resampled sum is exact, so nothing depends on threads or shards.
+`bootstrap` does it at once; `bootstrap_part` draws a range of the resamples anywhere and `merge` joins the parts into
+the same result, bit for bit. A resample depends only on the seed and its number, and every resampled sum is exact:
+scores are written as whole numbers of a common unit, small enough for every sum to be exact in float64. So nothing
+depends on threads, shards, tiles, the processor or the order of addition, and equal means are equal.
 
-Ties: two resampled means are tied when they are equal, as scores on a common grid can be; sums being exact,
-rounding neither makes nor breaks a tie (whole numbers up to four decimals, binary fractions; other scores
-are first rounded to about n_tasks * 2**-53 of the largest). Tied systems share the mean of their ranks.
-
-Resampled sums of scores, exact whatever the order of addition.
-
-Scores are written as whole numbers of a common unit, small enough for every resampled sum to be exact in
-float64. So the sums do not depend on threads, shards, tiles or the processor, and equal means are equal.
+Ties: two resampled means are tied when they are equal, as scores on a common grid can be; sums being exact, rounding
+neither makes nor breaks a tie (whole numbers up to four decimals, binary fractions; other scores are first rounded to
+about n_tasks * 2**-53 of the largest). Tied systems share the mean of their ranks.
 """
 
 from collections.abc import Sequence

@@ -2,11 +2,9 @@
 
 Rank 1 is the highest mean. Systems with equal means share the mean of the ranks they occupy (midranks).
 
-How far a ranking hangs on single tasks.
-
-Systems are ranked by the mean of their scores, missing ones left out (DeepResearch Bench, appendix K). Means that
-differ by less than 1e-12 of the largest score's size are tied: a smaller difference is rounding. A tied pair counts in
-Kendall's tau-b as a tie.
+To show how much a ranking depends on single tasks, systems are ranked by the mean of their scores, missing ones left
+out (DeepResearch Bench, appendix K). Means that differ by less than 1e-12 of the largest score's size are tied: a
+smaller difference is rounding. A tied pair counts in Kendall's tau-b as a tie.
 """
 
 from typing import NamedTuple
