@@ -240,12 +240,13 @@ def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_
             layout.append((beside, partial(_cell, metric.metric, partial(_value, metric=metric))))
             continue
         least, most = _ends(own)
-        axis = "" if least == most else f"{number(least, head.scale)} to {number(most, head.scale)}"
+        ends = (number(end, head.scale, head.decimals) for end in (least, most))
+        axis = "" if least == most else " to ".join(ends)
         value = Column(head.metric, "value", tip=about_metric(head), best=_best(head), axis=axis)
         layout.append(
             (value, partial(_cell, head.metric, partial(_barred, metric=head, least=least, most=most)))
         )
-        column("interval", lambda row: bar_span(row.low, row.high, head.scale))
+        column("interval", lambda row: bar_span(row.low, row.high, head.scale, head.decimals))
         if any(row.open for row in own):
             column("bounds", partial(_bounds, metric=head))
         if any(row.corrected is not None for row in own):
