@@ -9,9 +9,11 @@ import pytest
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.on_ray import statistics_on
 from adjudge.engine.statistics.placement import Statistics
+from tests.made_runs import made_run
 from tests.worlds import world
 
 ray = pytest.importorskip("ray")
@@ -46,7 +48,9 @@ def test_resamples_drawn_on_the_cluster_are_the_same(statistics, missing):
 
 
 def test_invalid_run_gives_one_line(tmp_path, statistics):
+    run = Run.open(made_run(tmp_path / "run", ["a", "b"], 2))
+    (run.folder / "scores.parquet").unlink()
     with pytest.raises(UsageError) as error:
-        statistics.read([tmp_path])
+        statistics.read([run])
     assert "\n" not in str(error.value) and "scores.parquet" in str(error.value)
-    assert json.dumps(str(tmp_path))[1:-1] in str(error.value)
+    assert json.dumps(str(run.folder))[1:-1] in str(error.value)

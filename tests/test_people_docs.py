@@ -8,6 +8,7 @@ import pytest
 
 from adjudge.engine.runs.items import stratum_sizes
 from adjudge.engine.viewer.labelling import drawn
+from tests.test_cli import run
 from tests.test_label_kinds import example
 from tests.worlds import lines
 

@@ -57,7 +57,9 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
     except OSError as error:
         raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
     if not files:
-        raise UsageError(f"format: {opened.folder} has no results for {form}; export protocols of this benchmark")
+        raise UsageError(
+            f"format: {opened.folder} has no results for {form}; export protocols of this benchmark"
+        )
     return ExportResult(out=str(target), files=files)
 
 
