@@ -1,7 +1,7 @@
 """What goes wrong, and who has to act.
 
     UsageError              what the user gave cannot be used: exit code 2
-        ConfigError         a configuration (`config/errors.py`)
+        ConfigError         a configuration (`config/settings.py`)
             FormulaError    what a reward is computed from (`config/formula.py`)
         FormatError         files of tasks or reports (`formats/dataset.py`)
     JudgeError              the judge cannot be used (`judges/errors.py`): exit code 1

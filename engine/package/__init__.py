@@ -43,12 +43,11 @@ __all__ = [
 if not TYPE_CHECKING:
     # Imported when first asked for: `import adjudge` takes milliseconds, what is behind it a second.
     _HOMES = {
-        "config.errors": ("ConfigError",),
         "config.run": ("RunConfig",),
+        "config.settings": ("ConfigError",),
         "errors": ("UsageError",),
-        "library.comparisons": ("compare", "compare_async"),
         "library.evaluations": ("evaluate", "evaluate_async"),
-        "library.runs": ("Run", "open", "open_async"),
+        "library.runs": ("Run", "compare", "compare_async", "open", "open_async"),
         "library.scores": ("Score", "score", "score_async"),
         "rewards.model": ("Reward", "RewardError", "RewardItem", "RewardModel"),
     }
