@@ -321,11 +321,11 @@ def test_gold_check_of_a_configuration(sound: Path, capsys: Any) -> None:
     code, _, said = run_command(capsys, "gold", config, "--protocol", "fact", "--check")
     assert code == 2 and "fact has no gold with items to check" in said
     code, _, said = run_command(capsys, "gold", config, "--check")
-    assert code == 2 and "--protocol: is missing" in said
+    assert code == 2 and "--protocol: missing" in said
     code, _, said = run_command(capsys, "gold")
     assert code == 2 and "no configuration" in said
     code, _, said = run_command(capsys, "gold", config, "--protocol", "rubrics")
-    assert code == 2 and "--out: is missing" in said
+    assert code == 2 and "--out: missing" in said
     code, _, said = run_command(capsys, "gold", config, "--protocol", "rubrics", "--out", "x", "--run", "y")
     assert code == 2 and "add --check" in said
     bare = sound.parent / "bare.jsonl"

@@ -375,7 +375,7 @@ async def test_board_of_one_unscored_system_opens(browser, tmp_path):
     folder = made_run(tmp_path, ("only",), 3, missing=1.0)
     page_file = write_leaderboard(build_leaderboard([folder]), folder)
     async with visiting(browser, page_file.as_uri(), width=390) as page:
-        assert await column(page, "p0t0", "scored") == ["0/2"]
+        assert await column(page, "p0t0", "scored") == ["0/2 (under 95%)"]
         badges = await page.locator("#p0t0 .badge").all_text_contents()
         assert badges[0] == "cov. 0 %" and badges[1].endswith("unscored")
         assert await page.locator("#p0 .head .badge.bad").text_content() == "no ranking"

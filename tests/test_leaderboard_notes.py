@@ -49,7 +49,7 @@ def test_runs_with_different_gold_or_criteria_are_noted(tmp_path: Path, what: st
         record = RunRecord.read(run)
         changed = {"tasks": {**record.tasks, "3": task(value)}} if what == "gold" else {"criteria": (value,)}
         msgspec.structs.replace(record, **changed).write(run)
-    said = {"gold": "differ in the prompt or gold of 1 tasks", "criteria": "differ in their criteria"}
+    said = {"gold": "differ in the prompt or gold of 1 task:", "criteria": "differ in their criteria"}
     assert said[what] in notes(one, other)
     assert "differ" not in notes(other)
 

@@ -21,6 +21,7 @@ from adjudge.engine.config.reward import Formula, FormulaError, RewardConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.library.scores import Score
 from adjudge.engine.runs.record import RunRecord, TaskRecord, metrics_of
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.notes import differing
 from adjudge.engine.store.scorecards import SCORE_TYPES
@@ -170,7 +171,7 @@ def test_ambiguous_name_is_refused_in_a_reward(config: dict[str, Any]) -> None:
 
 def test_ambiguous_name_is_refused_by_the_viewer(tmp_path: Path) -> None:
     folder = made(tmp_path / "run", SHARED)
-    opened, frame = OpenRun(str(folder)), Frame("run", "judge")
+    opened, frame = OpenRun(Run.open(folder)), Frame("run", "judge")
     for page in (
         system_page(opened, frame, SystemQuery(system="A", metric="score")),
         differences_page(opened, opened, frame, DifferencesQuery(metric="score")),

@@ -19,12 +19,13 @@ from adjudge.engine.viewer.data.index import KINDS, Verdicts
 from adjudge.engine.viewer.data.marked_text import KINDS as MARKS
 from adjudge.scoring.contract.protocol import installed_protocols
 from adjudge.scoring.contract.scorecard import Outcome, OutcomeKind, Scorecard, count_kinds
+from tests.examples import shipped, tracked
 from tests.viewing import viewing
 from tests.worlds import CRITERIA, lines, world
 
 ROOT = Path(__file__).parents[1]
 CLOSED = frozenset(get_args(OutcomeKind))
-EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/adjudge.yaml"))
+EXAMPLES = sorted(path.parent.name for path in tracked() if path.name == "adjudge.yaml")
 WORLDS: dict[str, list[Any]] = {
     "rler": ["rler"],
     "pairwise": ["pairwise"],
@@ -63,7 +64,7 @@ def cards_of(tmp_path_factory: pytest.TempPathFactory) -> Any:
                 folder / "tasks.jsonl", [{"id": str(n), "prompt": f"Fact {n}?", "gold": gold} for n in (0, 1)]
             )
         else:
-            config = ROOT / "examples" / name / "adjudge.yaml"
+            config = shipped(name) / "adjudge.yaml"
         evaluate(RunConfig.load(config, out=str(folder / "run"), store=str(folder / "store")))
         record = RunRecord.read(folder / "run")
         return run_cards(Place.of(record.config.store), record.run)

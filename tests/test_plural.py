@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from adjudge.engine.runs.run import Run
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery, TaskQuery
 from adjudge.engine.viewer.pages.frame import Frame
@@ -109,7 +110,7 @@ def test_one_is_singular_on_the_viewer_s_pages(config: Path, capsys: Any) -> Non
     run(capsys, "evaluate", config)
 
     async def pages() -> list[str]:
-        opened = OpenRun(str(config.parent / "run"))
+        opened = OpenRun(Run.open(config.parent / "run"))
         frame = Frame("run", "judge")
         found = [
             await home(opened, frame, ListQuery()),

@@ -155,7 +155,9 @@ async def test_filters_by_keyboard_live_in_the_address(browser: "Browser", viewe
         await source.focus()
         await source.select_option("host11.example")
         fewer = await shown(page)
-        assert 0 < len(fewer) < len(some) and "show=none" in page.url and "source=host11.example" in page.url
+        assert (
+            0 < len(fewer) < len(some) and "show=missing" in page.url and "source=host11.example" in page.url
+        )
         assert (
             await page.locator(".report mark:not(.off)").evaluate_all(
                 "all => [...new Set(all.map(one => one.dataset.n))]"

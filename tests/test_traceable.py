@@ -49,7 +49,7 @@ def cells(run: Path) -> list[tuple[str, str, str, str]]:
             cell.attributes["data-metric"],
             cell.text(),
         )
-        for section in page.css("main > section")
+        for section in page.css("main > section:not(#all)")
         for row in section.css("tr[data-system]")
         for cell in row.css("td[data-metric]")
     ]

@@ -308,7 +308,7 @@ def test_expired_lease_of_an_object_store_is_free(tmp_path, monkeypatch):
     place.write("dead.lease", [b"lease"])
     os.utime(tmp_path / "store" / "dead.lease", (1, 1))
     with housekeeping(place) as renew:
-        monkeypatch.setattr(place, "EXPIRY_SECONDS", -1)
+        monkeypatch.setattr("adjudge.engine.store.place.EXPIRY_SECONDS", -1)
         with pytest.raises(StoreError, match="lease expired"):
             renew()
     assert not list(tmp_path.rglob("*.lease"))

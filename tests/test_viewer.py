@@ -599,7 +599,7 @@ async def test_run_without_its_input_still_shows_evidence(run, tmp_path):
     (copy / "run.json").write_text(json.dumps(record))
     async with viewing(copy) as reader:
         page = await reader.page(f"report?{DELTA}")
-        assert "not where it was" in page.body.text() and len(page.css(".evidence li")) == 7
+        assert "has moved or is gone" in page.body.text() and len(page.css(".evidence li")) == 7
         listed = await reader.page(f"questions?{DELTA}")
         assert len(rows(listed)) == 6
         question = await reader.page(next(href for href in hrefs(listed) if href.startswith("question?")))

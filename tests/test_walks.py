@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = {"report": 15, "rollout": 12, "URL": 12}
 REPEATED = {
     "judges/lexical:terms": "the embedded judge compares one text with several others",
-    "engine/tables/terminal:escaped": "cells of a table are escaped where they are written",
+    "engine/tables/markdown:escaped": "cells of a table are escaped where they are written",
     "engine/tables/standings:_cell": "the cells of a system under one metric: its value, interval, rank and more",
     "engine/store/pages:PageStore._key": "a page is looked up, and stored once it is read",
     "engine/store/place:Place.open": "a part is opened to see what it replaces, then to be read",

@@ -21,7 +21,8 @@ class Rejected(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, file: Path, line: int, kind: type[object], error: Exception) -> "Rejected":
         """The rejection of a line that is not a `kind`, as `error` says."""
-        return cls(str(file), line, storable(f"invalid {kind.__name__.lower()}: {error}"[:_MAX_WHY]))
+        name = "row" if kind.__name__.endswith("Row") else kind.__name__.lower()
+        return cls(str(file), line, storable(f"invalid {name}: {error}"[:_MAX_WHY]))
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.why}"
