@@ -327,7 +327,7 @@ def test_gold_check_of_a_configuration(sound: Path, capsys: Any) -> None:
     code, _, said = run_command(capsys, "gold", config, "--protocol", "rubrics")
     assert code == 2 and "--out: missing" in said
     code, _, said = run_command(capsys, "gold", config, "--protocol", "rubrics", "--out", "x", "--run", "y")
-    assert code == 2 and "add --check" in said
+    assert code == 2 and "needs --check" in said
     bare = sound.parent / "bare.jsonl"
     bare.write_text(json.dumps({"id": "1", "prompt": "Why?"}) + "\n")
     code, _, said = run_command(capsys, "gold", "--check", bare)

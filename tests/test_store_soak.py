@@ -24,7 +24,8 @@ PRELUDE = """
 import asyncio, sys, time
 sys.path.insert(0, {root!r})
 from adjudge.engine.errors import StoreError
-from adjudge.engine.store import Place, ScorecardStore, lease, upkeep
+import adjudge.engine.store.place as lease
+from adjudge.engine.store import Place, ScorecardStore, upkeep
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
 upkeep.KEPT_SECONDS = {day}
