@@ -1,7 +1,8 @@
 """Fixtures shared by several modules, and how modules are distributed among workers."""
 
 import os
-from pathlib import PurePath
+from collections.abc import Iterator
+from pathlib import Path, PurePath
 
 import pytest
 from hypothesis import settings
@@ -34,6 +35,17 @@ settings.load_profile("untimed")
 
 # Ray's workers run at normal priority, and none is started before there is work for it.
 os.environ |= {"RAY_worker_niceness": "0", "RAY_prestart_worker_first_driver": "0"}
+
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def checkout_left_alone() -> Iterator[None]:
+    """The test that leaves a store or a run at the root of the checkout fails, since one there changes other tests."""
+    there = {name for name in (".adjudge", "runs") if (ROOT / name).exists()}
+    yield
+    assert {name for name in (".adjudge", "runs") if (ROOT / name).exists()} == there
 
 
 def _starts_ray(nodeid: str) -> bool:
