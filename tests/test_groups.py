@@ -23,13 +23,12 @@ from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.drmi_bench.drmi import DrMi
 from adjudge.scoring.kernels.resampling.bootstrap import bootstrap, bootstrap_part, mean_of, merge
 from adjudge.scoring.livedrbench.livedr import LiveDR
+from tests.boards import folded, tables
+from tests.commands import one_line, run
 from tests.made_record import made_record
 from tests.made_runs import made_run
+from tests.ranked import METRICS, SYSTEMS, Few, Rows, board, record, worlds
 from tests.shared_data import GOLDEN
-from tests.test_cli import one_line, run
-from tests.test_published import tables
-from tests.test_ranks import METRICS, SYSTEMS, Few, Rows, board, record, worlds
-from tests.test_tables import folded
 
 Value = dict[str, float]
 
