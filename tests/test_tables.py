@@ -20,6 +20,7 @@ from adjudge.engine.commands.compare import (
     comparison_said,
     comparison_table,
 )
+from adjudge.engine.statistics import agreement as agreement_module
 from adjudge.engine.statistics.agreement import MetricAgreement, with_run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.tables.standings import rankings, standings
@@ -35,6 +36,12 @@ from tests.made_runs import made_run
 from tests.viewing import QUICKSTART
 
 LONG = ("a-lab/the-long-name-of-a-model-2026-11-23-preview-high", "模型甲的一个相当长的名字", "short")
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How intervals are shown does not depend on how well they are estimated."""
+    monkeypatch.setattr(agreement_module, "RESAMPLES", 20)
 
 
 @pytest.fixture(scope="module")
