@@ -13,8 +13,6 @@ from adjudge.judges.lexical import coverage, figures, terms
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, first_missing
 
-__all__ = ["SameAs", "Sameness", "Verdicts", "batches", "clipped", "matched", "same_as", "same_text"]
-
 BATCH = 20
 _MAX_SHOWN = 2_000
 _AGREED = 0.8

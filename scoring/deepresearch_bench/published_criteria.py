@@ -22,15 +22,6 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, DRAWS, Criterion, RaceGold, Yardstick
 
-__all__ = [
-    "CriteriaWordings",
-    "PublishedCriteria",
-    "PublishedWeights",
-    "averaged",
-    "listed_in",
-    "published_yardstick",
-]
-
 _TOLERANCE = 1e-6
 _OPEN = re.compile("<json_output>", re.IGNORECASE)
 _CLOSE = re.compile("</json_output>", re.IGNORECASE)
@@ -59,11 +50,6 @@ class CriteriaWordings(msgspec.Struct, frozen=True):
                 for name, short in _NAMES.items()
             },
         )
-
-    def digests(self, language: str) -> dict[str, str]:
-        """The digests of all, by what they are for."""
-        kinds = {"weights": self.weights, **self.criteria}
-        return {f"race.criteria.{kind}.{language}": one.digest.hex() for kind, one in kinds.items()}
 
 
 class PublishedWeights(PublishedQuestion[dict[str, Any] | None], frozen=True, kw_only=True):
@@ -111,15 +97,14 @@ def listed_in(text: str) -> object:
     """The JSON in a reply: between its first tags, or the text without its fences. Raises UnreadableReply. Linear."""
     opened = _OPEN.search(text)
     closed = opened and _CLOSE.search(text, opened.end())
-    inner = text[opened.end() : closed.start()].strip() if opened and closed else _unfenced(text)
+    if opened and closed:
+        inner = text[opened.end() : closed.start()].strip()
+    else:
+        inner = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     try:
         return json.loads(inner)
     except (ValueError, RecursionError) as error:
         raise UnreadableReply("not JSON") from error
-
-
-def _unfenced(text: str) -> str:
-    return text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
 
 
 def _sums_to_one(weights: Any) -> bool:

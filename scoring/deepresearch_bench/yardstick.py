@@ -8,31 +8,16 @@ variant `static_criteria` uses them, and the lexical judge proposes them for tas
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated
 
 import msgspec
 
 from adjudge.judges import Answer, Context, Question
 from adjudge.scoring.contract.case import NULL, Case, GoldError
-from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource
+from adjudge.scoring.contract.gold import GoldItem, GoldItems
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
-
-__all__ = [
-    "DIMENSIONS",
-    "GENERAL_CRITERIA",
-    "MOST",
-    "Criterion",
-    "DimensionCriteria",
-    "DimensionWeights",
-    "MeasuredByGold",
-    "RaceGold",
-    "Yardstick",
-    "average_weights",
-    "frozen",
-    "yardstick",
-]
 
 # Dimension: (criterion, explanation, weight); the weights of a dimension sum to 1.
 _EN = {
@@ -196,6 +181,30 @@ class RaceGold(msgspec.Struct, frozen=True):
             raise GoldError("gold_invalid", f"task {case.task.id}: gold for race: {flaw}")
         return gold
 
+    def as_items(self) -> GoldItems:
+        """The criteria, and the weights that sum to 1."""
+        criteria = {name: (self.criterions or {}).get(name, ()) for name in DIMENSIONS}
+        weights = {
+            f"criterions.{name}": tuple(one.weight for one in several) for name, several in criteria.items()
+        }
+        if self.dimension_weight is not None:
+            weights["dimension_weight"] = tuple(self.dimension_weight[name] for name in DIMENSIONS)
+        items = [
+            GoldItem(
+                part=name,
+                item=one.criterion,
+                explanation=one.explanation,
+                kind="requirement",
+                line=one.named(name),
+                full=MOST,
+            )
+            for name, several in criteria.items()
+            for one in several
+        ]
+        return GoldItems(
+            items=tuple(items), weights={part: found for part, found in weights.items() if found}
+        )
+
     def _flaw(self) -> str:
         weights, criteria = self.dimension_weight, self.criterions
         if weights is not None and not _positive([weights.get(name, -1.0) for name in DIMENSIONS]):
@@ -215,12 +224,12 @@ class Yardstick(msgspec.Struct, frozen=True):
     @property
     def items(self) -> tuple[tuple[str, Criterion], ...]:
         """(dimension, criterion) of all criteria, dimension by dimension."""
-        return tuple((name, criterion) for name in DIMENSIONS for criterion in self.criteria[name])
+        return tuple((name, criterion) for name in DIMENSIONS for criterion in self.criteria.get(name, ()))
 
     def explained(self) -> list[ExplainedCriterion]:
         """The criteria with what each weighs in the overall mark."""
-        every = sum(self.weights[name] for name in DIMENSIONS)
-        sums = {name: sum(one.weight for one in self.criteria[name]) for name in DIMENSIONS}
+        every = sum(self.weights.get(name, 0.0) for name in DIMENSIONS)
+        sums = {name: sum(one.weight for one in several) for name, several in self.criteria.items()}
         return [
             ExplainedCriterion(
                 what=one.named(name),
@@ -232,7 +241,11 @@ class Yardstick(msgspec.Struct, frozen=True):
 
     def without_criteria_weights(self) -> "Yardstick":
         """The same with equal weights within each dimension."""
-        return Yardstick(self.weights, {name: _equal(criteria) for name, criteria in self.criteria.items()})
+        criteria = {
+            name: tuple(msgspec.structs.replace(one, weight=1 / len(several)) for one in several)
+            for name, several in self.criteria.items()
+        }
+        return Yardstick(self.weights, criteria)
 
     def without_dimension_weights(self) -> "Yardstick":
         """The same with equal weights of the dimensions."""
@@ -332,44 +345,6 @@ def frozen(case: Case, measure: Yardstick) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(gold))
 
 
-class MeasuredByGold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the protocols that are measured by `RaceGold`: how it is drafted, and what its items are."""
-
-    drafts_from: ClassVar[DraftsFrom] = "task"
-
-    async def draft(
-        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
-    ) -> msgspec.Raw | Missing:
-        """The task's gold with weights and criteria, made by the judge where it has none. Raises GoldError."""
-        measure = await yardstick(case, RaceGold.of(case), tools)
-        return measure if isinstance(measure, Missing) else frozen(case, measure)
-
-    def gold_items(self, case: Case) -> GoldItems:
-        """The criteria of the task's gold, and the weights that sum to 1. Raises GoldError."""
-        gold = RaceGold.of(case)
-        criteria = {name: (gold.criterions or {}).get(name, ()) for name in DIMENSIONS}
-        weights = {
-            f"criterions.{name}": tuple(one.weight for one in several) for name, several in criteria.items()
-        }
-        if gold.dimension_weight is not None:
-            weights["dimension_weight"] = tuple(gold.dimension_weight[name] for name in DIMENSIONS)
-        return GoldItems(
-            items=tuple(_item(name, one) for name, several in criteria.items() for one in several),
-            weights={part: found for part, found in weights.items() if found},
-        )
-
-
-def _item(dimension: str, one: Criterion) -> GoldItem:
-    return GoldItem(
-        part=dimension,
-        item=one.criterion,
-        explanation=one.explanation,
-        kind="requirement",
-        line=f"{dimension}: {one.criterion}",
-        full=MOST,
-    )
-
-
 async def yardstick(case: Case, gold: RaceGold, tools: Tools, *, static: bool = False) -> Yardstick | Missing:
     """The yardstick of the case's task: its gold, else (or if `static`, the criteria) the general or made ones."""
     given = static_criteria(case.task.language) if static else gold.criterions
@@ -377,8 +352,7 @@ async def yardstick(case: Case, gold: RaceGold, tools: Tools, *, static: bool = 
         return Yardstick(gold.dimension_weight, given)
     task, language = Context.of(task=case.task.prompt), case.task.language
     weights, criteria = await asyncio.gather(
-        _weights(gold, task, language, tools),
-        _criteria(given, task, language, tools),
+        _weights(gold, task, language, tools), _criteria(given, task, language, tools)
     )
     if isinstance(weights, Missing):
         return weights
@@ -408,18 +382,14 @@ async def _criteria(
     missing = first_missing(judgments)
     if missing:
         return missing
-    answers = [judgment.answer for judgment in judgments if judgment.answer is not None]
-    return {name: _shares(answer.criteria) for name, answer in zip(DIMENSIONS, answers, strict=True)}
-
-
-def _shares(drafts: Iterable[Draft]) -> tuple[Criterion, ...]:
-    taken = list(drafts)
-    points = sum(draft.weight for draft in taken)
-    return tuple(Criterion(draft.criterion, draft.explanation, draft.weight / points) for draft in taken)
-
-
-def _equal(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
-    return tuple(msgspec.structs.replace(one, weight=1 / len(criteria)) for one in criteria)
+    made = {}
+    for name, judgment in zip(DIMENSIONS, judgments, strict=True):
+        drafts = judgment.answer.criteria if judgment.answer else []
+        points = sum(draft.weight for draft in drafts)
+        made[name] = tuple(
+            Criterion(draft.criterion, draft.explanation, draft.weight / points) for draft in drafts
+        )
+    return made
 
 
 def _positive(weights: list[float]) -> bool:

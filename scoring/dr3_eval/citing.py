@@ -22,8 +22,6 @@ from adjudge.judges.lexical import terms
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citations import Passage, parse, url_key
 
-__all__ = ["MAX_NAMES", "Cited", "Cites", "Label", "Labels", "leniently_equal", "read_cited"]
-
 MAX_NAMES = 1_000
 
 _BRACKET = re.compile(r"[\[【]([^\[\]【】\n]{1,300})[\]】](?!\()")

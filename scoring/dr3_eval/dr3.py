@@ -47,8 +47,6 @@ from adjudge.scoring.dr3_eval.questions import (
 )
 from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
 
-__all__ = ["DR3", "WORDS", "DepthQuality", "Gold"]
-
 WORDS = MetricWords(
     source="DR3-Eval",
     of={

@@ -34,14 +34,6 @@ from adjudge.scoring.dr3_eval.dr3 import WORDS, Gold
 from adjudge.scoring.dr3_eval.published_facts import fact_wordings, factual_accuracy
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
 
-__all__ = [
-    "PublishedCompactRecall",
-    "PublishedDR3",
-    "PublishedDepth",
-    "PublishedRecall",
-    "PublishedRequirements",
-]
-
 INSIGHTS, REQUIREMENTS = 10, 5
 DEPTH_ATTEMPTS = 3
 _RECALL = "evaluators/information_recall.py"

@@ -50,16 +50,6 @@ from adjudge.scoring.dr3_eval.published_replies import Claim, claims_in, support
 from adjudge.scoring.dr3_eval.sandbox import MAX_NAMES, Source, Title, same_title
 from adjudge.scoring.text.aside import aside, storable
 
-__all__ = [
-    "FactWordings",
-    "Place",
-    "fact_wordings",
-    "factual_accuracy",
-    "found_sources",
-    "place_of",
-    "source_key",
-]
-
 LONG_SOURCE = 20_000  # characters
 PASSAGE_CHARS = 500
 COUNT = 5

@@ -15,17 +15,6 @@ import msgspec
 
 from adjudge.judges.published import UnreadableReply
 
-__all__ = [
-    "Claim",
-    "Depth",
-    "claims_in",
-    "depth_in",
-    "json_in",
-    "recalled_in",
-    "satisfied_in",
-    "supported_in",
-]
-
 MAX_CLAIMS, MAX_CITATIONS = 5_000, 20_000
 _MAX_LITERAL = 200_000  # characters that are read as a Python literal
 _JSON_FENCE, _ANY_FENCE = re.compile(r"```json\s*"), re.compile(r"```\s*")

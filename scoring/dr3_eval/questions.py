@@ -23,24 +23,6 @@ from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.relevance import chunks_for
 
-__all__ = [
-    "COUNTS",
-    "POOLED",
-    "ChecklistMet",
-    "ChecklistOf",
-    "Grounded",
-    "InsightsOf",
-    "Pair",
-    "Recall",
-    "check_report",
-    "find_checklist",
-    "find_insights",
-    "ground_claims",
-    "recall_insights",
-    "role_counts",
-    "strictly",
-]
-
 BATCH = 10
 MAX_SOURCE_CHARS = 100_000
 _MOST = 5

@@ -21,8 +21,6 @@ from adjudge.scoring.contract.case import Report
 from adjudge.scoring.dr3_eval.citing import Cited, Label, read_cited
 from adjudge.scoring.text.aside import aside, storable
 
-__all__ = ["MAX_NAMES", "Role", "Sandbox", "Source", "Title", "covered", "same_title"]
-
 MAX_NAMES = 1_000
 _SHARED = 0.6
 _ALIKE = 0.75

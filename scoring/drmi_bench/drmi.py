@@ -46,8 +46,6 @@ from adjudge.scoring.drmi_bench.measures import (
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citations import parse
 
-__all__ = ["DrMi", "DraftedStatements", "Gold", "Statement", "StatementsOf"]
-
 DRMI = MetricWords(
     source="Dr.Mi-Bench",
     of={

@@ -15,20 +15,6 @@ import numpy as np
 from adjudge.scoring.answers.parts import Overlap
 from adjudge.scoring.kernels.matching import match_claims as kernel
 
-__all__ = [
-    "Label",
-    "Planning",
-    "Reasoning",
-    "Reference",
-    "Rule",
-    "doi_of",
-    "find_references",
-    "planning_scores",
-    "reasoning_scores",
-    "retrieval_scores",
-    "title20",
-]
-
 Rule = Literal["doi", "title20", "combined"]
 
 MAX_PREDICTED = 2_000

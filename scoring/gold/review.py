@@ -15,8 +15,6 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.gold.rules import BATCH, TASK, Problem, known_sources, material, told_by_words
 
-__all__ = ["Flaws", "Held", "ItemFlaws", "ItemsHeld", "Review", "SameItem", "review"]
-
 _ABSENT = (
     0.2  # share of an item's words that some passage must hold for the embedded judge not to call it absent
 )

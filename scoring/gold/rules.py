@@ -20,18 +20,6 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.text.citation_marks import compatible
 
-__all__ = [
-    "BATCH",
-    "TASK",
-    "Problem",
-    "find_passages",
-    "flaw",
-    "holds",
-    "known_sources",
-    "material",
-    "told_by_words",
-]
-
 Kind = Literal[
     "quote_missing",
     "unsupported",

@@ -11,8 +11,6 @@ from adjudge.scoring.contract.scorecard import Evidence
 from adjudge.scoring.gold.rules import Problem
 from adjudge.scoring.kernels.agreement.variance import item_figures
 
-__all__ = ["ItemSeparation", "separation", "separation_problems"]
-
 FEWEST_SYSTEMS = 3
 ALPHA = 0.05
 

@@ -19,8 +19,6 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, Value
 from adjudge.scoring.livedrbench.claims import rows, shown
 
-__all__ = ["LabelSteps", "StepLabels", "TraceCounts", "count_trace", "sources", "steps"]
-
 MAX_STEPS = 2_000
 _SHOWN = 500
 _BATCH = 20

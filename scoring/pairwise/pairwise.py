@@ -17,8 +17,6 @@ from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, MetricWords, Outcome, Scorecard, Value
 
-__all__ = ["FIRST", "LAST", "WON", "Pairwise"]
-
 PAIRWISE = MetricWords(
     source="adjudge",
     of={

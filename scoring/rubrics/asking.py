@@ -15,24 +15,6 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Outcome
 from adjudge.scoring.rubrics.criteria import Criterion
 
-__all__ = [
-    "MAX_ITEMS",
-    "Explained",
-    "ExplainedItems",
-    "ExplainedLevels",
-    "ItemAnswer",
-    "ItemLevels",
-    "Items",
-    "ItemsAQuestion",
-    "Level",
-    "PointsGiven",
-    "RubricItems",
-    "RubricPoints",
-    "by_place",
-    "give_points",
-    "in_batches",
-]
-
 A = TypeVar("A", bound=Answer)
 
 MAX_ITEMS = 50

@@ -16,19 +16,6 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.rubrics.criteria import Criterion
 
-__all__ = [
-    "DraftedKeywords",
-    "DraftedRubrics",
-    "KeywordsOf",
-    "QueryRubricsOf",
-    "RubricsOf",
-    "criterion_item",
-    "draft_criteria",
-    "draft_query",
-    "query_items",
-    "with_total",
-]
-
 TOTAL = 30  # points of a query's own rubrics, as published
 FEWEST, MOST = 8, 15
 

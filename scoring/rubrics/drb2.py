@@ -25,8 +25,6 @@ from adjudge.scoring.rubrics.figures import MAX_CRITERIA
 from adjudge.scoring.rubrics.links import Blocked, Traces, traces
 from adjudge.scoring.text.aside import aside, storable
 
-__all__ = ["BlockedItems", "DeepResearchBench2", "Gold"]
-
 Dimension = Literal["info_recall", "analysis", "presentation"]
 DIMENSIONS: tuple[Dimension, ...] = ("info_recall", "analysis", "presentation")
 

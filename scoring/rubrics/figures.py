@@ -14,8 +14,6 @@ from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Valu
 from adjudge.scoring.rubrics.asking import give_points
 from adjudge.scoring.rubrics.criteria import Criterion, explained_criteria, tags_of
 
-__all__ = ["GOLD", "MAX_CRITERIA", "MAX_TAGS", "ByCriteria", "Figure", "checked"]
-
 GOLD = "rubrics"
 """The gold that holds a task's criteria, whichever of the protocols scores them."""
 

@@ -15,18 +15,6 @@ from adjudge.scoring.text.citation_marks import clean_url, compatible
 from adjudge.scoring.text.citations import MAX_REFERENCES, parse, url_key
 from adjudge.scoring.text.sentences import tidy
 
-__all__ = [
-    "Blocked",
-    "LinkMatch",
-    "Traces",
-    "address_of",
-    "annotated",
-    "cited_urls",
-    "match_links",
-    "match_substrings",
-    "traces",
-]
-
 
 class LinkMatch(msgspec.Struct, frozen=True):
     """Counts of different addresses.

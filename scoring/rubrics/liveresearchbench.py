@@ -23,19 +23,6 @@ from adjudge.scoring.rubrics.asking import MAX_ITEMS, give_points
 from adjudge.scoring.rubrics.criteria import LIVERESEARCHBENCH, Criterion, share
 from adjudge.scoring.rubrics.figures import MAX_CRITERIA
 
-__all__ = [
-    "MOST_PROBLEMS",
-    "PRESENTATION",
-    "ConsistencyProblems",
-    "DeeperReport",
-    "ListedProblems",
-    "LiveGold",
-    "LiveResearchBench",
-    "Problems",
-    "depth_won",
-    "problem_score",
-]
-
 MOST_PROBLEMS = 20  # the map ends at 18
 
 _FIGURE = re.compile(r"\d{2}|\d%|百分之")

@@ -47,8 +47,6 @@ from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import compatible
 from adjudge.scoring.text.cleaning import clean_report
 
-__all__ = ["DIMENSIONS", "KeywordRelevance", "Rigorous", "keyword_frequency"]
-
 _KEPT_CHARS = 2_000_000  # of the texts whose folded form is kept
 Matching = Literal["auto", "words", "substrings"]
 

@@ -31,8 +31,6 @@ from adjudge.scoring.rubrics.criteria import (
 from adjudge.scoring.rubrics.drafting import criterion_item, draft_criteria
 from adjudge.scoring.rubrics.figures import GOLD, MAX_CRITERIA, ByCriteria, Figure, checked
 
-__all__ = ["Rler", "Rubrics"]
-
 
 class Rubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report by the task's own criteria (gold `rubrics`) and those of `file`, which every node must reach.

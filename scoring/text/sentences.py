@@ -5,8 +5,6 @@ from collections.abc import Collection
 
 from adjudge.scoring.text.citation_marks import Mark, pieces
 
-__all__ = ["LABEL_ONLY", "LEFT_OVER", "MARKS", "MAX_FACT", "Marked", "marked", "tidy"]
-
 MAX_FACT = 1_000
 _MAX_CELLS = 100
 

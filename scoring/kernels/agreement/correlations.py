@@ -24,8 +24,6 @@ from adjudge.scoring.kernels.base.arrays import (
     summing,
 )
 
-__all__ = ["Coefficient", "Correlations", "correlations"]
-
 Codes = npt.NDArray[np.int32]
 
 FEW = 32  # at most so many distinct values make a row few-valued

@@ -23,17 +23,6 @@ from adjudge.scoring.kernels.base.arrays import (
     spans,
 )
 
-__all__ = [
-    "cohens_kappa",
-    "human_consistency",
-    "human_par",
-    "icc_1_1",
-    "icc_2_k",
-    "judge_agreement",
-    "krippendorffs_alpha",
-    "wilson",
-]
-
 Level = Literal["nominal", "ordinal", "interval"]
 Weights = Literal["none", "linear", "quadratic"]
 

@@ -30,8 +30,6 @@ from adjudge.scoring.kernels.base.arrays import (
     compiled,
 )
 
-__all__ = ["Components", "item_figures", "plan", "variance_components"]
-
 Component = Literal["system", "task", "system_task", "sample", "judge", "judge_report", "repeat"]
 COMPONENTS: tuple[Component, ...] = get_args(Component)
 

@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike
 
 from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, KernelError, as_scores, as_share
 
-__all__ = ["LEAST", "ConfidenceSequence", "confidence_sequence"]
-
 LEAST = 10  # differences before the first interval: the tails of a few do not show
 _SHARPEST = 1.0 / 3.0  # the share of the planned tasks at which intervals are meant to be sharpest
 

@@ -35,15 +35,6 @@ from scipy import special
 
 from adjudge.scoring.kernels.base.arrays import Floats, Integers, KernelError, as_scores, as_share
 
-__all__ = [
-    "LabelledItems",
-    "LabelledMean",
-    "PredictionPowered",
-    "labelled_mean",
-    "powered_differences",
-    "powered_means",
-]
-
 LEAST_TUNED = 3  # labels from which a power can be tuned and its error known
 _CELLS = 4_000_000  # differences of pairs per step
 

@@ -14,8 +14,6 @@ from scipy import special
 
 from adjudge.scoring.kernels.base.arrays import KernelError, as_scores, as_share
 
-__all__ = ["DropTest", "drop_test", "fewest_tasks"]
-
 
 class DropTest(msgspec.Struct, frozen=True):
     """The tests of a drop on the common tasks; NaN is undefined.

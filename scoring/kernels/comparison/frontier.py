@@ -6,8 +6,6 @@ from numpy.typing import ArrayLike
 
 from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, KernelError, as_scores
 
-__all__ = ["PassAtK", "pareto_frontier", "pass_at_k"]
-
 
 class PassAtK(msgspec.Struct, frozen=True):
     """Scores of the best of k samples, for each row of samples; NaN where fewer than k are scored."""

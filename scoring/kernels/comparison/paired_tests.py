@@ -35,8 +35,6 @@ from adjudge.scoring.kernels.base.arrays import (
 )
 from adjudge.scoring.kernels.base.streams import philox, seed_key
 
-__all__ = ["holm", "paired_t", "sign_flip", "student", "wilcoxon"]
-
 # 256 partial sums and 1,024 running sums of 64 columns stay in a second-level cache.
 COLUMNS = 64
 RESAMPLES = 1024

@@ -42,8 +42,6 @@ from adjudge.scoring.kernels.base.arrays import (
 )
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, BootstrapPart, Sampler, merge
 
-__all__ = ["bradley_terry", "most_telling", "shares_against", "tournament", "win_shares"]
-
 PRIOR = 1.0  # tied comparisons: half a win and half a loss
 _MOST_STEPS = 1000  # of Newton's; ten are many, but each nears a very large strength by about 1
 _LONGEST = 4.0  # step: where the likelihood is almost flat, Newton's may lead anywhere

@@ -25,17 +25,6 @@ from adjudge.scoring.kernels.base.arrays import (
     spans,
 )
 
-__all__ = [
-    "Claim",
-    "ClaimPairs",
-    "count_common",
-    "coverage",
-    "match_cardinality",
-    "match_greedy",
-    "nested_scores",
-    "overlap",
-]
-
 Words = NDArray[np.uint64]
 Columns = NDArray[np.int32]
 

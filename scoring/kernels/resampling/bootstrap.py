@@ -36,18 +36,6 @@ from adjudge.scoring.kernels.resampling.intervals import (
 )
 from adjudge.scoring.kernels.resampling.rankings import descending_midranks, rankings
 
-__all__ = [
-    "Bootstrap",
-    "BootstrapPart",
-    "RankAgreement",
-    "among",
-    "bootstrap",
-    "bootstrap_part",
-    "clipped",
-    "mean_of",
-    "merge",
-]
-
 _TILE = 128  # resamples drawn at a time
 _BLOCK = 512  # tasks whose counts stay in the cache while every system is summed
 _DECIMALS = 4

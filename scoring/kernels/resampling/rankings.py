@@ -26,8 +26,6 @@ from adjudge.scoring.kernels.base.arrays import (
     spans,
 )
 
-__all__ = ["leave_one_out"]
-
 _TILE = 128  # resamples transposed at a time
 
 
