@@ -39,13 +39,13 @@ from adjudge.scoring.deepresearch_bench.race import (
 )
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
-    GENERAL_CRITERIA,
     CriteriaDraft,
     Criterion,
     DimensionCriteria,
     DimensionWeights,
     Draft,
     WeightDraw,
+    static_criteria,
 )
 from adjudge.scoring.text.cleaning import Clean, CleanText
 from tests.tools import DirectTools
@@ -224,10 +224,10 @@ async def test_static_criteria_use_the_task_language(language: str, text: str) -
     _, tools = await run(Race(variant="static_criteria"), case(text=text, language=language))
     (question,) = tools.questions
     assert isinstance(question, PairMarks)
-    names = [name for dimension in DIMENSIONS for name, _, _ in GENERAL_CRITERIA[language][dimension]]
+    names = [one.criterion for dimension in DIMENSIONS for one in static_criteria(language)[dimension]]
     assert [criterion.partition(" | ")[2].partition(":")[0] for criterion in question.criteria] == names
     for dimension in DIMENSIONS:
-        assert sum(weight for _, _, weight in GENERAL_CRITERIA[language][dimension]) == pytest.approx(1)
+        assert sum(one.weight for one in static_criteria(language)[dimension]) == pytest.approx(1)
 
 
 def test_lexical_dimension_weights_sum_to_100() -> None:

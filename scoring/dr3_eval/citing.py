@@ -217,13 +217,12 @@ class _Reader:
             if place is not None:
                 yield Cites(place, place)
             else:
-                found = self._leniently(named.name)
+                if named.name not in self._matches:
+                    self._matches[named.name] = (
+                        self._labels.leniently(named.name) if len(self._matches) < MAX_NAMES else []
+                    )
+                found = self._matches[named.name]
                 yield Cites(None, found[0] if found else None, named.name or named.url)
-
-    def _leniently(self, name: str) -> list[int]:
-        if name not in self._matches:
-            self._matches[name] = self._labels.leniently(name) if len(self._matches) < MAX_NAMES else []
-        return self._matches[name]
 
     def _address(self, place: int | None, named: _Named | None = None) -> str:
         if place is not None:
@@ -314,7 +313,7 @@ class _Reader:
         """A link as the address of its source, where it names one."""
         place = self._place(match[2])
         place = self._find(match[1]) if place is None else place
-        if place is None and not _web(match[2]):
+        if place is None and not (match[2].lower().startswith(("http://", "https://"))):
             return match[0]
         return f"[{match[1]}]({self._address(place, _Named(match[1], match[2]))})"
 
@@ -340,10 +339,6 @@ def _alike(first: str, words: set[str], second: str, others: set[str]) -> bool:
         return True
     shared = len(words & others)
     return bool(words and others) and shared >= _TOKENS_SHARED * max(len(words), len(others))
-
-
-def _web(url: str) -> bool:
-    return url.lower().startswith(("http://", "https://"))
 
 
 def _file_name(text: str) -> str:

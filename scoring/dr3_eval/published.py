@@ -18,7 +18,7 @@ no judge: `cc_lenient` is the code's. `average_code` is the mean of the code's f
 
 import ast
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -29,8 +29,8 @@ from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableRepl
 from adjudge.scoring.answers.parts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Partial, Scorecard, Value
-from adjudge.scoring.dr3_eval.dr3 import WORDS, Gold
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Partial, Value
+from adjudge.scoring.dr3_eval.dr3 import DR3Protocol, Gold, information_recall, instruction_following_code
 from adjudge.scoring.dr3_eval.published_facts import fact_wordings, factual_accuracy
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
 
@@ -64,27 +64,23 @@ class DR3Wordings(msgspec.Struct, frozen=True):
         checks = "FormatComplianceEvaluator._evaluate_checklist_batch"
         depth = "OverallQualityEvaluator.evaluate"
         expert = checkout.passed(_DEPTH, depth, "system")
-        return cls(
-            Wording.of(
+        turns = [
+            (
                 checkout.fstring(_RECALL, f"{recall}.prompt", shown),
                 checkout.plain(_RECALL, f"{recall}.system_prompt"),
-                **_PARAMETERS,
-            ),
-            Wording.of(
-                checkout.fstring(_RECALL, f"{recall}_compact.compact_prompt", shown),
-                checkout.plain(_RECALL, f"{recall}_compact.compact_system"),
-                **_PARAMETERS,
-            ),
-            Wording.of(
-                checkout.fstring(_CHECKLIST, f"{checks}.prompt", {_plain(_SHAPE): "shape"}),
-                checkout.passed(_CHECKLIST, checks, "system"),
-                **_PARAMETERS,
             ),
             (
-                Wording.of(checkout.fstring(_DEPTH, f"{depth}.prompt", nth=0), expert, **_PARAMETERS),
-                Wording.of(checkout.fstring(_DEPTH, f"{depth}.prompt", nth=1), expert, **_PARAMETERS),
+                checkout.fstring(_RECALL, f"{recall}_compact.compact_prompt", shown),
+                checkout.plain(_RECALL, f"{recall}_compact.compact_system"),
             ),
-        )
+            (
+                checkout.fstring(_CHECKLIST, f"{checks}.prompt", {_plain(_SHAPE): "shape"}),
+                checkout.passed(_CHECKLIST, checks, "system"),
+            ),
+            *((checkout.fstring(_DEPTH, f"{depth}.prompt", nth=nth), expert) for nth in (0, 1)),
+        ]
+        full, compact, requirements, *depths = (Wording.of(*each, **_PARAMETERS) for each in turns)
+        return cls(full, compact, requirements, (depths[0], depths[1]))
 
 
 _wordings = lru_cache(maxsize=8)(DR3Wordings.of)
@@ -166,11 +162,8 @@ class PublishedDepth(PublishedQuestion[Depth], frozen=True, kw_only=True):
         return f'{{"text": "{said}"}}'
 
 
-class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PublishedDR3(DR3Protocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report's recall, checklist and depth by the calls of the benchmark at `checkout`."""
-
-    name: ClassVar[str] = "dr3"
-    words: ClassVar = WORDS
 
     checkout: str
 
@@ -198,31 +191,30 @@ class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         facts = fact_wordings(self.checkout).digests()
         return {f"dr3.{name}": wording.digest.hex() for name, wording in named.items()} | facts
 
-    async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Recall of the gold insights, coverage and support by sources, the checklist, depth, and their average."""
+    async def found(
+        self, case: Case, gold: Gold, tools: Tools
+    ) -> tuple[dict[str, Value], Iterable[Evidence]]:
+        """Every metric that the task has, as the code scores and strictly, and the evidence. Raises GoldError."""
         asking = _Asking(case, _wordings(self.checkout), tools)
-        gold, facts = case.gold(self.name, Gold), fact_wordings(self.checkout)
-        sides, checklist = _sides(case), gold.checklist
+        sides, facts = _sides(case), fact_wordings(self.checkout)
         recalls, accuracy, coverage, followed, depth = await asyncio.gather(
             asyncio.gather(*(asking.recall(insights) for insights in sides.values())),
             factual_accuracy(case, gold, facts, tools, asking.evidence),
             gold.sandbox.code_coverage(case.report),
-            asking.follow(checklist),
+            asking.follow(gold.checklist),
             asking.depth(),
         )
         values: dict[str, tuple[Value, Value]] = {"fa_lenient": accuracy, "dq": depth}
         if recalls:
-            values["ir"] = _mean([one for one, _ in recalls]), _mean([strict for _, strict in recalls])
+            values["ir"] = _means(recalls)
         if coverage is not None:
             values["cc_lenient"] = coverage, coverage
-        if checklist:
+        if gold.checklist:
             values["if"] = followed
-        parts = list(values.values())
-        values["average_code"] = _mean([one for one, _ in parts]), _mean([strict for _, strict in parts])
+        values["average_code"] = _means(list(values.values()))
         values |= zip(sides, recalls, strict=True)
         scores = {name: value for name, (value, _) in values.items()}
-        scores |= {f"{name}_strict": strict for name, (_, strict) in values.items()}
-        return Scorecard.of(self.name, case, scores, asking.evidence)
+        return scores | {f"{name}_strict": strict for name, (_, strict) in values.items()}, asking.evidence
 
 
 def _sides(case: Case) -> dict[str, tuple[str, ...]]:
@@ -252,8 +244,9 @@ class _Asking:
         if missing is not None:
             return missing, missing
         scores = [score for one in found if not isinstance(one, Missing) for score in one]
-        value = sum(score == 1 for score in scores) / len(scores)
-        return value, Missing("judge_unparseable") if None in scores else value
+        lacking = Missing("judge_unparseable")
+        value = information_recall(scores)
+        return lacking if value is None else value, lacking if value is None or None in scores else value
 
     async def _recalled(self, batch: Sequence[str]) -> Sequence[float | None] | Missing:
         listed = _listed(batch)
@@ -287,10 +280,10 @@ class _Asking:
             if isinstance(one, Missing) and one.reason != "judge_unparseable":
                 return one, one
             verdicts += [None] * len(batch) if isinstance(one, Missing) else one
-        known = [verdict for verdict in verdicts if verdict is not None]
         lacking = Missing("judge_unparseable")
-        value = sum(known) / len(known) if known else lacking
-        return value, value if len(known) == len(verdicts) else lacking
+        followed = instruction_following_code(verdicts)
+        value = lacking if followed is None else followed
+        return value, lacking if None in verdicts else value
 
     async def _followed(self, batch: Sequence[str]) -> Sequence[bool | None] | Missing:
         shape = ", ".join(f'{{"id": {n}, "satisfied": true/false}}' for n in range(1, len(batch) + 1))
@@ -347,8 +340,13 @@ def _listed(items: Sequence[str]) -> str:
     return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
 
 
-def _mean(values: Sequence[Value]) -> Value:
-    plain = [one.value if isinstance(one, Partial) else one for one in values]
-    missing = next((one for one in plain if isinstance(one, Missing)), None)
-    known = [one for one in plain if isinstance(one, float | int)]
-    return missing or sum(known) / len(known)
+def _means(pairs: Sequence[tuple[Value, Value]]) -> tuple[Value, Value]:
+    """The means of both sides; without a value where a part has none."""
+
+    def mean(values: Sequence[Value]) -> Value:
+        plain = [one.value if isinstance(one, Partial) else one for one in values]
+        missing = next((one for one in plain if isinstance(one, Missing)), None)
+        known = [one for one in plain if isinstance(one, float | int)]
+        return missing or sum(known) / len(known)
+
+    return mean([value for value, _ in pairs]), mean([strict for _, strict in pairs])

@@ -45,7 +45,7 @@ from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Missing, Outcome, OutcomeKind, Value
-from adjudge.scoring.dr3_eval.dr3 import Gold
+from adjudge.scoring.dr3_eval.dr3 import Gold, instruction_following, over
 from adjudge.scoring.dr3_eval.published_replies import Claim, claims_in, supported_in
 from adjudge.scoring.dr3_eval.sandbox import MAX_NAMES, Source, Title, same_title
 from adjudge.scoring.text.aside import aside, storable
@@ -69,16 +69,12 @@ def best_passages(text: str, query: str) -> list[tuple[int, str]]:
     passages = [passage for passage in passages if passage.strip()]
     if not passages:
         return []
-    cut = _segmenter().cut
-    scores = _ranking()([list(cut(passage)) for passage in passages]).get_scores(list(cut(query)))
-    best = sorted(range(len(passages)), key=lambda place: scores[place], reverse=True)[:COUNT]
-    return [(place + 1, passages[place]) for place in sorted(best)]
-
-
-def _ranking() -> Any:
     from rank_bm25 import BM25Okapi  # optional
 
-    return BM25Okapi
+    cut = _segmenter().cut
+    scores = BM25Okapi([list(cut(passage)) for passage in passages]).get_scores(list(cut(query)))
+    best = sorted(range(len(passages)), key=lambda place: scores[place], reverse=True)[:COUNT]
+    return [(place + 1, passages[place]) for place in sorted(best)]
 
 
 @lru_cache(maxsize=1)
@@ -512,7 +508,7 @@ def _rows(text: str, wordings: FactWordings) -> str | None:
 
 def _share(claims: Sequence[Sequence[Verdict]], strict: bool) -> Value:
     """The share of claims that all their citations support, with bounds where verdicts are missing."""
-    return measured([_answered(verdicts, strict) for verdicts in claims], _mean, EVERY)
+    return measured([_answered(verdicts, strict) for verdicts in claims], over(instruction_following), EVERY)
 
 
 def _answered(verdicts: Sequence[Verdict], strict: bool) -> Answered[None]:
@@ -528,10 +524,6 @@ def _answered(verdicts: Sequence[Verdict], strict: bool) -> Answered[None]:
         lacking = (one.supported for one in verdicts if isinstance(one.supported, Missing))
         value = next(lacking, value)
     return Answered(None, value, 0.0, 1.0, judgment)
-
-
-def _mean(answers: Sequence[tuple[None, float]]) -> float | None:
-    return sum(value for _, value in answers) / len(answers) if answers else None
 
 
 def _evidence(cited: Cited, verdict: Verdict) -> Evidence:

@@ -256,7 +256,9 @@ def claims_in(text: str) -> tuple[Claim, ...]:
     except UnreadableReply:
         found = None
     if found is None:
-        found = next((one for one in _salvaged(text) if _listed(one)), {})
+        found = next(
+            (one for one in _salvaged(text) if (isinstance(one, dict) and bool(one.get("claims")))), {}
+        )
     if not isinstance(found, dict) or not isinstance(found.get("claims"), list):
         raise UnreadableReply("no list of claims in the reply")
     if len(found["claims"]) > MAX_CLAIMS:
@@ -276,10 +278,6 @@ def _claim(found: Any) -> Claim:
     if not all(isinstance(one, str) for one in citations):
         raise UnreadableReply("a citation that is not a text")
     return Claim(text, tuple(citations))
-
-
-def _listed(found: Any) -> bool:
-    return isinstance(found, dict) and bool(found.get("claims"))
 
 
 def _salvaged(text: str) -> Iterator[Any]:

@@ -127,12 +127,10 @@ async def recall_insights(insights: Sequence[str | Missing], case: Case, tools: 
 
     known = [insight for insight in insights if isinstance(insight, str)]
     unknown = [insight for insight in insights if isinstance(insight, Missing)]
-    answers = await ask_numbered(known, tools, question, _recalled, 0.0, 1.0, BATCH)
+    answers = await ask_numbered(
+        known, tools, question, lambda answer, key: answer.recalled[key], 0.0, 1.0, BATCH
+    )
     return answers + [Answered("an insight of a source", missing, 0.0, 1.0) for missing in unknown]
-
-
-def _recalled(answer: Recalled, key: str) -> float:
-    return answer.recalled[key]
 
 
 ROLES = ("supportive", "distractor", "noise")
@@ -365,8 +363,6 @@ async def check_report(
     def question(batch: tuple[str, ...]) -> ChecklistMet:
         return ChecklistMet(context=report, language=language, requirements=batch)
 
-    return await ask_numbered(requirements, tools, question, _met, 0.0, 1.0)
-
-
-def _met(answer: Met, key: str) -> float:
-    return float(answer.met[key])
+    return await ask_numbered(
+        requirements, tools, question, lambda answer, key: float(answer.met[key]), 0.0, 1.0
+    )

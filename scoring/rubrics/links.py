@@ -52,22 +52,17 @@ def match_substrings(cited: Iterable[str], trusted: Iterable[str]) -> LinkMatch:
 
     A trusted URL is cited if a cited one contains it, and a cited one is on a trusted host if it contains that host.
     """
-    wanted, found = ({_lower(url) for url in urls} - {""} for urls in (trusted, cited))
-    hosts = {_host(url) for url in wanted} - {""}
+    wanted, found = (
+        {(url.strip().lower().partition("#")[0].partition("?")[0]) for url in urls} - {""}
+        for urls in (trusted, cited)
+    )
+    hosts = {(url.partition("//")[2].partition("/")[0]) for url in wanted} - {""}
     return LinkMatch(
         trusted=len(wanted),
         cited=len(found),
         full=sum(any(url in other for other in found) for url in wanted),
         host=sum(any(host in url for host in hosts) for url in found),
     )
-
-
-def _lower(url: str) -> str:
-    return url.strip().lower().partition("#")[0].partition("?")[0]
-
-
-def _host(url: str) -> str:
-    return url.partition("//")[2].partition("/")[0]
 
 
 def cited_urls(text: str, handed: tuple[Citation, ...] = ()) -> list[str]:
@@ -213,13 +208,11 @@ def traces(text: str, handed: tuple[Citation, ...], blocked: Blocked) -> Traces:
 def _named(text: str, title: str, names: tuple[str, ...]) -> bool:
     """Whether `text` has the words of the title, or a word of an author's name."""
     whole = f" {_words(text)} "
-    spelt = {word for name in names for word in _words(name).split() if len(word) >= _name_chars(word)}
+    spelt = {
+        word for name in names for word in _words(name).split() if len(word) >= (3 if word.isascii() else 2)
+    }
     alone = (f" {word} " if word.isascii() else word for word in spelt)
     return (bool(title) and title in whole) or any(word in whole for word in alone)
-
-
-def _name_chars(word: str) -> int:
-    return 3 if word.isascii() else 2
 
 
 def _urls(text: str, handed: tuple[Citation, ...]) -> list[str]:

@@ -336,7 +336,10 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
         answers = [_rubric("qsr", answer) for answer in qsr]
         answers += [_rubric("grr", answer) for answer in grr]
-        answers += [_keyword(answer) for answer in found]
+        answers += [
+            (answer.about(Item("fak" if answer.item.wanted else "fdk", frequency=answer.item.frequency)))
+            for answer in found
+        ]
         if handed and self.cited == "annotations":
             cited = [one.url for one in handed]
         links = match_links(cited, gold.tsl, self.keep_www, self.keep_slash)
@@ -487,10 +490,6 @@ def _uses(part: str, pairs: Sequence[tuple[Item, float]]) -> list[tuple[float, f
 
 def _rubric(part: Literal["qsr", "grr"], answer: Answered[Criterion]) -> Answered[Item]:
     return answer.about(Item(part, full=answer.item.full, tags=answer.item.tags))
-
-
-def _keyword(answer: Answered[Keyword]) -> Answered[Item]:
-    return answer.about(Item("fak" if answer.item.wanted else "fdk", frequency=answer.item.frequency))
 
 
 def _link_evidence(links: LinkMatch) -> Evidence:
