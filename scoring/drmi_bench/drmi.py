@@ -34,8 +34,6 @@ from adjudge.scoring.contract.scorecard import (
 )
 from adjudge.scoring.drmi_bench.measures import (
     Label,
-    Planning,
-    Reasoning,
     Reference,
     Rule,
     doi_of,
@@ -132,36 +130,6 @@ class PlanOf(Question[DraftedPlan], frozen=True, kw_only=True):
         return DraftedPlan(subtasks=tuple(islice(cycle(found), max(3, len(found)))))
 
 
-async def draft_paper(case: Case, tools: Tools, sources: Sequence[GoldSource]) -> msgspec.Raw | Missing:
-    """Gold of Dr.Mi-Bench with statements and a plan, drafted from `sources` where the task has none. GoldError."""
-    gold: dict[str, Any] = {}
-    if "drmi" in case.task.gold:
-        gold |= case.gold("drmi", dict[str, Any])
-    context, language = Context.of(task=case.task.prompt, document=joined(sources)), case.task.language
-
-    async def statements() -> dict[str, Any] | Missing:
-        if gold.get("statements"):
-            return {}
-        judgment = await tools.ask(StatementsOf(context=context, language=language))
-        if judgment.answer is None:
-            return Missing(judgment.reason or "judge_unparseable")
-        return {"statements": judgment.answer.statements}
-
-    async def plan() -> dict[str, Any] | Missing:
-        if gold.get("plan"):
-            return {}
-        judgment = await tools.ask(PlanOf(context=context, language=language))
-        if judgment.answer is None:
-            return Missing(judgment.reason or "judge_unparseable")
-        return {"plan": judgment.answer.subtasks}
-
-    for made in await asyncio.gather(statements(), plan()):
-        if isinstance(made, Missing):
-            return made
-        gold |= made
-    return msgspec.Raw(msgspec.json.encode(gold))
-
-
 Module = Literal["planning", "retrieval", "reasoning"]
 
 MAX_SUBTASKS = 100
@@ -254,7 +222,18 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """A table by module: the paper's columns, then other readings (see `Planning`, `Retrieval`, `Reasoning`)."""
-        return _metrics(self.modules)
+        return tuple(
+            Metric(
+                name=name,
+                scale=100,
+                headline=name in _HEADLINES,
+                shown=name in _COLUMNS[module],
+                table=module,
+                gold=_GOLD[module],
+            )
+            for module in self.modules
+            for name in dict.fromkeys((*_COLUMNS[module], *_NAMES[module]))
+        )
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
@@ -283,8 +262,33 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     async def draft(
         self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
     ) -> msgspec.Raw | Missing:
-        """The task's gold with statements and a plan, drafted from a paper where it has none."""
-        return await draft_paper(case, tools, sources)
+        """The task's gold with statements and a plan, drafted from a paper where it has none. Raises GoldError."""
+        gold: dict[str, Any] = {}
+        if "drmi" in case.task.gold:
+            gold |= case.gold("drmi", dict[str, Any])
+        context, language = Context.of(task=case.task.prompt, document=joined(sources)), case.task.language
+
+        async def statements() -> dict[str, Any] | Missing:
+            if gold.get("statements"):
+                return {}
+            judgment = await tools.ask(StatementsOf(context=context, language=language))
+            if judgment.answer is None:
+                return Missing(judgment.reason or "judge_unparseable")
+            return {"statements": judgment.answer.statements}
+
+        async def plan() -> dict[str, Any] | Missing:
+            if gold.get("plan"):
+                return {}
+            judgment = await tools.ask(PlanOf(context=context, language=language))
+            if judgment.answer is None:
+                return Missing(judgment.reason or "judge_unparseable")
+            return {"plan": judgment.answer.subtasks}
+
+        for made in await asyncio.gather(statements(), plan()):
+            if isinstance(made, Missing):
+                return made
+            gold |= made
+        return msgspec.Raw(msgspec.json.encode(gold))
 
     def gold_items(self, case: Case) -> GoldItems:
         """The statements and the plan of the task's gold. Raises GoldError."""
@@ -295,22 +299,6 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ]
         items += [GoldItem(part="plan", item=one, kind="requirement", matched=True) for one in gold.plan]
         return GoldItems(items=tuple(items))
-
-
-def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
-    """By module: the columns of its table in the paper, then the other readings in the order of its figures."""
-    return tuple(
-        Metric(
-            name=name,
-            scale=100,
-            headline=name in _HEADLINES,
-            shown=name in _COLUMNS[module],
-            table=module,
-            gold=_GOLD[module],
-        )
-        for module in modules
-        for name in dict.fromkeys((*_COLUMNS[module], *_NAMES[module]))
-    )
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -333,9 +321,16 @@ async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
     context = Context.of(question=case.task.prompt)
     plan = case.report.plan
     asked = [clipped(subtask) for subtask in plan[:MAX_SUBTASKS] if subtask.strip()]
-    verdicts = await asyncio.gather(
-        *(_same_subtasks(tools, context, case.task.language, subtask, gold.plan) for subtask in asked)
-    )
+
+    async def same(subtask: str) -> Verdicts | Missing:
+        def ask(batch: tuple[str, ...]) -> SameSubtask:
+            return SameSubtask(
+                context=context, language=case.task.language, candidate=subtask, references=batch
+            )
+
+        return await same_as(tools, ask, gold.plan)
+
+    verdicts = await asyncio.gather(*map(same, asked))
     rest = [[False] * len(gold.plan)] * (len(plan) - len(asked))
     missing = [verdict for verdict in verdicts if isinstance(verdict, Missing)]
 
@@ -345,7 +340,10 @@ async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
             [unknown] * len(gold.plan) if isinstance(verdict, Missing) else verdict.same
             for verdict in verdicts
         ]
-        return _plan_figures(planning_scores([*known, *rest], len(gold.plan)))
+        found = planning_scores([*known, *rest], len(gold.plan))
+        one, many = found.one_to_one, found.many_to_many
+        of_one, of_many = ((each.f1, each.precision, each.recall) for each in (one, many))
+        return (*of_one, found.jaccard, one.precision, *of_many)
 
     evidence = [
         verdict.evidence(subtask, gold.plan)
@@ -362,29 +360,6 @@ async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
         ],
         evidence,
     )
-
-
-def _plan_figures(scores: Planning) -> tuple[float, ...]:
-    one, many = scores.one_to_one, scores.many_to_many
-    return (
-        one.f1,
-        one.precision,
-        one.recall,
-        scores.jaccard,
-        one.precision,
-        many.f1,
-        many.precision,
-        many.recall,
-    )
-
-
-async def _same_subtasks(
-    tools: Tools, context: Context, language: str, subtask: str, gold: Sequence[str]
-) -> Verdicts | Missing:
-    def ask(batch: tuple[str, ...]) -> SameSubtask:
-        return SameSubtask(context=context, language=language, candidate=subtask, references=batch)
-
-    return await same_as(tools, ask, gold)
 
 
 async def _retrieval(case: Case, gold: Gold, tools: Tools) -> Scored:
@@ -433,9 +408,7 @@ async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
     right: list[Label] = ["true" if true else "false" for true in truth]
     wrong: list[Label] = ["false" if true else "true" for true in truth]
     low, high = (
-        _reasoning_figures(
-            reasoning_scores(truth, [label or end for label, end in zip(labels, ends, strict=True)])
-        )
+        reasoning_scores(truth, [label or end for label, end in zip(labels, ends, strict=True)]).figures
         for ends in (wrong, right)
     )
     answered = sum(label is not None for label in labels)
@@ -444,13 +417,6 @@ async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
         for worst, best in zip(low, high, strict=True)
     ]
     return Scored(figures, evidence)
-
-
-def _reasoning_figures(found: Reasoning) -> list[float]:
-    figures = [found.accuracy]
-    for overlap in (found.binary, found.macro):
-        figures += [overlap.f1, overlap.precision, overlap.recall]
-    return figures
 
 
 async def retrieved(report: Report) -> list[Reference]:
@@ -467,15 +433,12 @@ async def retrieved(report: Report) -> list[Reference]:
 
 _MODULES = {"planning": _planning, "retrieval": _retrieval, "reasoning": _reasoning}
 _NAMES: dict[str, tuple[str, ...]] = {
-    "planning": (
-        "plan_f1",
-        "plan_precision",
-        "plan_recall",
-        "plan_accuracy",
-        "plan_accuracy_tables",
-        "plan_f1_many",
-        "plan_precision_many",
-        "plan_recall_many",
+    "planning": tuple(
+        f"plan_{figure}"
+        for figure in (
+            *("f1", "precision", "recall", "accuracy", "accuracy_tables"),
+            *("f1_many", "precision_many", "recall_many"),
+        )
     ),
     "retrieval": tuple(
         f"retrieval_{figure}{suffix}"

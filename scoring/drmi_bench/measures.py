@@ -125,6 +125,12 @@ class Reasoning(msgspec.Struct, frozen=True):
     macro: Overlap
     macro_present: Overlap
 
+    @property
+    def figures(self) -> tuple[float, ...]:
+        """The accuracy, then F1, precision and recall of `binary` and `macro`."""
+        overlaps = (self.binary, self.macro)
+        return (self.accuracy, *(x for one in overlaps for x in (one.f1, one.precision, one.recall)))
+
 
 def planning_scores(same: Sequence[Sequence[bool | int]], gold: int) -> Planning:
     """Planning from `same[predicted][gold]`: whether two subtasks are the same; `gold` is how many there are."""

@@ -132,31 +132,6 @@ class ClaimsOf(Question[DraftedClaims], frozen=True, kw_only=True):
         )
 
 
-async def draft_claims(case: Case, tools: Tools, sources: Sequence[GoldSource]) -> msgspec.Raw | Missing:
-    """Gold of the category `claims`, drafted from `sources`."""
-    context = Context.of(task=case.task.prompt, document=joined(sources))
-    judgment = await tools.ask(ClaimsOf(context=context, language=case.task.language))
-    if judgment.answer is None:
-        return Missing(judgment.reason or "judge_unparseable")
-    claims = [
-        {"claim": one.claim}
-        | ({"claims": [{"claim": text} for text in one.subclaims]} if one.subclaims else {})
-        for one in judgment.answer.claims
-    ]
-    return msgspec.Raw(msgspec.json.encode({"category": "claims", "ground_truths": claims}))
-
-
-def claim_items(claims: Sequence[Claim]) -> tuple[GoldItem, ...]:
-    """Claims and their subclaims as items, a claim before what is below it."""
-    found: list[GoldItem] = []
-    waiting = list(reversed(claims))
-    while waiting:
-        claim = waiting.pop()
-        found.append(GoldItem(part="claims", item=claim.claim, kind="fact", matched=True))
-        waiting += reversed(claim.claims)
-    return tuple(found)
-
-
 Category = Literal[
     "scifacts-materials",
     "scifacts-geo",
@@ -344,12 +319,29 @@ class LiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
     ) -> msgspec.Raw | Missing:
         """The task's gold, or claims (category `claims`) drafted from documents."""
-        return case.task.gold.get(self.name) or await draft_claims(case, tools, sources)
+        if self.name in case.task.gold:
+            return case.task.gold[self.name]
+        context = Context.of(task=case.task.prompt, document=joined(sources))
+        judgment = await tools.ask(ClaimsOf(context=context, language=case.task.language))
+        if judgment.answer is None:
+            return Missing(judgment.reason or "judge_unparseable")
+        claims = [
+            {"claim": one.claim}
+            | ({"claims": [{"claim": text} for text in one.subclaims]} if one.subclaims else {})
+            for one in judgment.answer.claims
+        ]
+        return msgspec.Raw(msgspec.json.encode({"category": "claims", "ground_truths": claims}))
 
     def gold_items(self, case: Case) -> GoldItems:
         """The claims of a question of plain nested claims; other categories have none. Raises GoldError."""
         gold = case.gold(self.name, Gold)
-        return GoldItems(items=claim_items(gold.truth()) if gold.category == "claims" else ())
+        found: list[GoldItem] = []
+        waiting: list[Claim] = list(reversed(gold.truth())) if gold.category == "claims" else []
+        while waiting:  # a claim before what is below it
+            claim = waiting.pop()
+            found.append(GoldItem(part="claims", item=claim.claim, kind="fact", matched=True))
+            waiting += reversed(claim.claims)
+        return GoldItems(items=tuple(found))
 
 
 async def evaluate(case: Case, gold: Gold, tools: Tools) -> Outcome | Missing:

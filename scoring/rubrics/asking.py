@@ -239,11 +239,16 @@ async def give_points(
         for one in (criteria[place] for place in alone)
     ]
     judgments = await tools.ask_all([*questions, *map(several, batches)])
-    graded = {
-        place: _alone(criteria[place], one) for place, one in zip(alone, judgments[: len(alone)], strict=True)
-    }
-    together = by_place(batches, judgments[len(alone) :])
-    graded |= {place: _among(criteria[place], one) for place, one in together.items()}
+    graded: dict[int, Graded] = {}
+    for place, judgment in zip(alone, judgments[: len(alone)], strict=True):
+        one = criteria[place]
+        graded[place] = _graded(Answered.of(one, judgment, lambda given: given.points, one.worst, one.best))
+    for place, told in by_place(batches, judgments[len(alone) :]).items():
+        one = criteria[place]
+        answer, line = _graded(
+            told.answered(one, lambda level, one=one: one.levels[int(level)], one.worst, one.best)  # type: ignore[misc]
+        )
+        graded[place] = answer, told.shown(line)
     ordered = [graded[place] for place in range(len(criteria))]
     return [answer for answer, _ in ordered], [line for _, line in ordered]
 
@@ -262,18 +267,6 @@ def in_batches(places: Sequence[int], size: int) -> Iterable[Sequence[int]]:
     return (places[start : start + size] for start in range(0, len(places), size))
 
 
-def _alone(criterion: Criterion, judgment: Judgment[PointsGiven]) -> Graded:
-    return _graded(Answered.of(criterion, judgment, _points, criterion.worst, criterion.best))
-
-
-def _among(criterion: Criterion, one: ItemAnswer) -> Graded:
-    answer = one.answered(
-        criterion, lambda level: criterion.levels[int(level)], criterion.worst, criterion.best
-    )
-    answer, line = _graded(answer)
-    return answer, one.shown(line)
-
-
 def _graded(answer: Answered[Criterion]) -> Graded:
     criterion = answer.item
     line = answer.evidence(
@@ -282,7 +275,3 @@ def _graded(answer: Answered[Criterion]) -> Graded:
     if criterion.worst < 0.0:
         line = msgspec.structs.replace(line, worst=criterion.worst)
     return answer, line
-
-
-def _points(given: PointsGiven) -> float:
-    return given.points

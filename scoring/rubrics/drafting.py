@@ -45,24 +45,19 @@ class RubricsOf(Question[DraftedRubrics], frozen=True, kw_only=True):
     answer = DraftedRubrics
 
     def lexical(self) -> DraftedRubrics:
-        """The sentences of the task, and of the document if it is too short."""
-        return DraftedRubrics(
-            rubrics=[DraftedRubric(rubric=one, points=2) for one in _sentences(self.context)]
-        )
+        """As many sentences of the context as a draft may have, repeated where there are too few."""
+        every = (one for section in self.context.sections for one in sentences(section.text) if len(one) > 10)
+        found = list(islice(every, MOST)) or ["-"]
+        while len(found) < FEWEST:
+            found += found
+        return DraftedRubrics(rubrics=[DraftedRubric(rubric=one[:300], points=2) for one in found[:MOST]])
 
 
-class QueryRubricsOf(Question[DraftedRubrics], frozen=True, kw_only=True):
+class QueryRubricsOf(RubricsOf, frozen=True, kw_only=True):
     """Which questions with points tell whether a report answers this very query (context)?"""
 
     prompt = "rigorous_rubrics"
     words = "a draft of rubrics for the query"
-    answer = DraftedRubrics
-
-    def lexical(self) -> DraftedRubrics:
-        """The same as for a task's criteria."""
-        return DraftedRubrics(
-            rubrics=[DraftedRubric(rubric=one, points=2) for one in _sentences(self.context)]
-        )
 
 
 class DraftedKeywords(Answer, frozen=True, kw_only=True):
@@ -170,12 +165,3 @@ def _context(case: Case, sources: Sequence[GoldSource]) -> Context:
     if not sources:
         return Context.of(task=case.task.prompt)
     return Context.of(task=case.task.prompt, document=joined(sources))
-
-
-def _sentences(context: Context) -> list[str]:
-    """As many sentences of the context as a draft may have, repeated where there are too few."""
-    every = (one for section in context.sections for one in sentences(section.text) if len(one) > 10)
-    found = list(islice(every, MOST)) or ["-"]
-    while len(found) < FEWEST:
-        found += found
-    return [one[:300] for one in found[:MOST]]

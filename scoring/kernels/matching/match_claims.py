@@ -386,22 +386,6 @@ def overlap(predicted: ArrayLike, gold: ArrayLike, common: ArrayLike) -> Overlap
     return OverlapScores(precision, recall, f1_of(precision, recall), jaccard)
 
 
-def count_common(
-    first: Sequence[ArrayLike], second: Sequence[ArrayLike]
-) -> tuple[Integers, Integers, Integers]:
-    """Sizes of P pairs of sets of whole numbers and of what they share; repeated numbers count once.
-
-    Raises:
-        KernelError: different numbers of sets.
-    """
-    if len(first) != len(second):
-        raise KernelError(f"{len(first)} sets against {len(second)}")
-    sets = [[np.unique(np.asarray(numbers, dtype=np.int64)) for numbers in side] for side in (first, second)]
-    offsets = [_offsets(np.array([numbers.size for numbers in side], dtype=np.int64)) for side in sets]
-    flat = [np.concatenate([np.empty(0, np.int64), *side]) for side in sets]
-    return np.diff(offsets[0]), np.diff(offsets[1]), _common(flat[0], offsets[0], flat[1], offsets[1])
-
-
 def _validated(pairs: ClaimPairs) -> ClaimPairs:
     rows, edges = pairs.row_offsets, pairs.edge_offsets
     sound = (
@@ -491,21 +475,3 @@ def _covered(
                 seen[golds[edge]] = True
         golds_covered[problem] = seen.sum()
     return rows_covered, golds_covered
-
-
-@compiled
-def _common(first: Integers, first_offsets: Integers, second: Integers, second_offsets: Integers) -> Integers:
-    """Elements shared by each pair of sorted runs without repetition."""
-    common = np.zeros(first_offsets.size - 1, np.int64)
-    for problem in range(common.size):
-        i, j = first_offsets[problem], second_offsets[problem]
-        while i < first_offsets[problem + 1] and j < second_offsets[problem + 1]:
-            if first[i] == second[j]:
-                common[problem] += 1
-                i += 1
-                j += 1
-            elif first[i] < second[j]:
-                i += 1
-            else:
-                j += 1
-    return common
