@@ -125,24 +125,18 @@ async def rate_keywords(
     def question(words: tuple[str, ...]) -> KeywordRelevance:
         return KeywordRelevance(context=report, language=language, keywords=words)
 
-    rated = await ask_numbered(used, tools, question, _relevance, 1.0, 5.0)
+    rated = await ask_numbered(
+        used, tools, question, lambda answer, key: float(answer.relevance[key]), 1.0, 5.0
+    )
     by_word = {answer.item: answer for answer in rated}
-    answers = [_answer(keyword, by_word.get(keyword.word)) for keyword in keywords]
+    answers = []
+    for keyword in keywords:
+        found = by_word.get(keyword.word)
+        answer = Answered(keyword, 1.0, 1.0, 1.0) if found is None else found.about(keyword)
+        if found is not None and not keyword.wanted:  # the worst is the most relevance
+            answer = msgspec.structs.replace(answer, worst=5.0, best=1.0)
+        answers.append(answer)
     return answers, [_evidence(answer) for answer in answers]
-
-
-def _relevance(answer: Relevances, key: str) -> float:
-    return float(answer.relevance[key])
-
-
-def _answer(keyword: Keyword, rated: Answered[str] | None) -> Answered[Keyword]:
-    """The relevance of a keyword, the worst being the most relevance for one that a report should avoid."""
-    if rated is None:
-        return Answered(keyword, 1.0, 1.0, 1.0)
-    answer = rated.about(keyword)
-    if keyword.wanted:
-        return answer
-    return msgspec.structs.replace(answer, worst=5.0, best=1.0)
 
 
 def _evidence(answer: Answered[Keyword]) -> Evidence:
@@ -349,7 +343,10 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )  # fmt: skip
 
         scores = self._scores(answers, boosts, links.cited, case)
-        evidence = [*asked, *asked_generally, *rated, _link_evidence(links)]
+        trusted = f"{links.full} of {links.trusted} cited; "
+        trusted += f"{links.host} of {links.cited} citations on a trusted host"
+        note = Evidence(what="trustworthy sources", outcome=Outcome("note", words=trusted))
+        evidence = [*asked, *asked_generally, *rated, note]
         return Scorecard.of(self.name, case, scores, evidence)
 
     async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
@@ -490,13 +487,6 @@ def _uses(part: str, pairs: Sequence[tuple[Item, float]]) -> list[tuple[float, f
 
 def _rubric(part: Literal["qsr", "grr"], answer: Answered[Criterion]) -> Answered[Item]:
     return answer.about(Item(part, full=answer.item.full, tags=answer.item.tags))
-
-
-def _link_evidence(links: LinkMatch) -> Evidence:
-    found = (
-        f"{links.full} of {links.trusted} cited; {links.host} of {links.cited} citations on a trusted host"
-    )
-    return Evidence(what="trustworthy sources", outcome=Outcome("note", words=found))
 
 
 def _written(case: Case) -> int | None:

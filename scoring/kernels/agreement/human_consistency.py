@@ -125,34 +125,22 @@ def krippendorffs_alpha(ratings: ArrayLike, *, level: Level) -> float:
     if not rated.size:
         return float("nan")
     raters = np.bincount(unit, minlength=values.shape[1]).astype(np.float64)
+    used, n = raters > 1, float(rated.size)
     if level == "nominal":
-        observed, expected = _nominal_disagreement(rated, unit, raters)
+        distinct, codes = np.unique(rated, return_inverse=True)
+        cells, counts = np.unique(unit * distinct.size + codes, return_counts=True)
+        equal = np.bincount(cells // distinct.size, weights=counts.astype(float) ** 2, minlength=raters.size)
+        observed = float(np.sum((raters[used] ** 2 - equal[used]) / (raters[used] - 1))) / n
+        expected = (n**2 - float(np.sum(np.bincount(codes).astype(float) ** 2))) / (n * (n - 1))
     else:
         points = mid_ranks(rated) if level == "ordinal" else rated
-        observed, expected = _squared_disagreement(points, unit, raters)
+        centred = points - points.mean()
+        means = np.bincount(unit, weights=centred, minlength=raters.size)
+        means[used] = means[used] / raters[used]
+        squares = np.bincount(unit, weights=(centred - means[unit]) ** 2, minlength=raters.size)
+        observed = 2 * float(np.sum(raters[used] / (raters[used] - 1) * squares[used])) / n
+        expected = 2 * float(np.sum(centred**2)) / (n - 1) if points.min() < points.max() else 0.0
     return 1 - observed / expected if expected > 0 else float("nan")
-
-
-def _nominal_disagreement(rated: Floats, unit: Integers, raters: Floats) -> tuple[float, float]:
-    values, codes = np.unique(rated, return_inverse=True)
-    cells, counts = np.unique(unit * values.size + codes, return_counts=True)
-    equal = np.bincount(cells // values.size, weights=counts.astype(float) ** 2, minlength=raters.size)
-    used = raters > 1
-    n = float(rated.size)
-    observed = float(np.sum((raters[used] ** 2 - equal[used]) / (raters[used] - 1))) / n
-    expected = (n**2 - float(np.sum(np.bincount(codes).astype(float) ** 2))) / (n * (n - 1))
-    return observed, expected
-
-
-def _squared_disagreement(points: Floats, unit: Integers, raters: Floats) -> tuple[float, float]:
-    used = raters > 1
-    centred = points - points.mean()
-    means = np.bincount(unit, weights=centred, minlength=raters.size)
-    means[used] = means[used] / raters[used]
-    squares = np.bincount(unit, weights=(centred - means[unit]) ** 2, minlength=raters.size)
-    observed = 2 * float(np.sum(raters[used] / (raters[used] - 1) * squares[used])) / points.size
-    expected = 2 * float(np.sum(centred**2)) / (points.size - 1) if points.min() < points.max() else 0.0
-    return observed, expected
 
 
 def mid_ranks(values: Floats) -> Floats:

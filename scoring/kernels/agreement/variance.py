@@ -198,16 +198,19 @@ def _distinct(groups: dict[Component, Integers]) -> tuple[list[Component], dict[
     for name, code in groups.items():
         if code.max() == 0:
             continue
-        same = next((other for other in kept if _same_groups(groups[other], code)), None)
+        same = next(
+            (
+                other
+                for other in kept
+                if groups[other].max() == code.max() == _joined([groups[other], code]).max()
+            ),
+            None,
+        )
         if same is None:
             kept.append(name)
         else:
             confounded[name] = same
     return kept, confounded
-
-
-def _same_groups(first: Integers, second: Integers) -> bool:
-    return bool(first.max() == second.max() == _joined([first, second]).max())
 
 
 def _mivque(values: Floats, groups: list[Integers]) -> Floats:

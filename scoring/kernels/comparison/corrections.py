@@ -238,7 +238,16 @@ def labelled_mean(
     level = as_share(level, "level")
     strata = _strata(items)
     if not own.size or not strata.drawn.all():
-        return _undefined(items)
+        nan = float("nan")
+        return LabelledMean(
+            estimate=nan,
+            standard_error=nan,
+            low=nan,
+            high=nan,
+            power=nan,
+            n_labelled=int((~np.isnan(items.human)).sum()),
+            n_items=items.human.size,
+        )
     values = own + np.bincount(items.task, items.weight * (strata.means[strata.of] - items.judge), own.size)
     estimate, n = float(values.mean()), own.size
     labelled = ~np.isnan(items.human)
@@ -277,19 +286,6 @@ def _validated_items(scores: ArrayLike, items: LabelledItems) -> tuple[Floats, L
     places = np.unique(stratum, return_inverse=True)[1].reshape(-1)
     found = LabelledItems(task=task.astype(np.int64), weight=weight, judge=judge, human=human, stratum=places)
     return own, found
-
-
-def _undefined(items: LabelledItems) -> LabelledMean:
-    nan, labelled = float("nan"), int((~np.isnan(items.human)).sum())
-    return LabelledMean(
-        estimate=nan,
-        standard_error=nan,
-        low=nan,
-        high=nan,
-        power=nan,
-        n_labelled=labelled,
-        n_items=items.human.size,
-    )
 
 
 def _strata(items: LabelledItems) -> _Strata:

@@ -478,11 +478,7 @@ def paired_t(scores: ArrayLike, *, confidence: float = 0.95) -> PairedT:
         n_used=n_used,
         mean_difference=mean,
         sd_difference=sd,
-        t=result.t,
-        p=result.p,
-        low=result.low,
-        high=result.high,
-        cohens_d=result.cohens_d,
+        **msgspec.structs.asdict(result),
         confidence=confidence,
     )
 
