@@ -85,10 +85,7 @@ class Verdicts(NamedTuple):
         found = [reference for reference, same in zip(references, self.same, strict=True) if same]
         key = self.judgments[0].key.hex() if self.judgments else ""
         return Evidence(
-            what=clipped(candidate),
-            outcome=matched("; ".join(found)),
-            judgment=key,
-            value=float(bool(found)),
+            what=clipped(candidate), outcome=matched("; ".join(found)), judgment=key, value=float(bool(found))
         )
 
 

@@ -417,11 +417,7 @@ class PublishedRace(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fiel
         if self.compares:
             context = Context.of(task_prompt=task, article_1=article)
             question = PublishedMarks(
-                context=context,
-                language=language,
-                wording=wording,
-                article_2=reference,
-                criteria_list=listed,
+                context=context, language=language, wording=wording, article_2=reference, criteria_list=listed
             )
         else:
             context = Context.of(task_prompt=task, article=article)

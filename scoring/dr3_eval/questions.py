@@ -146,10 +146,7 @@ COUNTS = (
 POOLED = tuple(
     Metric(name=f"{name}:{role}", scale=100.0, ratio=ratio, shown=False)
     for role in ROLES
-    for name, ratio in (
-        ("fa", (f"supported:{role}", f"pairs:{role}")),
-        ("share", (f"cited:{role}", "cited")),
-    )
+    for name, ratio in (("fa", (f"supported:{role}", f"pairs:{role}")), ("share", (f"cited:{role}", "cited")))
 )
 
 

@@ -163,12 +163,7 @@ class Forest(msgspec.Struct, frozen=True):
     subclaims: list[int] = []
 
     def add(
-        self,
-        parent: int,
-        score: float,
-        weight: float = 1.0,
-        subclaims: int = 0,
-        best: float | None = None,
+        self, parent: int, score: float, weight: float = 1.0, subclaims: int = 0, best: float | None = None
     ) -> int:
         """Adds a claim below `parent`; its index. `best` is `score` if not given."""
         self.parents.append(parent)

@@ -331,9 +331,7 @@ async def _slots(
         if not isinstance(gold, dict):
             return await _rows(gold, slot, info, wordings, tools)
         question = PublishedGrades(
-            context=Context.of(dict_gt=json.dumps(gold)),
-            wording=wordings.grades,
-            dict_pred=json.dumps(slot),
+            context=Context.of(dict_gt=json.dumps(gold)), wording=wordings.grades, dict_pred=json.dumps(slot)
         )
         reply = await ask_until_read(tools, question)
         return (

@@ -94,9 +94,7 @@ LIVERESEARCHBENCH = MetricWords(
         "depth_won": "Orders in which the report wins in depth.",
         "depth_decided": "Orders in which the report wins or loses in depth.",
     },
-    units={
-        **dict.fromkeys(("average", "consistency", "citation"), "share"),
-    },
+    units={**dict.fromkeys(("average", "consistency", "citation"), "share")},
 )
 
 RIGOROUS = MetricWords(

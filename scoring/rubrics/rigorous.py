@@ -36,13 +36,7 @@ from adjudge.scoring.rubrics.criteria import (
     load_criteria,
 )
 from adjudge.scoring.rubrics.drafting import draft_query, query_items
-from adjudge.scoring.rubrics.links import (
-    LinkMatch,
-    annotated,
-    cited_urls,
-    match_links,
-    match_substrings,
-)
+from adjudge.scoring.rubrics.links import LinkMatch, annotated, cited_urls, match_links, match_substrings
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import compatible
 from adjudge.scoring.text.cleaning import clean_report

@@ -217,11 +217,7 @@ class _Strata(msgspec.Struct, frozen=True):
 
 
 def labelled_mean(
-    scores: ArrayLike,
-    items: LabelledItems,
-    *,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    level: float = 0.95,
+    scores: ArrayLike, items: LabelledItems, *, bounds: tuple[float, float] = (0.0, 1.0), level: float = 0.95
 ) -> LabelledMean:
     """The mean of `scores` with the judge's values of all items replaced by what people's labels say of them.
 

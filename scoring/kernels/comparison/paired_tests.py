@@ -43,12 +43,7 @@ SignBytes = NDArray[np.uint8]
 
 
 def count_extreme(
-    values: Floats,
-    first: Integers,
-    second: Integers,
-    signs: SignBytes,
-    observed: Floats,
-    tolerance: Floats,
+    values: Floats, first: Integers, second: Integers, signs: SignBytes, observed: Floats, tolerance: Floats
 ) -> Integers:
     """How many sign patterns give each pair a sum of differences at least as far from 0 as the observed one.
 
@@ -504,10 +499,7 @@ def student(
 
 
 def wilcoxon(
-    scores: ArrayLike,
-    *,
-    zero_method: ZeroMethod = "wilcox",
-    method: Literal["auto", "asymptotic"] = "auto",
+    scores: ArrayLike, *, zero_method: ZeroMethod = "wilcox", method: Literal["auto", "asymptotic"] = "auto"
 ) -> SignedRank:
     """Wilcoxon's signed-rank tests of all pairs of systems.
 

@@ -40,11 +40,7 @@ for _bit in range(64):
 
 @compiled
 def match_in_order(
-    row_offsets: Integers,
-    gold_counts: Integers,
-    edge_offsets: Integers,
-    golds: Columns,
-    matched: Integers,
+    row_offsets: Integers, gold_counts: Integers, edge_offsets: Integers, golds: Columns, matched: Integers
 ) -> None:
     """Every row in order takes its first column that is still free."""
     for problem in range(gold_counts.size):
@@ -59,11 +55,7 @@ def match_in_order(
 
 @compiled
 def match_most(
-    row_offsets: Integers,
-    gold_counts: Integers,
-    edge_offsets: Integers,
-    golds: Columns,
-    matched: Integers,
+    row_offsets: Integers, gold_counts: Integers, edge_offsets: Integers, golds: Columns, matched: Integers
 ) -> None:
     """Maximum cardinality: free columns in order, then an augmenting path from each row that found none.
 

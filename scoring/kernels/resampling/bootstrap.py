@@ -128,11 +128,7 @@ def _weighted_sums(values: Floats, counts: streams.Counts) -> Floats:
 
 @compiled
 def _scored_counts(
-    starts: Integers,
-    listed: Integers,
-    lists_scored: Flags,
-    n_tasks: int,
-    counts: streams.Counts,
+    starts: Integers, listed: Integers, lists_scored: Flags, n_tasks: int, counts: streams.Counts
 ) -> Floats:
     """How many of a resample's draws are scored, for each system: `[S, lanes]`."""
     systems, lanes = lists_scored.size, counts.shape[1]

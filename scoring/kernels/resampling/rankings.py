@@ -149,13 +149,7 @@ def _rank_one(
 
 @compiled
 def _rank_resamples(
-    means: Floats,
-    begin: int,
-    end: int,
-    group_starts: Integers,
-    counts: Integers,
-    tau: Floats,
-    rho: Floats,
+    means: Floats, begin: int, end: int, group_starts: Integers, counts: Integers, tau: Floats, rho: Floats
 ) -> None:
     """Ranks columns `begin` to `end` of `means[S, B]`, whose rows are in the full ranking's order."""
     n = means.shape[0]
