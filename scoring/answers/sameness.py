@@ -8,8 +8,9 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from adjudge.judges import Answer, Judgment, Question, numbered
+from adjudge.judges import Answer, Judgment, numbered
 from adjudge.judges.lexical import coverage, figures, terms
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, first_missing
 
@@ -25,19 +26,15 @@ class Sameness(Answer, frozen=True, kw_only=True):
     items: dict[str, Literal["same", "different"]]
 
 
-class SameAs(Question[Sameness], frozen=True, kw_only=True):
+class SameAs(Numbered[Sameness], frozen=True, kw_only=True):
     """Which of at most 20 `references` are the same as `candidate`."""
 
     words = "which reference answers an answer equals"
     answer = Sameness
+    listed = "references"
 
     candidate: str
     references: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One item per reference."""
-        return len(self.references)
 
     def lexical(self) -> Sameness:
         """The same if either side's words cover the other's and no figure differs."""

@@ -39,6 +39,7 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import figures, terms
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
@@ -81,20 +82,16 @@ class MarkedPair(Answer, frozen=True, kw_only=True):
     items: dict[str, Pair]
 
 
-class PairMarks(Question[MarkedPair], frozen=True, kw_only=True):
+class PairMarks(Numbered[MarkedPair], frozen=True, kw_only=True):
     """How do articles A (in the context) and B do by each criterion?"""
 
     words = "marks by criterion beside the reference"
     prompt = "race_pair"
     answer = MarkedPair
+    listed = "criteria"
 
     criteria: tuple[str, ...]
     article_b: str
-
-    @property
-    def count(self) -> int:
-        """One item per criterion."""
-        return len(self.criteria)
 
     def lexical(self) -> MarkedPair:
         """The lexical mark of each article, taken alone: the same in either order."""
@@ -105,7 +102,7 @@ class PairMarks(Question[MarkedPair], frozen=True, kw_only=True):
             )
             for criterion in map(_unnamed, self.criteria)
         ]
-        return MarkedPair(items=dict(zip(numbered(len(marks)), marks, strict=True)))
+        return MarkedPair(items=self.keyed(marks))
 
 
 class Single(Answer, frozen=True, kw_only=True):
@@ -123,19 +120,15 @@ class MarkedArticle(Answer, frozen=True, kw_only=True):
     items: dict[str, Single]
 
 
-class ArticleMarks(Question[MarkedArticle], frozen=True, kw_only=True):
+class ArticleMarks(Numbered[MarkedArticle], frozen=True, kw_only=True):
     """How does the article in the context do by each criterion, with nothing to compare it with?"""
 
     words = "marks by criterion"
     prompt = "race_point"
     answer = MarkedArticle
+    listed = "criteria"
 
     criteria: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One item per criterion."""
-        return len(self.criteria)
 
     def lexical(self) -> MarkedArticle:
         """The lexical mark of the article."""
@@ -143,7 +136,7 @@ class ArticleMarks(Question[MarkedArticle], frozen=True, kw_only=True):
         marks = [
             Single(mark=_lexical_mark(article, task, criterion)) for criterion in map(_unnamed, self.criteria)
         ]
-        return MarkedArticle(items=dict(zip(numbered(len(marks)), marks, strict=True)))
+        return MarkedArticle(items=self.keyed(marks))
 
 
 class Overall(Answer, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ import msgspec
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import passages, sentences
 from adjudge.judges.plural import plural
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
 from adjudge.scoring.contract.case import Case, Report
@@ -171,19 +172,15 @@ STATED = LabelKind(
 )
 
 
-class LabelStatements(Question[Labels], frozen=True, kw_only=True):
+class LabelStatements(Numbered[Labels], frozen=True, kw_only=True):
     """How a report (context) judges at most 20 statements."""
 
     words = "what a report makes of listed statements"
     prompt = "drmi_statements"
     answer = Labels
+    listed = "statements"
 
     statements: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One item per statement."""
-        return len(self.statements)
 
     def lexical(self) -> Labels:
         """True if some passage has the statement's words, names and figures; the embedded judge sees no falsehood."""

@@ -8,6 +8,7 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Judgment, Question, numbered
 from adjudge.judges.lexical import passages, terms
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.sameness import SameAs
 from adjudge.scoring.contract.case import Case, GoldError, Passage
 from adjudge.scoring.contract.gold import MET, Drafting, GoldItem, GoldItems, GoldSource
@@ -27,19 +28,15 @@ class Flaws(Answer, frozen=True, kw_only=True):
     items: dict[str, Literal["sound", "vague", "compound", "met_by_nothing"]]
 
 
-class ItemFlaws(Question[Flaws], frozen=True, kw_only=True):
+class ItemFlaws(Numbered[Flaws], frozen=True, kw_only=True):
     """Which items are vague, compound or met by a report that says nothing, given the task (context)?"""
 
     prompt = "gold_flaws"
     words = "items of gold that no report can be judged by"
     answer = Flaws
+    listed = "items"
 
     items: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One verdict per item."""
-        return len(self.items)
 
     def lexical(self) -> Flaws:
         """None: what words alone tell is known before anybody is asked."""
@@ -53,19 +50,15 @@ class Held(Answer, frozen=True, kw_only=True):
     items: dict[str, Literal["held", "contradicted", "absent", "unclear"]]
 
 
-class ItemsHeld(Question[Held], frozen=True, kw_only=True):
+class ItemsHeld(Numbered[Held], frozen=True, kw_only=True):
     """Does the material (context: the task, and documents) hold, contradict or lack each item?"""
 
     prompt = "gold_held"
     words = "what the source makes of items of gold"
     answer = Held
+    listed = "items"
 
     items: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One verdict per item."""
-        return len(self.items)
 
     def lexical(self) -> Held:
         """Absent if no passage of the material has some of the item's words; words alone do not tell more."""

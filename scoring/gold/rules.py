@@ -12,8 +12,9 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges import Answer, Context, numbered
 from adjudge.judges.lexical import coverage, figures, remembered, sentences, terms
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.contract.case import Case, Passage
 from adjudge.scoring.contract.gold import GoldItem, GoldItems, GoldSource, joined
 from adjudge.scoring.contract.protocol import Tools
@@ -118,19 +119,15 @@ class Quotes(Answer, frozen=True, kw_only=True):
     items: dict[str, Quote]
 
 
-class PassagesOf(Question[Quotes], frozen=True, kw_only=True):
+class PassagesOf(Numbered[Quotes], frozen=True, kw_only=True):
     """On which passages of the material (context) do the items rest?"""
 
     prompt = "gold_passages"
     words = "passages that items of gold rest on"
     answer = Quotes
+    listed = "items"
 
     items: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One passage per item."""
-        return len(self.items)
 
     def lexical(self) -> Quotes:
         """The sentence that uses most of an item's words."""
@@ -143,7 +140,7 @@ class PassagesOf(Question[Quotes], frozen=True, kw_only=True):
             wanted = terms(item)
             best, known = max(words, key=lambda one: coverage(wanted, one[1]), default=("", frozenset[str]()))
             found.append(Quote(quote=best if coverage(wanted, known) else ""))
-        return Quotes(items=dict(zip(numbered(self.count), found, strict=True)))
+        return Quotes(items=self.keyed(found))
 
 
 async def find_passages(

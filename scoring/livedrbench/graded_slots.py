@@ -17,8 +17,9 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from adjudge.judges import Answer, Question, numbered
+from adjudge.judges import Answer, numbered
 from adjudge.judges.lexical import coverage, figures, terms
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import Overlap
 from adjudge.scoring.answers.sameness import batches, clipped, same_text
 from adjudge.scoring.contract.case import NULL
@@ -88,21 +89,17 @@ class FieldGrades(Answer, frozen=True, kw_only=True):
     items: dict[str, Annotated[int, msgspec.Meta(ge=0, le=3)]]
 
 
-class GradeFields(Question[FieldGrades], frozen=True, kw_only=True):
+class GradeFields(Numbered[FieldGrades], frozen=True, kw_only=True):
     """How well `predicted` says what `reference` says, field by field; both hold "key: value" in the same order."""
 
     words = "grades of an answer's fields"
     prompt = "livedr_grade"
     answer = FieldGrades
+    listed = "reference"
 
     reference: tuple[str, ...]
     predicted: tuple[str, ...]
     notes: str
-
-    @property
-    def count(self) -> int:
-        """One item per field."""
-        return len(self.reference)
 
     def lexical(self) -> FieldGrades:
         """3 for equal texts, else by the share of the reference's words that are there, figures included."""

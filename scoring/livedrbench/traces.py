@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, normalise_url
-from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges import Answer, Context, numbered
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.answers.sameness import batches
 from adjudge.scoring.contract.case import Case
@@ -35,21 +36,17 @@ class StepLabels(Answer, frozen=True, kw_only=True):
     items: dict[str, StepLabel]
 
 
-class LabelSteps(Question[StepLabels], frozen=True, kw_only=True):
+class LabelSteps(Numbered[StepLabels], frozen=True, kw_only=True):
     """What each of at most 20 consecutive `steps` of a trace (context) does; `first` is the number of the first."""
 
     words = "what each step of a trace does"
     prompt = "livedr_trace"
     version = 2
     answer = StepLabels
+    listed = "steps"
 
     first: int
     steps: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One item per step."""
-        return len(self.steps)
 
 
 class TraceCounts(msgspec.Struct, frozen=True):

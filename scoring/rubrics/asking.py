@@ -9,6 +9,7 @@ import msgspec
 
 from adjudge.judges import Answer, Choice, Context, Judgment, Question, numbered
 from adjudge.judges.lexical import coverage, rank, remembered, sentences, terms
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import Answered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
@@ -89,17 +90,14 @@ class ItemLevels(Answer, frozen=True, kw_only=True):
     items: dict[str, Level]
 
 
-class Items(Question[A], frozen=True, kw_only=True):
+class Items(Numbered[A], frozen=True, kw_only=True):
     """Base of the questions about several criteria."""
+
+    listed = "items"
 
     task: str
     items: tuple[str, ...]
     levels: tuple[float, ...]
-
-    @property
-    def count(self) -> int:
-        """One level per criterion."""
-        return len(self.items)
 
     @property
     def options(self) -> tuple[float, ...]:
@@ -127,7 +125,7 @@ class RubricItems(Items[ItemLevels], frozen=True, kw_only=True):
     def lexical(self) -> ItemLevels:
         """The lexical levels."""
         found = [Level(level=level) for level in self.lexical_levels()]
-        return ItemLevels(items=dict(zip(numbered(self.count), found, strict=True)))
+        return ItemLevels(items=self.keyed(found))
 
 
 class Explained(Answer, frozen=True, kw_only=True):
@@ -160,7 +158,7 @@ class ExplainedItems(Items[ExplainedLevels], frozen=True, kw_only=True):
             Explained(evidence=quoted(item, report), level=level)
             for item, level in zip(self.items, levels, strict=True)
         ]
-        return ExplainedLevels(items=dict(zip(numbered(self.count), found, strict=True)))
+        return ExplainedLevels(items=self.keyed(found))
 
 
 def lexical_level(criterion: str, report: str, levels: int) -> int:

@@ -19,8 +19,9 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges import Answer, Context, numbered
 from adjudge.judges.lexical import rank, remembered
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import EVERY, Answered, Measure, MinAnswered, ask_numbered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
@@ -85,19 +86,15 @@ class Relevances(Answer, frozen=True, kw_only=True):
     relevance: dict[str, Annotated[int, msgspec.Meta(ge=1, le=5)]]
 
 
-class KeywordRelevance(Question[Relevances], frozen=True, kw_only=True):
+class KeywordRelevance(Numbered[Relevances], frozen=True, kw_only=True):
     """How relevant is each keyword to the content of the report?"""
 
     words = "how relevant keywords are to a report"
     prompt = "keyword_relevance"
     answer = Relevances
+    listed = "keywords"
 
     keywords: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One relevance per keyword."""
-        return len(self.keywords)
 
     def lexical(self) -> Relevances:
         """By how often the report uses the keyword."""
