@@ -1,15 +1,14 @@
 """Pairing predicted with gold claims, and precision, recall and F1 of the pairs.
 
-Many problems at once, in ragged (CSR) arrays. There are two ways to pair one to one: greedily in order (LiveDRBench's
-lists), or as many pairs as possible (Dr.Mi-Bench's planning). Precision, recall and F1 of nested claims follow
-LiveDRBench, Eq. 1.
+Many problems at once, in ragged (CSR) arrays. One to one, as many as possible are paired (Dr.Mi-Bench's planning).
+Precision, recall and F1 of nested claims follow LiveDRBench, Eq. 1.
 
 A kernel works through a span of problems: predicted claims are rows, gold claims columns, and an edge is a pair that
 may be matched. `row_offsets` and `edge_offsets` are those of the span's rows, which count from 0; `matched` receives
 the column of every row and holds -1 before.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -36,21 +35,6 @@ TOP_SIX = np.uint64(58)
 BIT_INDEX = np.zeros(64, np.int64)
 for _bit in range(64):
     BIT_INDEX[(int(DE_BRUIJN) << _bit) % 2**64 >> 58] = _bit
-
-
-@compiled
-def match_in_order(
-    row_offsets: Integers, gold_counts: Integers, edge_offsets: Integers, golds: Columns, matched: Integers
-) -> None:
-    """Every row in order takes its first column that is still free."""
-    for problem in range(gold_counts.size):
-        taken = np.zeros(gold_counts[problem], np.bool_)
-        for row in range(row_offsets[problem], row_offsets[problem + 1]):
-            for edge in range(edge_offsets[row], edge_offsets[row + 1]):
-                if not taken[golds[edge]]:
-                    taken[golds[edge]] = True
-                    matched[row] = golds[edge]
-                    break
 
 
 @compiled
@@ -334,14 +318,22 @@ class OverlapScores(msgspec.Struct, frozen=True):
     jaccard: Floats
 
 
-def match_greedy(pairs: ClaimPairs) -> Matching:
-    """Predicted claims in order, each with the first gold claim still free."""
-    return _match(pairs, match_in_order, 2)
-
-
 def match_cardinality(pairs: ClaimPairs) -> Matching:
     """As many pairs as possible."""
-    return _match(pairs, match_most, 20)
+    _validated(pairs)
+    rows, edges = pairs.row_offsets, pairs.edge_offsets
+    matched = np.full(int(rows[-1]), -1, np.int64)
+
+    def match(span: tuple[int, int]) -> None:
+        start, stop = span
+        top, end = rows[start], rows[stop]
+        golds = pairs.gold_counts[start:stop]
+        match_most(rows[start : stop + 1] - top, golds, edges[top : end + 1], pairs.golds, matched[top:end])
+
+    problems = pairs.gold_counts.size
+    in_threads(match, spans(problems, 20 * (1 + pairs.golds.size // max(1, problems))))
+    found = np.concatenate([[0], np.cumsum(matched >= 0)])
+    return Matching(matched, found[rows[1:]] - found[rows[:-1]])
 
 
 def coverage(pairs: ClaimPairs) -> OverlapScores:
@@ -394,29 +386,6 @@ def _validated(pairs: ClaimPairs) -> ClaimPairs:
     if not _edges_fit(rows, pairs.gold_counts, edges, pairs.golds):
         raise KernelError("pairs: a gold claim that does not exist")
     return pairs
-
-
-Matcher = Callable[[Integers, Integers, Integers, Columns, Integers], None]
-
-
-def _match(pairs: ClaimPairs, matcher: Matcher, work: int) -> Matching:
-    """Runs a matcher over spans of problems; `work`: steps an edge takes, roughly."""
-    _validated(pairs)
-    rows, edges = pairs.row_offsets, pairs.edge_offsets
-    matched = np.full(int(rows[-1]), -1, np.int64)
-
-    def match(span: tuple[int, int]) -> None:
-        start, stop = span
-        top, end = rows[start], rows[stop]
-        out = matched[top:end]
-        offsets = rows[start : stop + 1] - top
-        golds = pairs.gold_counts[start:stop]
-        matcher(offsets, golds, edges[top : end + 1], pairs.golds, out)
-
-    problems = pairs.gold_counts.size
-    in_threads(match, spans(problems, work * (1 + pairs.golds.size // max(1, problems))))
-    found = np.concatenate([[0], np.cumsum(matched >= 0)])
-    return Matching(matched, found[rows[1:]] - found[rows[:-1]])
 
 
 def _offsets(counts: Integers) -> Integers:
