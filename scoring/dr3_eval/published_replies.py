@@ -154,15 +154,13 @@ def recalled_in(text: str, count: int) -> tuple[float | None, ...]:
 
     Other numbers are rounded, from 0.75 up to 1 and from 0.25 up to 0.5. Raises UnreadableReply.
     """
-    return tuple(
-        None if one is None else _rounded(one.get("score", 0.0)) for one in _by_id(_results(text), count)
-    )
-
-
-def _rounded(score: object) -> float:
-    if not isinstance(score, int | float):
-        raise UnreadableReply("score: not a number")
-    return 1.0 if score >= 0.75 else 0.5 if score >= 0.25 else 0.0
+    found: list[float | None] = []
+    for one in _by_id(_results(text), count):
+        score = 0.0 if one is None else one.get("score", 0.0)
+        if not isinstance(score, int | float):
+            raise UnreadableReply("score: not a number")
+        found.append(None if one is None else 1.0 if score >= 0.75 else 0.5 if score >= 0.25 else 0.0)
+    return tuple(found)
 
 
 def satisfied_in(text: str, count: int) -> tuple[bool | None, ...]:

@@ -304,7 +304,10 @@ def told_by_words(
     gold: GoldItems, rests_on: Sequence[Passage], sources: Mapping[str, str]
 ) -> Iterator[Problem]:
     """The problems that weights, passages, figures and words show; at most one per item."""
-    yield from _weights(gold.weights)
+    for part, several in gold.weights.items():
+        total = math.fsum(several)
+        if abs(total - 1) > _TOLERANCE:
+            yield Problem(part=part, item="", kind="weights", why=f"the weights sum to {total:g}")
     material = _Material.of(gold, rests_on, sources)
     before: dict[str, list[_Said]] = {}
     for item in gold.items:
@@ -314,8 +317,10 @@ def told_by_words(
             or _repeat(said, earlier)
             or _unfounded(item, material)
             or _other_figure(said, material)
-            or _badly_worded(item)
         )
+        if problem is None and item.kind == "requirement" and not item.penalty:
+            found = flaw(item.explanation or item.item)
+            problem = found and Problem.of(item, found, _WHY[found])
         earlier.append(said)
         if problem is not None:
             yield problem
@@ -359,13 +364,6 @@ class _Material(NamedTuple):
         return len(self.sources) > 1
 
 
-def _weights(weights: Mapping[str, Sequence[float]]) -> Iterator[Problem]:
-    for part, several in weights.items():
-        total = math.fsum(several)
-        if abs(total - 1) > _TOLERANCE:
-            yield Problem(part=part, item="", kind="weights", why=f"the weights sum to {total:g}")
-
-
 def _keyword(said: _Said, material: _Material) -> Problem | None:
     item = said.item
     if item.kind not in ("anchor", "deviation"):
@@ -383,10 +381,9 @@ def _keyword(said: _Said, material: _Material) -> Problem | None:
 
 
 def _repeat(said: _Said, before: Sequence[_Said]) -> Problem | None:
-    for other in before:
-        if _repeats(said, other):
-            return Problem.of(said.item, "duplicate", f"almost the words of {other.item.item!r}")
-    return None
+    other = next((one for one in before if _repeats(said, one)), None)
+    why = "" if other is None else f"almost the words of {other.item.item!r}"
+    return Problem.of(said.item, "duplicate", why) if why else None
 
 
 def _repeats(one: _Said, other: _Said) -> bool:
@@ -422,10 +419,3 @@ def _other_figure(said: _Said, material: _Material) -> Problem | None:
     return Problem.of(
         item, "contradicted", f"no source has the figure {', '.join(f'{one:g}' for one in other)}"
     )
-
-
-def _badly_worded(item: GoldItem) -> Problem | None:
-    if item.kind != "requirement" or item.penalty:
-        return None
-    found = flaw(item.explanation or item.item)
-    return None if found is None else Problem.of(item, found, _WHY[found])

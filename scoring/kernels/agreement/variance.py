@@ -162,9 +162,12 @@ def plan(
     power, alpha = as_share(power, "power"), as_share(alpha, "alpha")
     if not 0 < difference < np.inf or min(judges, most_samples, most_repeats) < 1:
         raise KernelError("difference must be positive, and judges, most_samples and most_repeats at least 1")
+    found = {name: max(value or 0.0, 0.0) for name, value in components.variance.items()}
     designs = []
     for samples, repeats in product(range(1, most_samples + 1), range(1, most_repeats + 1)):
-        effect = difference / np.sqrt(_difference_variance(components, samples, judges, repeats))
+        one = found["system_task"] + found["sample"] / samples + found["judge_report"] / (samples * judges)
+        of_difference = 2 * (one + found["repeat"] / (samples * judges * repeats))
+        effect = difference / np.sqrt(max(of_difference, 1e-300))
         tasks = _fewest_tasks(effect, power, alpha)
         reports = tasks * samples
         reached = _power(effect, tasks, alpha)
@@ -250,13 +253,6 @@ def _shared_squares(order: Integers, first: Integers, second: Integers, size: in
             counts[second[order[row]]] = 0
         start = end
     return total
-
-
-def _difference_variance(components: Components, samples: int, judges: int, repeats: int) -> float:
-    """Variance of the difference of two systems' scores on one task; never quite 0."""
-    found = {name: max(value or 0.0, 0.0) for name, value in components.variance.items()}
-    one = found["system_task"] + found["sample"] / samples + found["judge_report"] / (samples * judges)
-    return max(2 * (one + found["repeat"] / (samples * judges * repeats)), 1e-300)
 
 
 def _power(effect: float, tasks: int, alpha: float) -> float:

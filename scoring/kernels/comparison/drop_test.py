@@ -82,6 +82,9 @@ def drop_test(
     error = sd / math.sqrt(n)
     half = float(special.stdtrit(n - 1, 1.0 - alpha)) * error
     t = (drop - margin) / error
+    # The noncentrality at which a one-sided test at the sharpest level of the family has this power.
+    critical = float(special.stdtrit(n - 1, 1.0 - alpha / family))
+    detectable = float(special.nctdtrinc(n - 1, 1.0 - power, critical)) * error
     return DropTest(
         n_used=n,
         drop=drop,
@@ -90,11 +93,5 @@ def drop_test(
         high=drop + half,
         p_above=float(special.stdtr(n - 1, -t)),
         p_below=float(special.stdtr(n - 1, t)),
-        detectable=_noncentrality(n - 1, alpha / family, power) * error,
+        detectable=detectable,
     )
-
-
-def _noncentrality(degrees: int, alpha: float, power: float) -> float:
-    """The noncentrality at which a one-sided t test of level `alpha` has this power."""
-    critical = float(special.stdtrit(degrees, 1.0 - alpha))
-    return float(special.nctdtrinc(degrees, 1.0 - power, critical))
