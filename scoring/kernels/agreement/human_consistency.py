@@ -78,8 +78,7 @@ def icc_2_k(ratings: ArrayLike) -> Floats:
 def cohens_kappa(first: ArrayLike, second: ArrayLike, *, weights: Weights = "none") -> float:
     """Cohen's kappa of two raters' values `[n]`: categories, in numerical order where weighted.
 
-    Raises:
-        KernelError: shapes that do not fit, infinite values, unknown weights.
+    Raises KernelError for shapes that do not fit, infinite values, unknown weights.
     """
     one, other = as_scores(first, 1, "first"), as_scores(second, 1, "second")
     if one.shape != other.shape:
@@ -112,8 +111,7 @@ def krippendorffs_alpha(ratings: ArrayLike, *, level: Level) -> float:
     The ordinal distance of two values is the squared difference of their mid-ranks among all pairable values,
     which is Krippendorff's sum over the values between them.
 
-    Raises:
-        KernelError: another shape, infinite values, an unknown level.
+    Raises KernelError for another shape, infinite values, an unknown level.
     """
     values = as_scores(ratings, 2, "ratings")
     if level not in get_args(Level):
@@ -208,8 +206,7 @@ def human_consistency(human: ArrayLike, judge: ArrayLike) -> HumanConsistency:
         human: ratings `[S, T, R]` of R raters; a report's human score is the mean of its ratings.
         judge: scores `[S, T]`.
 
-    Raises:
-        KernelError: shapes that do not fit, or an infinite score.
+    Raises KernelError for shapes that do not fit, or an infinite score.
     """
     ratings = as_scores(human, 3, "human")
     people = _mean_rating(ratings)
@@ -242,8 +239,7 @@ def human_par(human: ArrayLike) -> float:
 
     Ignores tasks and reports that only one person rated. NaN without a pair.
 
-    Raises:
-        KernelError: another shape, or an infinite rating.
+    Raises KernelError for another shape, or an infinite rating.
     """
     ratings = as_scores(human, 3, "human")
     equal = pairs = 0
@@ -258,8 +254,7 @@ def human_par(human: ArrayLike) -> float:
 def judge_agreement(first: ArrayLike, second: ArrayLike) -> JudgeAgreement:
     """Agreement of two judges' scores `[S, T]` of the same reports.
 
-    Raises:
-        KernelError: shapes that do not fit, or an infinite score.
+    Raises KernelError for shapes that do not fit, or an infinite score.
     """
     one, other = _validated(as_scores(first, 2, "first"), second)
     equal, pairs = _same_signs(one, other)

@@ -97,9 +97,8 @@ def variance_components(
         sample: labels `[N]` of the agent's runs of a system and task; None: one run.
         judge: labels `[N]`; None: one judge.
 
-    Raises:
-        KernelError: labels and scores of different lengths, an infinite score, fewer than two scores, or a design
-            in which components cannot be separated although their groups differ.
+    Raises KernelError for labels and scores of different lengths, an infinite score, fewer than two scores, or a design
+    in which components cannot be separated although their groups differ.
     """
     values = as_scores(scores, 1)
     present = ~np.isnan(values)
@@ -156,8 +155,7 @@ def plan(
         For every number of samples and repeats the fewest tasks; designs that another one equals or beats in
         tasks, reports and judgments are left out. Fewest reports first.
 
-    Raises:
-        KernelError: an option out of range, or a difference that needs more than 10,000,000 tasks.
+    Raises KernelError for an option out of range, or a difference that needs more than 10,000,000 tasks.
     """
     power, alpha = as_share(power, "power"), as_share(alpha, "alpha")
     if not 0 < difference < np.inf or min(judges, most_samples, most_repeats) < 1:

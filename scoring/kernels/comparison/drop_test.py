@@ -62,8 +62,7 @@ def drop_test(
         power: with which `detectable` is found.
         family: how many tests share `alpha`; Holm's first step, the hardest, is at alpha / family.
 
-    Raises:
-        KernelError: scores of different lengths or infinite; alpha or power not between 0 and 1; no family.
+    Raises KernelError for scores of different lengths or infinite; alpha or power not between 0 and 1; no family.
     """
     first, second = as_scores(before, 1, "before"), as_scores(after, 1, "after")
     if first.shape != second.shape:

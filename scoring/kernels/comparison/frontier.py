@@ -28,8 +28,7 @@ def pareto_frontier(scores: ArrayLike, costs: ArrayLike) -> Flags:
     Returns:
         `[N]`; a point without score or cost is not on the frontier.
 
-    Raises:
-        KernelError: shapes that differ, or an infinite value.
+    Raises KernelError for shapes that differ, or an infinite value.
     """
     score, cost = as_scores(scores, 1), as_scores(costs, 1, "costs")
     if score.shape != cost.shape:
@@ -57,8 +56,7 @@ def pass_at_k(samples: ArrayLike, k: int) -> PassAtK:
         samples: `[..., n]`, the samples of a task last, in the order drawn; NaN for missing.
         k: at least 1.
 
-    Raises:
-        KernelError: no axis of samples, an infinite score, or k below 1.
+    Raises KernelError for no axis of samples, an infinite score, or k below 1.
     """
     values = as_scores(samples, max(np.ndim(samples), 1), "samples")
     if k < 1:

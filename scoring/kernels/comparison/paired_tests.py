@@ -459,8 +459,7 @@ def paired_t(scores: ArrayLike, *, confidence: float = 0.95) -> PairedT:
         scores: `[S, T]`, NaN for missing.
         confidence: of the interval of the mean difference.
 
-    Raises:
-        KernelError: scores of another shape or infinite; confidence not between 0 and 1.
+    Raises KernelError for scores of another shape or infinite; confidence not between 0 and 1.
     """
     values, first, second = _validated(scores)
     confidence = as_share(confidence, "confidence")
@@ -509,8 +508,7 @@ def wilcoxon(
             split between both sides (`zsplit`); as in `scipy.stats.wilcoxon`.
         method: `auto` takes the exact distribution, ties included, where at most 50 differences are not 0.
 
-    Raises:
-        KernelError: scores of another shape or infinite; an unknown zero method or method.
+    Raises KernelError for scores of another shape or infinite; an unknown zero method or method.
     """
     values, first, second = _validated(scores)
     if zero_method not in ZERO_METHODS:
@@ -536,8 +534,7 @@ def wilcoxon(
 def holm(p: ArrayLike) -> Floats:
     """Holm's step-down adjustment of a family of p values, in their own order; NaN is not a member of it.
 
-    Raises:
-        KernelError: p values outside 0 to 1.
+    Raises KernelError for p values outside 0 to 1.
     """
     values = as_scores(p, 1, "p")
     tested = np.flatnonzero(~np.isnan(values))
@@ -562,8 +559,7 @@ def sign_flip(scores: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> S
         resamples: random sign patterns.
         seed: any 64-bit integer.
 
-    Raises:
-        KernelError: scores of another shape or infinite; no resamples.
+    Raises KernelError for scores of another shape or infinite; no resamples.
     """
     values, first, second = _validated(scores)
     if resamples < 1:

@@ -70,8 +70,7 @@ def bradley_terry(wins: ArrayLike, *, prior: float = PRIOR) -> Strengths:
             diagonal is not used. Leading axes are separate tournaments, as the resamples of a bootstrap.
         prior: tied comparisons of each system with an opponent of strength 0; the same range.
 
-    Raises:
-        KernelError: matrices that are not square, or a count or prior outside its range.
+    Raises KernelError for matrices that are not square, or a count or prior outside its range.
     """
     counts, shape = _validated(wins, prior)
     tournaments, systems = counts.shape[:2]

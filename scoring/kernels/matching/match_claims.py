@@ -157,9 +157,8 @@ def nested_scores(questions: Sequence[tuple[Sequence[Claim], int]]) -> NestedSco
     Args:
         questions: the predicted main claims and the number of gold main claims of each question.
 
-    Raises:
-        KernelError: a weight or score that is negative, infinite or NaN, a negative count, or more claims scored
-            above 0 than there are gold claims to match.
+    Raises KernelError for a weight or score that is negative, infinite or NaN, a negative count, or more claims scored
+    above 0 than there are gold claims to match.
     """
     parent, score, weight, golds = _flatten(questions)
     gold_counts = np.array([gold for _, gold in questions], dtype=np.int64)
@@ -281,8 +280,7 @@ class ClaimPairs(msgspec.Struct, frozen=True):
     def from_matrices(cls, matrices: Sequence[ArrayLike]) -> "ClaimPairs":
         """From one matrix `[predicted, gold]` per problem: a pair may be matched if its entry is above 0 (NaN is not).
 
-        Raises:
-            KernelError: what is not a matrix, or an infinite entry.
+        Raises KernelError for what is not a matrix, or an infinite entry.
         """
         given = [as_scores(matrix, 2, f"problem {number}") for number, matrix in enumerate(matrices)]
         rows = np.array([matrix.shape[0] for matrix in given], dtype=np.int64)
@@ -351,8 +349,7 @@ def coverage(pairs: ClaimPairs) -> OverlapScores:
 def overlap(predicted: ArrayLike, gold: ArrayLike, common: ArrayLike) -> OverlapScores:
     """Precision, recall, F1 and Jaccard from the sizes of sets and of what they share, `[P]` each.
 
-    Raises:
-        KernelError: shapes that differ, or more shared than there is.
+    Raises KernelError for shapes that differ, or more shared than there is.
     """
     sizes = [
         as_scores(size, 1, name)

@@ -208,8 +208,7 @@ def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
     Args:
         scores: `[S, T]`, NaN for missing.
 
-    Raises:
-        KernelError: scores of another shape, or an infinite one.
+    Raises KernelError for scores of another shape, or an infinite one.
     """
     values = as_scores(scores, 2)
     systems, sums, counts, tie = _ranked(values)
