@@ -93,20 +93,14 @@ def _candidates(text: str) -> Iterator[str]:
     yield whole
     first, last = text.find("{"), text.rfind("}")
     if first >= 0:
-        if (end := _closed(text, first)) is not None:
-            yield text[first:end]
+        depth = 0
+        for brace in _BRACE.finditer(text, first):
+            depth += 1 if brace[0] == "{" else -1
+            if depth == 0:
+                yield text[first : brace.end()]
+                break
         if last > first:
             yield text[first : last + 1]
-
-
-def _closed(text: str, start: int) -> int | None:
-    """Where the brace at `start` is closed, ignoring strings; None if it is not."""
-    depth = 0
-    for brace in _BRACE.finditer(text, start):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return brace.end()
-    return None
 
 
 def _gathered(text: str) -> dict[str, list[dict[str, object]]]:
@@ -123,7 +117,12 @@ def _gathered(text: str) -> dict[str, list[dict[str, object]]]:
                 for other in DIMENSIONS
                 if other != name
             ]
-            found[name] = _items(text[start : min(ends)])
+            section = text[start : min(ends)]
+            columns = [pattern.findall(section) for pattern in (_CRITERION, _TARGET, _REFERENCE)]
+            found[name] = [
+                {"criterion": said, "article_1_score": float(target), "article_2_score": float(reference)}
+                for said, target, reference in zip(*columns, strict=False)
+            ]
     return found
 
 
@@ -132,16 +131,6 @@ def _places(text: str, name: str, quoted_from: int, bare_from: int) -> Iterator[
     yield text.find(f'"{name}"', quoted_from)
     yield text.find(f"'{name}'", quoted_from)
     yield text.find(name, bare_from)
-
-
-def _items(text: str) -> list[dict[str, object]]:
-    columns = [
-        [match[1] for match in pattern.finditer(text)] for pattern in (_CRITERION, _TARGET, _REFERENCE)
-    ]
-    return [
-        {"criterion": criterion, "article_1_score": float(target), "article_2_score": float(reference)}
-        for criterion, target, reference in zip(*columns, strict=False)
-    ]
 
 
 class MarkedItem(msgspec.Struct, frozen=True):

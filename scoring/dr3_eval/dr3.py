@@ -252,9 +252,14 @@ class DR3(DR3Protocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
         scores = answers.scores((sandbox.coverage(cited), lenient), gold, self.min_answered)
         scores |= role_counts(strictly(pairs), sandbox, cited)
         return scores, [
-            *(answer.evidence(f"insight: {answer.item}", _graded) for answer in [*files, *pages]),
+            *(
+                answer.evidence(
+                    f"insight: {answer.item}", lambda value: Outcome.graded(value, 1.0, f"{value:g}")
+                )
+                for answer in [*files, *pages]
+            ),
             *(_pair_evidence(answer, sandbox) for answer in pairs),
-            *(answer.evidence(f"checklist: {answer.item}", _met_or_not) for answer in met),
+            *(answer.evidence(f"checklist: {answer.item}", _MET.__getitem__) for answer in met),
             depth.evidence("depth", lambda value: Outcome.graded(value, 1.0)),
             *_coverage_evidence(sandbox, cited),
         ]
@@ -426,14 +431,9 @@ def _coverage_evidence(sandbox: Sandbox, cited: Cited) -> Iterator[Evidence]:
             yield Evidence(what=f"required source: {source.label}", outcome=outcome, url=source.url)
 
 
-def _graded(value: float) -> Outcome:
-    return Outcome.graded(value, 1.0, f"{value:g}")
-
-
 def _supported_or_not(value: float) -> Outcome:
     kind: OutcomeKind = "supported" if value else "unsupported"
     return Outcome(kind, words=kind)
 
 
-def _met_or_not(value: float) -> Outcome:
-    return Outcome("met", words="met") if value else Outcome("unmet", words="not met")
+_MET = {1.0: Outcome("met", words="met"), 0.0: Outcome("unmet", words="not met")}

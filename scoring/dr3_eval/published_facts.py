@@ -55,11 +55,6 @@ PASSAGE_CHARS = 500
 COUNT = 5
 
 
-def missing_library() -> str | None:
-    """The library that `best_passages` lacks, if any."""
-    return next((name for name in ("jieba", "rank_bm25") if find_spec(name) is None), None)
-
-
 def best_passages(text: str, query: str) -> list[tuple[int, str]]:
     """The five best pieces of `text` for `query` in its order, numbered from 1 among those that are not blank.
 
@@ -146,17 +141,12 @@ def source_key(text: str) -> tuple[str, str]:
                 if found:
                     return kind, found[1].strip()
                 break
-    return _by_suffix(text) or ("unknown", text[:30])
-
-
-def _by_suffix(text: str) -> tuple[str, str] | None:
-    """The first word of the citation that has the suffix of a file, of documents first."""
-    for pattern, kind in _SUFFIXES:
+    for pattern, kind in _SUFFIXES:  # the first word that has the suffix of a file, of documents first
         for run in _RUN.finditer(text):
-            ends = [found.end() for found in pattern.finditer(run[0]) if found.start()]
+            ends = [match.end() for match in pattern.finditer(run[0]) if match.start()]
             if ends:
                 return kind, run[0][: ends[-1]]
-    return None
+    return "unknown", text[:30]
 
 
 def place_of(text: str) -> Place | None:
@@ -184,21 +174,14 @@ def found_sources(
     for kind, name in keys[:MAX_NAMES]:
         page = _page(kind, name, titles)
         place = None if page is None or page in blank else len(names) + page
-        file = _file(kind, Title(name), names)
-        found.append(place if file is None else file)
+        wanted, suffixes = Title(name), _MEDIA.get(kind, ("",) if kind == "doc" else ())
+        files_alike = (
+            number
+            for number, one in enumerate(names)
+            if one.text.lower().endswith(suffixes) and same_title(wanted, one)
+        )
+        found.append(next(files_alike, place))
     return found + [None] * (len(keys) - len(found))
-
-
-def _file(kind: str, wanted: Title, names: Sequence[Title]) -> int | None:
-    suffixes = _MEDIA.get(kind, ("",) if kind == "doc" else ())
-    return next(
-        (
-            place
-            for place, name in enumerate(names)
-            if name.text.lower().endswith(suffixes) and same_title(wanted, name)
-        ),
-        None,
-    )
 
 
 def _page(kind: str, name: str, titles: Sequence[Title]) -> int | None:
@@ -245,7 +228,7 @@ class FactWordings(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, folder: str) -> "FactWordings":
         """The wordings in the checkout at `folder`. Raises CheckoutError, also for a missing library."""
-        missing = missing_library()
+        missing = next((name for name in ("jieba", "rank_bm25") if find_spec(name) is None), None)
         if missing is not None:
             raise CheckoutError(f"{missing} is not installed; run pip install 'adjudge[dr3]'")
         checkout = Checkout(folder)

@@ -314,10 +314,15 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         clean = await aside(clean_report, text)
         cited = await aside(cited_urls, text, handed)
         whole = _with_text(case, await aside(annotated, text, handed)) if handed else case
+        keywords = [
+            Keyword(word, wanted, keyword_frequency(word, clean, self.matching))
+            for words, wanted in ((gold.fak, True), (gold.fdk, False))
+            for word in words
+        ]
         (qsr, asked), (grr, asked_generally), (found, rated) = await asyncio.gather(
             give_points(specific, whole, tools),
             give_points(self._general(case.task.language), whole, tools),
-            rate_keywords(self._keywords(gold, clean), _with_text(case, clean), tools),
+            rate_keywords(keywords, _with_text(case, clean), tools),
         )
         answers = [_rubric("qsr", answer) for answer in qsr]
         answers += [_rubric("grr", answer) for answer in grr]
@@ -372,10 +377,6 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 "gold_invalid", f"task {case.task.id}: no query-specific rubric has positive points"
             )
         return gold, specific
-
-    def _keywords(self, gold: Gold, text: str) -> list[Keyword]:
-        words = [(word, True) for word in gold.fak] + [(word, False) for word in gold.fdk]
-        return [Keyword(word, wanted, keyword_frequency(word, text, self.matching)) for word, wanted in words]
 
     def _scores(
         self, answers: Sequence[Answered[Item]], boosts: Sequence[float], cited: int, case: Case

@@ -68,7 +68,8 @@ def powered_means(
         level: of the intervals.
         power: the judge's weight: None to tune it (PPI++), 1 for PPI, 0 for the labels alone.
 
-    Raises KernelError for shapes that do not fit, an infinite score, a level outside (0, 1), a power that is not finite.
+    Raises KernelError for shapes that do not fit, an infinite score, a level outside (0, 1), a power that is not
+    finite.
     """
     scores, labels = _validated(judge, human, power)
     return _estimated(scores, labels, as_share(level, "level"), power)
@@ -226,9 +227,20 @@ def labelled_mean(
         bounds: the lowest and the highest value of a label.
         level: of the interval.
 
+
     Raises KernelError for arrays that do not fit, a missing or infinite score, weight or judge's value, an invalid level.
     """
-    own, items = _validated_items(scores, items)
+    own = as_scores(scores, 1, "scores")
+    weight, judge, human = (as_scores(getattr(items, name), 1, name) for name in ("weight", "judge", "human"))
+    task, stratum = (np.asarray(getattr(items, name)) for name in ("task", "stratum"))
+    if len({one.shape for one in (weight, judge, human, task, stratum)}) > 1:
+        raise KernelError("items: arrays of different lengths")
+    if np.isnan(own).any() or np.isnan(weight).any() or np.isnan(judge).any():
+        raise KernelError("a score, weight or judge's value is missing; leave such tasks and items out")
+    if task.size and not (task.min() >= 0 and task.max() < own.size):
+        raise KernelError(f"task: a place outside the {own.size} tasks")
+    places = np.unique(stratum, return_inverse=True)[1].reshape(-1)
+    items = LabelledItems(task=task.astype(np.int64), weight=weight, judge=judge, human=human, stratum=places)
     level = as_share(level, "level")
     strata = _strata(items)
     if not own.size or not strata.drawn.all():
@@ -265,21 +277,6 @@ def labelled_mean(
         n_labelled=int(labelled.sum()),
         n_items=labelled.size,
     )
-
-
-def _validated_items(scores: ArrayLike, items: LabelledItems) -> tuple[Floats, LabelledItems]:
-    own = as_scores(scores, 1, "scores")
-    weight, judge, human = (as_scores(getattr(items, name), 1, name) for name in ("weight", "judge", "human"))
-    task, stratum = (np.asarray(getattr(items, name)) for name in ("task", "stratum"))
-    if len({one.shape for one in (weight, judge, human, task, stratum)}) > 1:
-        raise KernelError("items: arrays of different lengths")
-    if np.isnan(own).any() or np.isnan(weight).any() or np.isnan(judge).any():
-        raise KernelError("a score, weight or judge's value is missing; leave such tasks and items out")
-    if task.size and not (task.min() >= 0 and task.max() < own.size):
-        raise KernelError(f"task: a place outside the {own.size} tasks")
-    places = np.unique(stratum, return_inverse=True)[1].reshape(-1)
-    found = LabelledItems(task=task.astype(np.int64), weight=weight, judge=judge, human=human, stratum=places)
-    return own, found
 
 
 def _strata(items: LabelledItems) -> _Strata:

@@ -72,8 +72,17 @@ def bradley_terry(wins: ArrayLike, *, prior: float = PRIOR) -> Strengths:
 
     Raises KernelError for matrices that are not square, or a count or prior outside its range.
     """
-    counts, shape = _validated(wins, prior)
-    tournaments, systems = counts.shape[:2]
+    values = as_scores(wins, max(np.ndim(wins), 2), "wins")
+    if values.shape[-1] != values.shape[-2]:
+        raise KernelError(f"wins: shape {values.shape}, expected as many rows as columns")
+    tournaments = math.prod(values.shape[:-2])
+    counts = np.nan_to_num(values).reshape(tournaments, *values.shape[-2:])
+    counts = counts * ~np.eye(counts.shape[-1], dtype=np.bool_)
+    for name, given in (("wins", counts), ("prior", np.asarray(prior))):
+        wrong = given[(given != 0.0) & ~((given >= _LEAST_COUNT) & (given <= _LARGEST_COUNT))]
+        if wrong.size:
+            raise KernelError(f"{name}: {wrong[0]:g}, expected 0 or a count from 1e-6 to 1e9")
+    shape, systems = values.shape[:-1], counts.shape[1]
     strength = np.full((tournaments, systems), np.nan)
     component = np.zeros((tournaments, systems), np.int64)
 
@@ -100,20 +109,6 @@ def win_shares(found: Strengths) -> Floats:
         chance = 1.0 / (1.0 + np.exp(strength[..., None, :] - strength[..., :, None]))
         shares: Floats = np.where(others, chance, 0.0).sum(axis=-1) / others.sum(axis=-1)
     return shares
-
-
-def _validated(wins: ArrayLike, prior: float) -> tuple[Floats, tuple[int, ...]]:
-    values = as_scores(wins, max(np.ndim(wins), 2), "wins")
-    if values.shape[-1] != values.shape[-2]:
-        raise KernelError(f"wins: shape {values.shape}, expected as many rows as columns")
-    tournaments = math.prod(values.shape[:-2])
-    counts = np.nan_to_num(values).reshape(tournaments, *values.shape[-2:])
-    counts = counts * ~np.eye(counts.shape[-1], dtype=np.bool_)
-    for name, given in (("wins", counts), ("prior", np.asarray(prior))):
-        wrong = given[(given != 0.0) & ~((given >= _LEAST_COUNT) & (given <= _LARGEST_COUNT))]
-        if wrong.size:
-            raise KernelError(f"{name}: {wrong[0]:g}, expected 0 or a count from 1e-6 to 1e9")
-    return counts, values.shape[:-1]
 
 
 @compiled

@@ -162,7 +162,17 @@ def nested_scores(questions: Sequence[tuple[Sequence[Claim], int]]) -> NestedSco
     """
     parent, score, weight, golds = _flatten(questions)
     gold_counts = np.array([gold for _, gold in questions], dtype=np.int64)
-    _check_claims(parent, score, weight, golds, gold_counts)
+    if not ((weight >= 0) & (weight < np.inf)).all() or ((score < 0) | (score == np.inf)).any():
+        raise KernelError("claims: weights and scores must be finite and not negative")
+    if (golds < 0).any() or (gold_counts < 0).any():
+        raise KernelError("claims: a negative number of gold claims")
+    hits = score > 0
+    nested = hits & (parent >= 0)
+    below = np.bincount(parent[nested], minlength=golds.size)
+    main = np.bincount(-1 - parent[hits & (parent < 0)], minlength=gold_counts.size)
+    # A wrong claim has no gold claim, so nothing is known of what its subclaims could match.
+    if (main > gold_counts).any() or (below > golds)[hits].any():
+        raise KernelError("claims: more are scored above 0 than there are gold claims to match")
     precision, recall, strict_precision, strict_recall = _fold(parent, score, weight, golds, gold_counts)
     return NestedScores(
         precision=precision,
@@ -197,22 +207,6 @@ def _flatten(questions: Sequence[tuple[Sequence[Claim], int]]) -> tuple[Integers
     weight = np.array([claim.weight for claim in claims], dtype=np.float64)
     golds = np.array([claim.gold_subclaims for claim in claims], dtype=np.int64)
     return np.array(parents, dtype=np.int64), score, weight, golds
-
-
-def _check_claims(
-    parent: Integers, score: Floats, weight: Floats, golds: Integers, gold_counts: Integers
-) -> None:
-    if not ((weight >= 0) & (weight < np.inf)).all() or ((score < 0) | (score == np.inf)).any():
-        raise KernelError("claims: weights and scores must be finite and not negative")
-    if (golds < 0).any() or (gold_counts < 0).any():
-        raise KernelError("claims: a negative number of gold claims")
-    hits = score > 0
-    nested = hits & (parent >= 0)
-    below = np.bincount(parent[nested], minlength=golds.size)
-    main = np.bincount(-1 - parent[hits & (parent < 0)], minlength=gold_counts.size)
-    # A wrong claim has no gold claim, so nothing is known of what its subclaims could match.
-    if (main > gold_counts).any() or (below > golds)[hits].any():
-        raise KernelError("claims: more are scored above 0 than there are gold claims to match")
 
 
 @compiled
