@@ -54,8 +54,8 @@ def confidence_sequence(
         planned: tasks of the full run, at least T.
         error_rate: of each row; divide it by their number for all rows together.
 
-    Raises KernelError for another shape, an infinite difference, fewer planned tasks than judged, a rate outside (0,
-    1).
+    Raises KernelError for another shape, an infinite difference, fewer planned tasks than judged, or a rate
+    outside (0, 1).
     """
     values = as_scores(differences, 2, "differences")
     rate = as_share(error_rate, "error_rate")

@@ -68,8 +68,8 @@ def powered_means(
         level: of the intervals.
         power: the judge's weight: None to tune it (PPI++), 1 for PPI, 0 for the labels alone.
 
-    Raises KernelError for shapes that do not fit, an infinite score, a level outside (0, 1), a power that is not
-    finite.
+    Raises KernelError for shapes that do not fit, an infinite score, a level outside (0, 1), or a power that is
+    not finite.
     """
     scores, labels = _validated(judge, human, power)
     return _estimated(scores, labels, as_share(level, "level"), power)
@@ -227,8 +227,8 @@ def labelled_mean(
         bounds: the lowest and the highest value of a label.
         level: of the interval.
 
-
-    Raises KernelError for arrays that do not fit, a missing or infinite score, weight or judge's value, an invalid level.
+    Raises KernelError for arrays that do not fit, a missing or infinite score, weight or judge's value, or a level
+    outside (0, 1).
     """
     own = as_scores(scores, 1, "scores")
     weight, judge, human = (as_scores(getattr(items, name), 1, name) for name in ("weight", "judge", "human"))
