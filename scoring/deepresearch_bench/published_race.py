@@ -32,12 +32,18 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from adjudge.judges import Context
-from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording
+from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording, digests
 from adjudge.scoring.answers.parts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Metric, Missing, Value
-from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
+from adjudge.scoring.deepresearch_bench.published_criteria import (
+    LANGUAGES,
+    Language,
+    criteria_wordings,
+    language_of,
+    published_yardstick,
+)
 from adjudge.scoring.deepresearch_bench.race import (
     Found,
     RaceProtocol,
@@ -234,7 +240,6 @@ def _marks(item: Any) -> tuple[float | None, float | None]:
     return (None if target is None else float(target)), (None if reference is None else float(reference))
 
 
-Language = Literal["en", "zh"]
 Variant = Literal["full", "pointwise"]
 
 MIN_CLEANED = 100
@@ -243,31 +248,20 @@ _ENDS = frozenset(".?!。？！\n")
 _SEARCHED = 200
 
 
-class RaceWordings(msgspec.Struct, frozen=True):
-    """The requests of one checkout by language."""
-
-    clean: dict[str, Wording]
-    marks: dict[str, Wording]
-    criteria: dict[str, CriteriaWordings]
-
-    @classmethod
-    def of(cls, folder: str, variant: Variant = "full") -> "RaceWordings":
-        """The wordings in the checkout at `folder`. Raises CheckoutError."""
-        checkout, languages = Checkout(folder), ("en", "zh")
-        clean, marks = (
-            {
-                language: Wording.of(checkout.formatted(file.format(language), name.format(language)))
-                for language in languages
-            }
-            for file, name in (
-                ("prompt/clean_prompt.py", "clean_article_prompt_{}"),
-                ("prompt/score_prompt_{}.py", _MARKS[variant]),
-            )
-        )
-        return cls(clean, marks, {one: CriteriaWordings.of(checkout, one) for one in languages})
-
-
-_wordings = lru_cache(maxsize=8)(RaceWordings.of)
+@lru_cache(maxsize=8)
+def race_wordings(folder: str, variant: Variant = "full") -> dict[str, Wording]:
+    """The requests in the checkout at `folder`, by what they are for and by language. Raises CheckoutError."""
+    checkout = Checkout(folder)
+    prompts = {
+        "clean": ("prompt/clean_prompt.py", "clean_article_prompt_{}"),
+        "marks": ("prompt/score_prompt_{}.py", _MARKS[variant]),
+    }
+    found = {
+        f"{kind}.{language}": Wording.of(checkout.formatted(file.format(language), name.format(language)))
+        for kind, (file, name) in prompts.items()
+        for language in LANGUAGES
+    }
+    return found | criteria_wordings(checkout)
 
 
 class PublishedPartClean(PublishedQuestion[str], frozen=True, kw_only=True):
@@ -356,24 +350,15 @@ class PublishedRace(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
-        found = _wordings(self.checkout, self.variant)
-        named = {
-            f"race.{kind}.{language}": wording
-            for kind in ("clean", "marks")
-            for language, wording in getattr(found, kind).items()
-        }
-        for language, made in found.criteria.items():
-            kinds = {"weights": made.weights, **made.criteria}
-            named |= {f"race.criteria.{kind}.{language}": one for kind, one in kinds.items()}
-        return {name: wording.digest.hex() for name, wording in named.items()}
+        return digests("race", race_wordings(self.checkout, self.variant))
 
     async def cleaned(self, case: Case, tools: Tools) -> str | Missing:
         """The report as the judge cleans it, whole or in two parts."""
         article = case.report.text
         if self.cleaning == "none":
             return article
-        language = self.cleaning_language or _language(case)
-        wording = _wordings(self.checkout, self.variant).clean[language]
+        language = self.cleaning_language or language_of(case)
+        wording = race_wordings(self.checkout, self.variant)[f"clean.{language}"]
         whole = PublishedClean(context=Context.of(article=article), language=language, wording=wording)
         reply = await ask_until_read(tools, whole)
         if isinstance(reply, ReadReply):
@@ -392,16 +377,15 @@ class PublishedRace(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fiel
 
     async def yardstick(self, case: Case, gold: RaceGold, tools: Tools) -> Yardstick | Missing:
         """Weights and criteria: gold's, made by the published calls where it has none."""
-        wordings = _wordings(self.checkout, self.variant).criteria[_language(case)]
-        return await published_yardstick(case, gold, wordings, tools)
+        return await published_yardstick(case, gold, race_wordings(self.checkout, self.variant), tools)
 
     async def marked(
         self, case: Case, article: str, reference: str, measure: Yardstick, tools: Tools
     ) -> Found | Missing:
         """Every metric by the code's rules and strictly, and a line of evidence for each mark of the reply."""
-        task, language = case.task.prompt, _language(case)
+        task, language = case.task.prompt, language_of(case)
         listed = _listed(*measure.criteria.items())
-        wording = _wordings(self.checkout, self.variant).marks[language]
+        wording = race_wordings(self.checkout, self.variant)[f"marks.{language}"]
         question: PublishedQuestion[object]
         if self.compares:
             context = Context.of(task_prompt=task, article_1=article)
@@ -454,10 +438,6 @@ def halves(article: str) -> tuple[str, str]:
             end = place + 1
             break
     return article[:end], article[middle:]
-
-
-def _language(case: Case) -> Language:
-    return "zh" if case.task.language == "zh" else "en"
 
 
 @lru_cache(maxsize=64)

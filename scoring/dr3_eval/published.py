@@ -22,10 +22,15 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-import msgspec
-
 from adjudge.judges import Context
-from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording
+from adjudge.judges.published import (
+    Checkout,
+    PublishedQuestion,
+    UnreadableReply,
+    Wording,
+    Wordings,
+    digests,
+)
 from adjudge.scoring.answers.parts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
@@ -47,43 +52,32 @@ _PARAMETERS: dict[str, Any] = {
 _SHAPE = """", ".join([f'{{"id": {i+1}, "satisfied": true/false}}' for i in range(batch_size)])"""
 
 
-class DR3Wordings(msgspec.Struct, frozen=True):
-    """The requests of one checkout; `depth` are those of the first attempt and of the others."""
-
-    recall: Wording
-    compact: Wording
-    requirements: Wording
-    depth: tuple[Wording, Wording]
-
-    @classmethod
-    def of(cls, folder: str) -> "DR3Wordings":
-        """The wordings in the checkout at `folder`. Raises CheckoutError."""
-        checkout = Checkout(folder)
-        recall = "InformationRecallEvaluator._verify_batch_insights"
-        shown = {_plain("self.query or 'No specific query provided'"): "query", "len(batch)": "count"}
-        checks = "FormatComplianceEvaluator._evaluate_checklist_batch"
-        depth = "OverallQualityEvaluator.evaluate"
-        expert = checkout.passed(_DEPTH, depth, "system")
-        turns = [
-            (
-                checkout.fstring(_RECALL, f"{recall}.prompt", shown),
-                checkout.plain(_RECALL, f"{recall}.system_prompt"),
-            ),
-            (
-                checkout.fstring(_RECALL, f"{recall}_compact.compact_prompt", shown),
-                checkout.plain(_RECALL, f"{recall}_compact.compact_system"),
-            ),
-            (
-                checkout.fstring(_CHECKLIST, f"{checks}.prompt", {_plain(_SHAPE): "shape"}),
-                checkout.passed(_CHECKLIST, checks, "system"),
-            ),
-            *((checkout.fstring(_DEPTH, f"{depth}.prompt", nth=nth), expert) for nth in (0, 1)),
-        ]
-        full, compact, requirements, *depths = (Wording.of(*each, **_PARAMETERS) for each in turns)
-        return cls(full, compact, requirements, (depths[0], depths[1]))
-
-
-_wordings = lru_cache(maxsize=8)(DR3Wordings.of)
+@lru_cache(maxsize=8)
+def dr3_wordings(folder: str) -> dict[str, Wording]:
+    """The requests in `folder` but for those about facts; `depth.2` asks again. Raises CheckoutError."""
+    checkout = Checkout(folder)
+    recall = "InformationRecallEvaluator._verify_batch_insights"
+    shown = {_plain("self.query or 'No specific query provided'"): "query", "len(batch)": "count"}
+    checks = "FormatComplianceEvaluator._evaluate_checklist_batch"
+    depth = "OverallQualityEvaluator.evaluate"
+    turns = {
+        "recall": (
+            checkout.fstring(_RECALL, f"{recall}.prompt", shown),
+            checkout.plain(_RECALL, f"{recall}.system_prompt"),
+        ),
+        "compact": (
+            checkout.fstring(_RECALL, f"{recall}_compact.compact_prompt", shown),
+            checkout.plain(_RECALL, f"{recall}_compact.compact_system"),
+        ),
+        "requirements": (
+            checkout.fstring(_CHECKLIST, f"{checks}.prompt", {_plain(_SHAPE): "shape"}),
+            checkout.passed(_CHECKLIST, checks, "system"),
+        ),
+    }
+    expert = checkout.passed(_DEPTH, depth, "system")
+    for nth in (0, 1):
+        turns[f"depth.{nth + 1}"] = checkout.fstring(_DEPTH, f"{depth}.prompt", nth=nth), expert
+    return {name: Wording.of(*each, **_PARAMETERS) for name, each in turns.items()}
 
 
 def _plain(source: str) -> str:
@@ -185,17 +179,14 @@ class PublishedDR3(DR3Protocol, frozen=True, kw_only=True, forbid_unknown_fields
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
-        found = _wordings(self.checkout)
-        named = {"recall": found.recall, "compact": found.compact, "requirements": found.requirements}
-        named |= {f"depth.{number}": wording for number, wording in enumerate(found.depth, 1)}
-        facts = fact_wordings(self.checkout).digests()
-        return {f"dr3.{name}": wording.digest.hex() for name, wording in named.items()} | facts
+        facts = fact_wordings(self.checkout).parts()
+        return digests("dr3", {**dr3_wordings(self.checkout), **facts})
 
     async def found(
         self, case: Case, gold: Gold, tools: Tools
     ) -> tuple[dict[str, Value], Iterable[Evidence]]:
         """Every metric that the task has, as the code scores and strictly, and the evidence. Raises GoldError."""
-        asking = _Asking(case, _wordings(self.checkout), tools)
+        asking = _Asking(case, dr3_wordings(self.checkout), tools)
         sides, facts = _sides(case), fact_wordings(self.checkout)
         recalls, accuracy, coverage, followed, depth = await asyncio.gather(
             asyncio.gather(*(asking.recall(insights) for insights in sides.values())),
@@ -230,7 +221,7 @@ def _sides(case: Case) -> dict[str, tuple[str, ...]]:
 class _Asking:
     """Asks about one report; values come in pairs, as the code scores and strictly."""
 
-    def __init__(self, case: Case, wordings: DR3Wordings, tools: Tools) -> None:
+    def __init__(self, case: Case, wordings: Wordings, tools: Tools) -> None:
         self._task = case.task.prompt
         self._wordings = wordings
         self._tools = tools
@@ -252,13 +243,13 @@ class _Asking:
         listed = _listed(batch)
         full = PublishedRecall(
             context=self._context,
-            wording=self._wordings.recall,
+            wording=self._wordings["recall"],
             insights_list=listed,
             count=len(batch),
             query=self._task or "No specific query provided",
         )
         compact = PublishedCompactRecall(
-            context=self._context, wording=self._wordings.compact, insights_list=listed, count=len(batch)
+            context=self._context, wording=self._wordings["compact"], insights_list=listed, count=len(batch)
         )
         missing = Missing("judge_unparseable")
         for question in (full, compact):
@@ -289,7 +280,7 @@ class _Asking:
         shape = ", ".join(f'{{"id": {n}, "satisfied": true/false}}' for n in range(1, len(batch) + 1))
         question = PublishedRequirements(
             context=self._context,
-            wording=self._wordings.requirements,
+            wording=self._wordings["requirements"],
             checklist_list=_listed(batch),
             batch_size=len(batch),
             shape=shape,
@@ -302,11 +293,10 @@ class _Asking:
 
     async def depth(self) -> tuple[Value, Value]:
         """The depth from 0 to 1."""
-        first, other = self._wordings.depth
         for attempt in range(DEPTH_ATTEMPTS):
             question = PublishedDepth(
                 context=self._context,
-                wording=other if attempt else first,
+                wording=self._wordings["depth.2" if attempt else "depth.1"],
                 attempt=attempt,
                 dr_question=self._task,
             )

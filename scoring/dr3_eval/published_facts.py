@@ -271,18 +271,18 @@ class FactWordings(msgspec.Struct, frozen=True):
         values = {"first": str(place.first), "last": str(place.last)}
         return self.hints[place.unit, place.first != place.last].fill(values)
 
-    def digests(self) -> dict[str, str]:
-        """Digests of all that may be sent, by what it is for."""
-        pieces: dict[str, Wording | Template] = {
+    def parts(self) -> dict[str, Wording | Template]:
+        """All that may be sent, by what it is for."""
+        return {
             "claims": self.claims,
             "passage": self.passage,
             "cut": self.cut,
+            **{f"support.{form}": wording for form, wording in self.shown.items()},
+            **{
+                f"hint.{unit}.{'several' if many else 'one'}": one for (unit, many), one in self.hints.items()
+            },
+            "rows": self.rows_cut,
         }
-        pieces |= {f"support.{form}": wording for form, wording in self.shown.items()}
-        pieces |= {
-            f"hint.{unit}.{'several' if many else 'one'}": one for (unit, many), one in self.hints.items()
-        }
-        return {f"dr3.{name}": one.digest.hex() for name, one in (pieces | {"rows": self.rows_cut}).items()}
 
 
 _DETAILS = "citation_details"

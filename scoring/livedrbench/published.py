@@ -20,7 +20,14 @@ from typing import Any, ClassVar
 import msgspec
 
 from adjudge.judges import Context
-from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording
+from adjudge.judges.published import (
+    Checkout,
+    PublishedQuestion,
+    UnreadableReply,
+    Wording,
+    Wordings,
+    digests,
+)
 from adjudge.scoring.answers.parts import Overlap, ask_until_read
 from adjudge.scoring.contract.case import NULL, Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
@@ -40,50 +47,34 @@ _SCIFACTS = "src/evals/scifacts.py"
 _CONVERT = "src/convert_to_format.py"
 
 
-class LiveWordings(msgspec.Struct, frozen=True):
-    """The requests of one checkout."""
-
-    grades: Wording
-    match: Wording
-    search: dict[str, Wording]
-    equal: Wording
-    answer: Wording
-    conversion: Wording
-
-    @classmethod
-    def of(cls, folder: str) -> "LiveWordings":
-        """The wordings in the checkout at `folder`. Raises CheckoutError."""
-        checkout = Checkout(folder)
-        slot: Any = {"max_tokens": 1024, "temperature": 0.0}
-        return cls(
-            Wording.of(checkout.formatted(_SLOTS, "prompts.dict"), **slot),
-            Wording.of(checkout.formatted(_SLOTS, "prompts.list_of_dicts_match"), **slot),
-            {
-                category: Wording.of(
-                    checkout.formatted(f"src/evals/{file}.py", "prompts.str_search"),
-                    max_tokens=500,
-                    temperature=0.0,
-                )
-                for category, file in NAMED.items()
-            },
-            Wording.of(
-                checkout.inline(_SCIFACTS, "is_match_func", {"actual_item": "actual_item", "pred": "pred"}),
-                checkout.plain(_SCIFACTS, "prompts.EM"),
-            ),
-            Wording.of(
-                checkout.inline(_CONVERT, "parse_output", {"pred": "pred"}),
-                checkout.plain(_CONVERT, "parse_output.PROMPT"),
-            ),
-            Wording.of(
-                checkout.inline(
-                    _CONVERT, "convert_to_format", {"format": "format", "json.dumps(pred)": "pred"}
-                ),
-                checkout.plain(_CONVERT, "convert_to_format.PROMPT"),
-            ),
+@lru_cache(maxsize=8)
+def live_wordings(folder: str) -> dict[str, Wording]:
+    """The requests in the checkout at `folder`, by what they are for. Raises CheckoutError."""
+    checkout = Checkout(folder)
+    slot: Any = {"max_tokens": 1024, "temperature": 0.0}
+    named: Any = {"max_tokens": 500, "temperature": 0.0}
+    shown = {"format": "format", "json.dumps(pred)": "pred"}
+    return {
+        "grades": Wording.of(checkout.formatted(_SLOTS, "prompts.dict"), **slot),
+        "match": Wording.of(checkout.formatted(_SLOTS, "prompts.list_of_dicts_match"), **slot),
+        "equal": Wording.of(
+            checkout.inline(_SCIFACTS, "is_match_func", {"actual_item": "actual_item", "pred": "pred"}),
+            checkout.plain(_SCIFACTS, "prompts.EM"),
+        ),
+        "answer": Wording.of(
+            checkout.inline(_CONVERT, "parse_output", {"pred": "pred"}),
+            checkout.plain(_CONVERT, "parse_output.PROMPT"),
+        ),
+        "conversion": Wording.of(
+            checkout.inline(_CONVERT, "convert_to_format", shown),
+            checkout.plain(_CONVERT, "convert_to_format.PROMPT"),
+        ),
+    } | {
+        f"search.{category}": Wording.of(
+            checkout.formatted(f"src/evals/{file}.py", "prompts.str_search"), **named
         )
-
-
-live_wordings = lru_cache(maxsize=8)(LiveWordings.of)
+        for category, file in NAMED.items()
+    }
 
 
 def json_in(text: str) -> Any:
@@ -243,12 +234,7 @@ class PublishedLiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
-        found = live_wordings(self.checkout)
-        named: dict[str, Wording] = {
-            name: getattr(found, name) for name in ("grades", "match", "equal", "answer", "conversion")
-        }
-        named |= {f"search.{category}": wording for category, wording in found.search.items()}
-        return {f"livedr.{name}": wording.digest.hex() for name, wording in named.items()}
+        return digests("livedr", live_wordings(self.checkout))
 
     async def graded(self, case: Case, tools: Tools) -> Outcome | Missing:
         """The answer by its category's rule. Raises GoldError."""
@@ -263,9 +249,9 @@ class PublishedLiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_
             said = Note("note", words="not of the shape that the question asks for")
             evidence.append(Evidence(what="answer", outcome=said))
         elif category.startswith("scifacts-"):
-            found = await _scifacts(truths[0], answer[0], wordings.equal, tools)
+            found = await _scifacts(truths[0], answer[0], wordings["equal"], tools)
         elif category in NAMED:
-            found = await _named(category, truths, answer, wordings.search[category], tools)
+            found = await _named(category, truths, answer, wordings[f"search.{category}"], tools)
         else:
             found = await _slots(truths, answer, info, wordings, tools)
         if isinstance(found, Missing):
@@ -290,7 +276,7 @@ def _truth(case: Case) -> tuple[str, list[Any], Object]:
     return gold.category, truths, info or {}
 
 
-async def _answer(case: Case, wordings: LiveWordings, tools: Tools) -> Any:
+async def _answer(case: Case, wordings: Wordings, tools: Tools) -> Any:
     """The slots of the answer, as they are; Missing if prose could not be converted."""
     raw = given_answer(case.report)
     if raw is not None:
@@ -299,11 +285,13 @@ async def _answer(case: Case, wordings: LiveWordings, tools: Tools) -> Any:
         except (ValueError, RecursionError):
             return None
     context = Context.of(pred=case.report.text)
-    said = await ask_until_read(tools, PublishedAnswer(context=context, wording=wordings.answer))
+    said = await ask_until_read(tools, PublishedAnswer(context=context, wording=wordings["answer"]))
     if isinstance(said, Missing):
         return said
     asked = PublishedConversion(
-        context=Context.of(format=case.task.prompt), wording=wordings.conversion, pred=json.dumps(said.value)
+        context=Context.of(format=case.task.prompt),
+        wording=wordings["conversion"],
+        pred=json.dumps(said.value),
     )
     found = await ask_until_read(tools, asked)
     return found if isinstance(found, Missing) else found.value
@@ -323,7 +311,7 @@ def _fits(category: str, truths: Sequence[Any], answer: Any) -> bool:
 
 
 async def _slots(
-    truths: Sequence[Any], answer: Sequence[Any], info: Object, wordings: LiveWordings, tools: Tools
+    truths: Sequence[Any], answer: Sequence[Any], info: Object, wordings: Wordings, tools: Tools
 ) -> Overlap | Missing:
     """NovelDS and Flights: objects graded key by key, rows matched first."""
 
@@ -331,7 +319,9 @@ async def _slots(
         if not isinstance(gold, dict):
             return await _rows(gold, slot, info, wordings, tools)
         question = PublishedGrades(
-            context=Context.of(dict_gt=json.dumps(gold)), wording=wordings.grades, dict_pred=json.dumps(slot)
+            context=Context.of(dict_gt=json.dumps(gold)),
+            wording=wordings["grades"],
+            dict_pred=json.dumps(slot),
         )
         reply = await ask_until_read(tools, question)
         return (
@@ -350,7 +340,7 @@ async def _slots(
 
 
 async def _rows(
-    gold: list[Object], predicted: Sequence[Object], info: Object, wordings: LiveWordings, tools: Tools
+    gold: list[Object], predicted: Sequence[Object], info: Object, wordings: Wordings, tools: Tools
 ) -> list[Graded] | Missing:
     """Each row in order against the gold rows that are left."""
     keys, graded = info.get("primary_keys") or [], []
@@ -368,12 +358,12 @@ async def _rows(
 
 
 async def _matched(
-    gold: list[Object], row: Object, info: Object, wordings: LiveWordings, tools: Tools
+    gold: list[Object], row: Object, info: Object, wordings: Wordings, tools: Tools
 ) -> tuple[Object, Object | None] | Missing:
     """The gold row that `row` is said to be, and its grades; matched and graded again if either cannot be read."""
     question = PublishedMatch(
         context=Context.of(list_gt=json.dumps(gold)),
-        wording=wordings.match,
+        wording=wordings["match"],
         dict_pred=json.dumps(row),
         primary_keys=json.dumps(info.get("primary_keys")),
         note=json.dumps(info.get("evaluation_note", {})),
@@ -387,7 +377,7 @@ async def _matched(
                 return {}, None
             context = Context.of(dict_gt=json.dumps(match))
             asked = PublishedGrades(
-                context=context, wording=wordings.grades, dict_pred=json.dumps(row), attempt=attempt
+                context=context, wording=wordings["grades"], dict_pred=json.dumps(row), attempt=attempt
             )
             grades = await _read(tools, asked)
             return grades if isinstance(grades, Missing) else (match, grades)
