@@ -10,11 +10,10 @@ import msgspec
 
 from adjudge.judges import Answer, Judgment, numbered
 from adjudge.judges.lexical import coverage, figures, terms
-from adjudge.scoring.answers.numbered import Numbered
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, first_missing
 
-BATCH = 20
 _MAX_SHOWN = 2_000
 _AGREED = 0.8
 
@@ -59,11 +58,6 @@ def clipped(text: str) -> str:
 def matched(references: str) -> Outcome:
     """What a candidate was found to be the same as; no match where that is empty."""
     return Outcome("matched" if references else "unmatched", words=clipped(references) or "no match")
-
-
-def batches(items: Sequence[str]) -> list[tuple[str, ...]]:
-    """`items` in order, at most 20 at a time: what fits one question."""
-    return [tuple(items[start : start + BATCH]) for start in range(0, len(items), BATCH)]
 
 
 class Verdicts(NamedTuple):

@@ -31,6 +31,7 @@ from adjudge.judges.published import (
     Wordings,
     digests,
 )
+from adjudge.scoring.answers.numbered import batches
 from adjudge.scoring.answers.parts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
@@ -230,7 +231,7 @@ class _Asking:
 
     async def recall(self, insights: Sequence[str]) -> tuple[Value, Value]:
         """The share of insights that are recalled."""
-        found = await asyncio.gather(*(self._recalled(batch) for batch in _batches(insights, INSIGHTS)))
+        found = await asyncio.gather(*(self._recalled(batch) for batch in batches(insights, INSIGHTS)))
         missing = next((one for one in found if isinstance(one, Missing)), None)
         if missing is not None:
             return missing, missing
@@ -264,10 +265,10 @@ class _Asking:
 
     async def follow(self, checklist: Sequence[str]) -> tuple[Value, Value]:
         """The share of requirements with a verdict that are satisfied."""
-        batches = _batches(checklist, REQUIREMENTS)
-        found = await asyncio.gather(*(self._followed(batch) for batch in batches))
+        listed = batches(checklist, REQUIREMENTS)
+        found = await asyncio.gather(*map(self._followed, listed))
         verdicts: list[bool | None] = []
-        for batch, one in zip(batches, found, strict=True):
+        for batch, one in zip(listed, found, strict=True):
             if isinstance(one, Missing) and one.reason != "judge_unparseable":
                 return one, one
             verdicts += [None] * len(batch) if isinstance(one, Missing) else one
@@ -320,10 +321,6 @@ class _Asking:
                 else Outcome.graded(float(value), 1.0, f"{float(value):g}")
             )
             self.evidence.append(Evidence(what=f"{kind}: {item}", outcome=outcome, judgment=judgment))
-
-
-def _batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def _listed(items: Sequence[str]) -> str:

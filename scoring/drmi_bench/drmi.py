@@ -15,9 +15,9 @@ import msgspec
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import passages, sentences
 from adjudge.judges.plural import plural
-from adjudge.scoring.answers.numbered import Numbered
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.answers.parts import bounded
-from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
+from adjudge.scoring.answers.sameness import SameAs, Verdicts, clipped, same_as
 from adjudge.scoring.contract.case import Case, Report
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource, joined
 from adjudge.scoring.contract.labels import MATCH, MATCHED, LabelKind, Labelled
@@ -265,26 +265,19 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             gold |= case.gold("drmi", dict[str, Any])
         context, language = Context.of(task=case.task.prompt, document=joined(sources)), case.task.language
 
-        async def statements() -> dict[str, Any] | Missing:
-            if gold.get("statements"):
-                return {}
-            judgment = await tools.ask(StatementsOf(context=context, language=language))
-            if judgment.answer is None:
-                return Missing(judgment.reason or "judge_unparseable")
-            return {"statements": judgment.answer.statements}
-
-        async def plan() -> dict[str, Any] | Missing:
-            if gold.get("plan"):
-                return {}
-            judgment = await tools.ask(PlanOf(context=context, language=language))
-            if judgment.answer is None:
-                return Missing(judgment.reason or "judge_unparseable")
-            return {"plan": judgment.answer.subtasks}
-
-        for made in await asyncio.gather(statements(), plan()):
-            if isinstance(made, Missing):
-                return made
-            gold |= made
+        asked: list[Question[Any]] = []
+        if not gold.get("statements"):
+            asked.append(StatementsOf(context=context, language=language))
+        if not gold.get("plan"):
+            asked.append(PlanOf(context=context, language=language))
+        judgments = await tools.ask_all(asked)
+        if missing := first_missing(judgments):
+            return missing
+        for judgment in judgments:
+            if isinstance(judgment.answer, DraftedStatements):
+                gold["statements"] = judgment.answer.statements
+            elif isinstance(judgment.answer, DraftedPlan):
+                gold["plan"] = judgment.answer.subtasks
         return msgspec.Raw(msgspec.json.encode(gold))
 
     def gold_items(self, case: Case) -> GoldItems:

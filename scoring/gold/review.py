@@ -8,13 +8,13 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Judgment, Question, numbered
 from adjudge.judges.lexical import passages, terms
-from adjudge.scoring.answers.numbered import Numbered
+from adjudge.scoring.answers.numbered import BATCH, Numbered, batches
 from adjudge.scoring.answers.sameness import SameAs
 from adjudge.scoring.contract.case import Case, GoldError, Passage
 from adjudge.scoring.contract.gold import MET, Drafting, GoldItem, GoldItems, GoldSource
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.gold.rules import BATCH, TASK, Problem, known_sources, material, told_by_words
+from adjudge.scoring.gold.rules import TASK, Problem, known_sources, material, told_by_words
 
 _ABSENT = (
     0.2  # share of an item's words that some passage must hold for the embedded judge not to call it absent
@@ -178,11 +178,11 @@ async def _asked(
     problem: Callable[[GoldItem, str], Problem | None],
     tools: Tools,
 ) -> Found:
-    batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
-    questions: list[Question[Any]] = [question(tuple(one.text for one in batch)) for batch in batches]
+    asked = batches(items)
+    questions: list[Question[Any]] = [question(tuple(one.text for one in batch)) for batch in asked]
     judgments = await tools.ask_all(questions)
     problems: list[Problem] = []
-    for batch, judgment in zip(batches, judgments, strict=True):
+    for batch, judgment in zip(asked, judgments, strict=True):
         if judgment.answer is not None:
             verdicts = (judgment.answer.items[key] for key in numbered(len(batch)))
             found = (problem(item, verdict) for item, verdict in zip(batch, verdicts, strict=True))

@@ -14,7 +14,7 @@ import msgspec
 
 from adjudge.judges import Answer, Context, numbered
 from adjudge.judges.lexical import coverage, figures, remembered, sentences, terms
-from adjudge.scoring.answers.numbered import Numbered
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.contract.case import Case, Passage
 from adjudge.scoring.contract.gold import GoldItem, GoldItems, GoldSource, joined
 from adjudge.scoring.contract.protocol import Tools
@@ -77,7 +77,6 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 TASK = "task"
 """The name of the task's prompt among the sources."""
 
-BATCH = 20
 _KEPT_CHARS = 2_000_000
 _SPACES = re.compile(r"\s+")
 _PASSAGES_ALIKE = str.maketrans("“”„«»‘’‚‐‑‒–—−", '"""""' + "'''" + "------")
@@ -152,14 +151,14 @@ async def find_passages(
     """
     context, language = material(case, sources), case.task.language
     wanted = [one for one in items if one.kind != "deviation"]
-    batches = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
+    asked = batches(wanted)
     judgments = await tools.ask_all(
         PassagesOf(context=context, language=language, items=tuple(one.text for one in batch))
-        for batch in batches
+        for batch in asked
     )
     found: list[Passage] = []
     missing: list[Reason] = []
-    for batch, judgment in zip(batches, judgments, strict=True):
+    for batch, judgment in zip(asked, judgments, strict=True):
         if judgment.answer is None:
             missing.append(judgment.reason or "judge_unparseable")
             continue

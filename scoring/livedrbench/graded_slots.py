@@ -19,9 +19,9 @@ import numpy as np
 
 from adjudge.judges import Answer, numbered
 from adjudge.judges.lexical import coverage, figures, terms
-from adjudge.scoring.answers.numbered import Numbered
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.answers.parts import Overlap
-from adjudge.scoring.answers.sameness import batches, clipped, same_text
+from adjudge.scoring.answers.sameness import clipped, same_text
 from adjudge.scoring.contract.case import NULL
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, first_missing
 from adjudge.scoring.kernels.matching import match_claims as kernel

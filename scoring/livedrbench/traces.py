@@ -12,9 +12,8 @@ import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, normalise_url
 from adjudge.judges import Answer, Context, numbered
-from adjudge.scoring.answers.numbered import Numbered
+from adjudge.scoring.answers.numbered import BATCH, Numbered, batches
 from adjudge.scoring.answers.parts import EVERY, Answered, measured
-from adjudge.scoring.answers.sameness import batches
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, Value
@@ -22,7 +21,6 @@ from adjudge.scoring.livedrbench.claims import rows, shown
 
 MAX_STEPS = 2_000
 _SHOWN = 500
-_BATCH = 20
 _URL = re.compile(r"https?://[^\s<>\"'\\^`{|}]{1,2000}", re.IGNORECASE)
 _TRAILING = ".,;:!?)]*_"
 
@@ -73,7 +71,7 @@ async def count_trace(case: Case, trace: msgspec.Raw, tools: Tools) -> TraceCoun
     found = steps(trace)
     named = float(len(sources(found)))
     context = Context.of(trace="\n\n".join(found))
-    starts = range(0, len(found), _BATCH)
+    starts = range(0, len(found), BATCH)
     questions = [
         LabelSteps(context=context, language=case.task.language, first=start + 1, steps=batch)
         for start, batch in zip(starts, batches([step[:_SHOWN] for step in found]), strict=True)

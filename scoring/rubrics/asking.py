@@ -1,7 +1,7 @@
 """Questions about criteria, alone or several in one question, all over the one context of the report."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -9,7 +9,7 @@ import msgspec
 
 from adjudge.judges import Answer, Choice, Context, Judgment, Question, numbered
 from adjudge.judges.lexical import coverage, rank, remembered, sentences, terms
-from adjudge.scoring.answers.numbered import Numbered
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.answers.parts import Answered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
@@ -223,7 +223,7 @@ async def give_points(
     by_levels: dict[int, list[int]] = {}
     for place in sorted(set(range(len(criteria))) - set(alone)):
         by_levels.setdefault(len(criteria[place].levels), []).append(place)
-    batches = [batch for places in by_levels.values() for batch in in_batches(places, size)]
+    shared_by = [batch for places in by_levels.values() for batch in batches(places, size)]
 
     def several(batch: Sequence[int]) -> Question[Any]:
         items = tuple(criteria[place].criterion for place in batch)
@@ -236,12 +236,12 @@ async def give_points(
         )
         for one in (criteria[place] for place in alone)
     ]
-    judgments = await tools.ask_all([*questions, *map(several, batches)])
+    judgments = await tools.ask_all([*questions, *map(several, shared_by)])
     graded: dict[int, Graded] = {}
     for place, judgment in zip(alone, judgments[: len(alone)], strict=True):
         one = criteria[place]
         graded[place] = _graded(Answered.of(one, judgment, lambda given: given.points, one.worst, one.best))
-    for place, told in by_place(batches, judgments[len(alone) :]).items():
+    for place, told in by_place(shared_by, judgments[len(alone) :]).items():
         one = criteria[place]
         answer, line = _graded(
             told.answered(one, lambda level, one=one: one.levels[int(level)], one.worst, one.best)  # type: ignore[misc]
@@ -258,11 +258,6 @@ def by_place(batches: Sequence[Sequence[int]], judgments: Sequence[Judgment[Any]
         for batch, judgment in zip(batches, judgments, strict=True)
         for place, key in zip(batch, numbered(len(batch)), strict=True)
     }
-
-
-def in_batches(places: Sequence[int], size: int) -> Iterable[Sequence[int]]:
-    """`places` in their order, `size` at a time."""
-    return (places[start : start + size] for start in range(0, len(places), size))
 
 
 def _graded(answer: Answered[Criterion]) -> Graded:

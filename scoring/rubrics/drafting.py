@@ -1,6 +1,5 @@
 """Rubrics drafted by a judge: criteria with points for a task, and query-specific rubrics with keywords (Rigorous)."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -13,7 +12,7 @@ from adjudge.judges.lexical import names, sentences, terms
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.gold import GoldItem, GoldItems, GoldSource, joined
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Missing
+from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.rubrics.criteria import Criterion
 
 TOTAL = 30  # points of a query's own rubrics, as published
@@ -121,32 +120,24 @@ async def draft_query(case: Case, tools: Tools, sources: Sequence[GoldSource]) -
         gold |= case.gold("rigorous", dict[str, Any])
     context, language = _context(case, sources), case.task.language
 
-    async def rubrics() -> dict[str, Any] | Missing:
-        if "qsr" in gold:
-            return {}
-        judgment = await tools.ask(QueryRubricsOf(context=context, language=language))
-        if judgment.answer is None:
-            return Missing(judgment.reason or "judge_unparseable")
-        drafts = judgment.answer.rubrics
-        points = with_total([one.points for one in drafts], TOTAL)
-        return {
-            "qsr": [
-                {"criterion": one.rubric, "points": full} for one, full in zip(drafts, points, strict=True)
+    asked: list[Question[Any]] = []
+    if "qsr" not in gold:
+        asked.append(QueryRubricsOf(context=context, language=language))
+    if "fak" not in gold:
+        asked.append(KeywordsOf(context=context, language=language))
+    judgments = await tools.ask_all(asked)
+    if missing := first_missing(judgments):
+        return missing
+    for judgment in judgments:
+        answer = judgment.answer
+        if isinstance(answer, DraftedRubrics):
+            points = with_total([one.points for one in answer.rubrics], TOTAL)
+            gold["qsr"] = [
+                {"criterion": one.rubric, "points": full}
+                for one, full in zip(answer.rubrics, points, strict=True)
             ]
-        }
-
-    async def keywords() -> dict[str, Any] | Missing:
-        if "fak" in gold:
-            return {}
-        judgment = await tools.ask(KeywordsOf(context=context, language=language))
-        if judgment.answer is None:
-            return Missing(judgment.reason or "judge_unparseable")
-        return {"fak": judgment.answer.anchors, "fdk": judgment.answer.deviations}
-
-    for made in await asyncio.gather(rubrics(), keywords()):
-        if isinstance(made, Missing):
-            return made
-        gold |= made
+        elif isinstance(answer, DraftedKeywords):
+            gold |= {"fak": answer.anchors, "fdk": answer.deviations}
     return msgspec.Raw(msgspec.json.encode(gold))
 
 

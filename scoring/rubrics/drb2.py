@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from adjudge.judges import Context, Question
+from adjudge.scoring.answers.numbered import batches
 from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.labels import MET_LABELS, MET_OR_NOT, Labelled
@@ -18,7 +19,6 @@ from adjudge.scoring.rubrics.asking import (
     ItemAnswer,
     ItemsAQuestion,
     by_place,
-    in_batches,
 )
 from adjudge.scoring.rubrics.criteria import DRB2
 from adjudge.scoring.rubrics.figures import MAX_CRITERIA
@@ -116,7 +116,7 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         blocked = gold.blocked or Blocked()
         items = [Item(name, text) for name in DIMENSIONS for text in gold.rubric.get(name, ())]
         found = await aside(traces, storable(case.report.text), case.report.citations, blocked)
-        batches = list(in_batches(range(len(items)), self.items_a_question))
+        places = batches(range(len(items)), self.items_a_question)
         context, language = Context.of(report=case.report.text), case.task.language
 
         def question(batch: Sequence[int]) -> Question[Any]:
@@ -134,8 +134,8 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
                 blocked=blocked.described(),
             )
 
-        questions = list(map(question, batches))
-        told = by_place(batches, await tools.ask_all(questions))
+        questions = list(map(question, places))
+        told = by_place(places, await tools.ask_all(questions))
         answers = [_answered(item, told[place], found) for place, item in enumerate(items)]
 
         scores: dict[str, Value] = {
