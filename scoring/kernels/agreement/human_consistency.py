@@ -202,10 +202,8 @@ class JudgeAgreement(msgspec.Struct, frozen=True):
 def human_consistency(human: ArrayLike, judge: ArrayLike) -> HumanConsistency:
     """PAR, OPC, FAP and FAS of a judge against people.
 
-    Args:
-        human: ratings `[S, T, R]` of R raters; a report's human score is the mean of its ratings.
-        judge: scores `[S, T]`.
-
+    human: ratings `[S, T, R]` of R raters; a report's human score is the mean of its ratings.
+    judge: scores `[S, T]`.
     Raises KernelError for shapes that do not fit, or an infinite score.
     """
     ratings = as_scores(human, 3, "human")

@@ -90,13 +90,11 @@ def variance_components(
     repeat of each judgment, one judge) cannot be told apart: the first in the order of the model holds them all,
     the others are None.
 
-    Args:
-        scores: `[N]`, NaN for missing; rows with the same labels are repeats of the judge.
-        system: labels `[N]`, whole numbers or strings.
-        task: labels `[N]`.
-        sample: labels `[N]` of the agent's runs of a system and task; None: one run.
-        judge: labels `[N]`; None: one judge.
-
+    scores: `[N]`, NaN for missing; rows with the same labels are repeats of the judge.
+    system: labels `[N]`, whole numbers or strings.
+    task: labels `[N]`.
+    sample: labels `[N]` of the agent's runs of a system and task; None: one run.
+    judge: labels `[N]`; None: one judge.
     Raises KernelError for labels and scores of different lengths, an infinite score, fewer than two scores, or a design
     in which components cannot be separated although their groups differ.
     """
@@ -142,14 +140,13 @@ def plan(
     judges and r repeats; power is that of the two-sided test (noncentral t). Components that are None or below
     0 count as 0, those confounded with another as the one that holds them.
 
-    Args:
-        components: of a pilot.
-        difference: between the systems' true means, in units of the score.
-        power: chance to find it significant.
-        alpha: of the test.
-        judges: on every report.
-        most_samples: of the agent, considered.
-        most_repeats: of the judge, considered.
+    components: of a pilot.
+    difference: between the systems' true means, in units of the score.
+    power: chance to find it significant.
+    alpha: of the test.
+    judges: on every report.
+    most_samples: of the agent, considered.
+    most_repeats: of the judge, considered.
 
     Returns:
         For every number of samples and repeats the fewest tasks; designs that another one equals or beats in

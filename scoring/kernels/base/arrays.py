@@ -136,9 +136,8 @@ def as_share(value: float, name: str) -> float:
 def spans(count: int, work: int) -> list[tuple[int, int]]:
     """`range(count)` cut for threads: at most four spans per thread, each of about 500,000 steps or more.
 
-    Args:
-        count: how many items, each with a result of its own, so that the cuts do not matter.
-        work: steps an item takes, roughly.
+    count: how many items, each with a result of its own, so that the cuts do not matter.
+    work: steps an item takes, roughly.
     """
     parts = max(1, min(4 * available_threads(), count, count * work // 500_000))
     edges = [count * part // parts for part in range(parts + 1)]

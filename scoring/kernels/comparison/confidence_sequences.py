@@ -48,12 +48,10 @@ def confidence_sequence(
 ) -> ConfidenceSequence:
     """The confidence sequence of every row's mean over all planned tasks.
 
-    Args:
-        differences: `[P, T]` in the order in which tasks were judged; NaN for a task that one of the pair has no
-            score for. Such a task is not among those of the pair's mean; those to come are taken to have a score.
-        planned: tasks of the full run, at least T.
-        error_rate: of each row; divide it by their number for all rows together.
-
+    differences: `[P, T]` in the order in which tasks were judged; NaN for a task that one of the pair has no
+        score for. Such a task is not among those of the pair's mean; those to come are taken to have a score.
+    planned: tasks of the full run, at least T.
+    error_rate: of each row; divide it by their number for all rows together.
     Raises KernelError for another shape, an infinite difference, fewer planned tasks than judged, or a rate
     outside (0, 1).
     """

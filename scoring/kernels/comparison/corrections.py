@@ -62,12 +62,10 @@ def powered_means(
 ) -> PredictionPowered:
     """The mean human score of every row.
 
-    Args:
-        judge: scores `[S, T]`, NaN where there is none.
-        human: labels `[S, T]`, NaN where there is none.
-        level: of the intervals.
-        power: the judge's weight: None to tune it (PPI++), 1 for PPI, 0 for the labels alone.
-
+    judge: scores `[S, T]`, NaN where there is none.
+    human: labels `[S, T]`, NaN where there is none.
+    level: of the intervals.
+    power: the judge's weight: None to tune it (PPI++), 1 for PPI, 0 for the labels alone.
     Raises KernelError for shapes that do not fit, an infinite score, a level outside (0, 1), or a power that is
     not finite.
     """
@@ -221,12 +219,10 @@ def labelled_mean(
 ) -> LabelledMean:
     """The mean of `scores` with the judge's values of all items replaced by what people's labels say of them.
 
-    Args:
-        scores: the tasks' scores by the judge `[T]`, each with a value.
-        items: the items of these tasks.
-        bounds: the lowest and the highest value of a label.
-        level: of the interval.
-
+    scores: the tasks' scores by the judge `[T]`, each with a value.
+    items: the items of these tasks.
+    bounds: the lowest and the highest value of a label.
+    level: of the interval.
     Raises KernelError for arrays that do not fit, a missing or infinite score, weight or judge's value, or a level
     outside (0, 1).
     """

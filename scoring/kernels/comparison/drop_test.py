@@ -54,14 +54,12 @@ def drop_test(
 ) -> DropTest:
     """Test the drop from `before` to `after`, scores of the same tasks (NaN for missing; higher is better).
 
-    Args:
-        before: `[T]`, the baseline.
-        after: `[T]`, what is checked.
-        margin: the drop that is allowed.
-        alpha: the level of each one-sided bound.
-        power: with which `detectable` is found.
-        family: how many tests share `alpha`; Holm's first step, the hardest, is at alpha / family.
-
+    before: `[T]`, the baseline.
+    after: `[T]`, what is checked.
+    margin: the drop that is allowed.
+    alpha: the level of each one-sided bound.
+    power: with which `detectable` is found.
+    family: how many tests share `alpha`; Holm's first step, the hardest, is at alpha / family.
     Raises KernelError for scores of different lengths or infinite; alpha or power not between 0 and 1; no family.
     """
     first, second = as_scores(before, 1, "before"), as_scores(after, 1, "after")

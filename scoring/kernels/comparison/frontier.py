@@ -21,9 +21,8 @@ class PassAtK(msgspec.Struct, frozen=True):
 def pareto_frontier(scores: ArrayLike, costs: ArrayLike) -> Flags:
     """Which points no other point beats: none scores as much at a lower cost, or more at the same cost.
 
-    Args:
-        scores: `[N]`, higher is better; NaN for missing.
-        costs: `[N]`, seconds, tokens or money; NaN for missing. Equal points are on the frontier together.
+    scores: `[N]`, higher is better; NaN for missing.
+    costs: `[N]`, seconds, tokens or money; NaN for missing. Equal points are on the frontier together.
 
     Returns:
         `[N]`; a point without score or cost is not on the frontier.
@@ -52,10 +51,8 @@ def pass_at_k(samples: ArrayLike, k: int) -> PassAtK:
     Of n samples, x(1) <= ... <= x(n), the unbiased estimate is sum C(i - 1, k - 1) / C(n, k) x(i); for scores of 0
     and 1, c of them 1, that is 1 - C(n - c, k) / C(n, k).
 
-    Args:
-        samples: `[..., n]`, the samples of a task last, in the order drawn; NaN for missing.
-        k: at least 1.
-
+    samples: `[..., n]`, the samples of a task last, in the order drawn; NaN for missing.
+    k: at least 1.
     Raises KernelError for no axis of samples, an infinite score, or k below 1.
     """
     values = as_scores(samples, max(np.ndim(samples), 1), "samples")

@@ -47,13 +47,12 @@ def count_extreme(
 ) -> Integers:
     """How many sign patterns give each pair a sum of differences at least as far from 0 as the observed one.
 
-    Args:
-        values: `[S, T]`, NaN for missing.
-        first: rows of the minuends, `[P]`.
-        second: rows of the subtrahends, `[P]`.
-        signs: `[ceil(T / 8), R]`, a set bit keeps a task's sign.
-        observed: `[P]`, the sums without flips.
-        tolerance: `[P]`, how much nearer to 0 still counts.
+    values: `[S, T]`, NaN for missing.
+    first: rows of the minuends, `[P]`.
+    second: rows of the subtrahends, `[P]`.
+    signs: `[ceil(T / 8), R]`, a set bit keeps a task's sign.
+    observed: `[P]`, the sums without flips.
+    tolerance: `[P]`, how much nearer to 0 still counts.
     """
     least = np.abs(observed) - tolerance
     if not first.size:
@@ -455,10 +454,8 @@ class SignFlip(msgspec.Struct, frozen=True):
 def paired_t(scores: ArrayLike, *, confidence: float = 0.95) -> PairedT:
     """Paired t tests of all pairs of systems.
 
-    Args:
-        scores: `[S, T]`, NaN for missing.
-        confidence: of the interval of the mean difference.
-
+    scores: `[S, T]`, NaN for missing.
+    confidence: of the interval of the mean difference.
     Raises KernelError for scores of another shape or infinite; confidence not between 0 and 1.
     """
     values, first, second = _validated(scores)
@@ -502,12 +499,10 @@ def wilcoxon(
 ) -> SignedRank:
     """Wilcoxon's signed-rank tests of all pairs of systems.
 
-    Args:
-        scores: `[S, T]`, NaN for missing.
-        zero_method: differences of 0 are dropped (`wilcox`), ranked and then dropped (`pratt`), or ranked and
-            split between both sides (`zsplit`); as in `scipy.stats.wilcoxon`.
-        method: `auto` takes the exact distribution, ties included, where at most 50 differences are not 0.
-
+    scores: `[S, T]`, NaN for missing.
+    zero_method: differences of 0 are dropped (`wilcox`), ranked and then dropped (`pratt`), or ranked and
+        split between both sides (`zsplit`); as in `scipy.stats.wilcoxon`.
+    method: `auto` takes the exact distribution, ties included, where at most 50 differences are not 0.
     Raises KernelError for scores of another shape or infinite; an unknown zero method or method.
     """
     values, first, second = _validated(scores)
@@ -554,11 +549,9 @@ def sign_flip(scores: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> S
     All pairs share a resample's signs, which depend on `seed`, the resample's number and the task's alone, so
     the result is the same for any number of threads.
 
-    Args:
-        scores: `[S, T]`, NaN for missing.
-        resamples: random sign patterns.
-        seed: any 64-bit integer.
-
+    scores: `[S, T]`, NaN for missing.
+    resamples: random sign patterns.
+    seed: any 64-bit integer.
     Raises KernelError for scores of another shape or infinite; no resamples.
     """
     values, first, second = _validated(scores)

@@ -64,12 +64,10 @@ class Strengths(msgspec.Struct, frozen=True):
 def bradley_terry(wins: ArrayLike, *, prior: float = PRIOR) -> Strengths:
     """The strengths at the maximum of the posterior, by Newton's method, to about 1e-10.
 
-    Args:
-        wins: `[..., S, S]`, how often the system of the row beat that of the column, ties as half a win of each;
-            weights are 0, or from 1e-6 to 1e9. NaN for pairs that were not compared, as is 0 in both places. The
-            diagonal is not used. Leading axes are separate tournaments, as the resamples of a bootstrap.
-        prior: tied comparisons of each system with an opponent of strength 0; the same range.
-
+    wins: `[..., S, S]`, how often the system of the row beat that of the column, ties as half a win of each;
+        weights are 0, or from 1e-6 to 1e9. NaN for pairs that were not compared, as is 0 in both places. The
+        diagonal is not used. Leading axes are separate tournaments, as the resamples of a bootstrap.
+    prior: tied comparisons of each system with an opponent of strength 0; the same range.
     Raises KernelError for matrices that are not square, or a count or prior outside its range.
     """
     values = as_scores(wins, max(np.ndim(wins), 2), "wins")

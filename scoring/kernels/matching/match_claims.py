@@ -154,9 +154,7 @@ def nested_scores(questions: Sequence[tuple[Sequence[Claim], int]]) -> NestedSco
     A claim is worth weight x score x (the same measure over its subclaims). Without subclaims of its own a
     predicted claim's precision factor is 1, and without subclaims of its gold claim its recall factor is 1.
 
-    Args:
-        questions: the predicted main claims and the number of gold main claims of each question.
-
+    questions: the predicted main claims and the number of gold main claims of each question.
     Raises KernelError for a weight or score that is negative, infinite or NaN, a negative count, or more claims scored
     above 0 than there are gold claims to match.
     """

@@ -205,9 +205,7 @@ def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
 
     Without a task, the mean of a system that has no other score is its full mean.
 
-    Args:
-        scores: `[S, T]`, NaN for missing.
-
+    scores: `[S, T]`, NaN for missing.
     Raises KernelError for scores of another shape, or an infinite one.
     """
     values = as_scores(scores, 2)
