@@ -5,7 +5,7 @@ put into the text (Rigorous Bench). Blocked ones are found by URL or by title (D
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -95,31 +95,19 @@ def annotated(text: str, handed: tuple[Citation, ...]) -> str:
     """
     shown = {url_key(url) for url in cited_urls(text)} if handed else set()
     missing = [one for one in handed if one.url.strip() and url_key(one.url) not in shown][:MAX_REFERENCES]
-    placed = sorted((one for one in missing if one.position is not None), key=_position)
-    listed = {url_key(one.url): one for one in reversed(missing) if one.position is None}
-    return _linked(text, placed) + _list(list(reversed(listed.values())))
-
-
-def _position(citation: Citation) -> int:
-    return citation.position or 0
-
-
-def _linked(text: str, placed: Sequence[Citation]) -> str:
     parts, before = [], 0
-    for one in placed:
-        parts += [text[before : _position(one)], f" [{_title(one)}]({_address(one)})"]
-        before = max(before, _position(one))
-    return "".join([*parts, text[before:]])
-
-
-def _list(listed: Sequence[Citation]) -> str:
-    if not listed:
-        return ""
-    entries = [
-        f"[{tidy(one.marker.strip('[]【】()')) or place}] {_address(one)} {_title(one)}"
-        for place, one in enumerate(listed, 1)
-    ]
-    return "\n".join(["\n", "## References", "", *entries])
+    placed = [(one.position, one) for one in missing if one.position is not None]
+    for position, one in sorted(placed, key=lambda pair: pair[0]):
+        parts += [text[before:position], f" [{_title(one)}]({_address(one)})"]
+        before = max(before, position)
+    parts.append(text[before:])
+    listed = {url_key(one.url): one for one in reversed(missing) if one.position is None}
+    if listed:
+        parts.append("\n\n## References\n")
+    for place, one in enumerate(reversed(listed.values()), 1):
+        name = tidy(one.marker.strip("[]【】()")) or place
+        parts.append(f"\n[{name}] {_address(one)} {_title(one)}")
+    return "".join(parts)
 
 
 def _title(citation: Citation) -> str:
