@@ -122,13 +122,11 @@ class DeeperReport(Question[Depth], frozen=True, kw_only=True):
 
     def lexical(self) -> Depth:
         """Higher marks the more different words a report uses."""
-        marks: dict[str, Any] = {name: _mark(self.context[name]) for name in ("first", "second")}
+        marks: dict[str, Any] = {}
+        for name in ("first", "second"):
+            words = len(set(terms(self.context[name])))
+            marks[name] = round(5 * words / (words + _FULL))
         return Depth(**{f"{name}_{one}": mark for name, mark in marks.items() for one in _DIMENSIONS})
-
-
-def _mark(report: str) -> int:
-    words = len(set(terms(report)))
-    return round(5 * words / (words + _FULL))
 
 
 # The most problems that still have the score: 100 without any, 10 above the last.
