@@ -217,12 +217,13 @@ class _Reader:
             if place is not None:
                 yield Cites(place, place)
             else:
-                if named.name not in self._matches:
-                    self._matches[named.name] = (
-                        self._labels.leniently(named.name) if len(self._matches) < MAX_NAMES else []
-                    )
-                found = self._matches[named.name]
+                found = self._leniently(named.name)
                 yield Cites(None, found[0] if found else None, named.name or named.url)
+
+    def _leniently(self, name: str) -> list[int]:
+        if name not in self._matches:
+            self._matches[name] = self._labels.leniently(name) if len(self._matches) < MAX_NAMES else []
+        return self._matches[name]
 
     def _address(self, place: int | None, named: _Named | None = None) -> str:
         if place is not None:
@@ -313,7 +314,7 @@ class _Reader:
         """A link as the address of its source, where it names one."""
         place = self._place(match[2])
         place = self._find(match[1]) if place is None else place
-        if place is None and not (match[2].lower().startswith(("http://", "https://"))):
+        if place is None and not match[2].lower().startswith(("http://", "https://")):
             return match[0]
         return f"[{match[1]}]({self._address(place, _Named(match[1], match[2]))})"
 

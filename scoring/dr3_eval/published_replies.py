@@ -254,9 +254,7 @@ def claims_in(text: str) -> tuple[Claim, ...]:
     except UnreadableReply:
         found = None
     if found is None:
-        found = next(
-            (one for one in _salvaged(text) if (isinstance(one, dict) and bool(one.get("claims")))), {}
-        )
+        found = next((one for one in _salvaged(text) if isinstance(one, dict) and one.get("claims")), {})
     if not isinstance(found, dict) or not isinstance(found.get("claims"), list):
         raise UnreadableReply("no list of claims in the reply")
     if len(found["claims"]) > MAX_CLAIMS:

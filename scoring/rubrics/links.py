@@ -53,10 +53,10 @@ def match_substrings(cited: Iterable[str], trusted: Iterable[str]) -> LinkMatch:
     A trusted URL is cited if a cited one contains it, and a cited one is on a trusted host if it contains that host.
     """
     wanted, found = (
-        {(url.strip().lower().partition("#")[0].partition("?")[0]) for url in urls} - {""}
+        {url.strip().lower().partition("#")[0].partition("?")[0] for url in urls} - {""}
         for urls in (trusted, cited)
     )
-    hosts = {(url.partition("//")[2].partition("/")[0]) for url in wanted} - {""}
+    hosts = {url.partition("//")[2].partition("/")[0] for url in wanted} - {""}
     return LinkMatch(
         trusted=len(wanted),
         cited=len(found),

@@ -327,7 +327,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         answers = [_rubric("qsr", answer) for answer in qsr]
         answers += [_rubric("grr", answer) for answer in grr]
         answers += [
-            (answer.about(Item("fak" if answer.item.wanted else "fdk", frequency=answer.item.frequency)))
+            answer.about(Item("fak" if answer.item.wanted else "fdk", frequency=answer.item.frequency))
             for answer in found
         ]
         if handed and self.cited == "annotations":

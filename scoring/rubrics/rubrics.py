@@ -146,14 +146,11 @@ class Rler(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise GoldError(
                 "gold_invalid", f"task {case.task.id}: {len(found):,} rubrics, 1 to {MAX_CRITERIA:,}"
             )
-        return [
-            (
-                one
-                if {PERSISTENT, ADAPTIVE} & {*one.tags}
-                else msgspec.structs.replace(one, tags=(*one.tags, PERSISTENT))
-            ).halved()
-            for one in found
-        ]
+        rubrics = []
+        for one in found:
+            tags = one.tags if {PERSISTENT, ADAPTIVE} & {*one.tags} else (*one.tags, PERSISTENT)
+            rubrics.append(msgspec.structs.replace(one, tags=tags).halved())
+        return rubrics
 
     def figures(self, criteria: Sequence[Criterion]) -> Iterator[Figure]:
         """Over all rubrics, over the persistent and over the adaptive ones."""

@@ -55,6 +55,10 @@ class _Workers:
         self.users = 0
 
 
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 _OF_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, _Workers] = WeakKeyDictionary()
 
 
@@ -68,10 +72,7 @@ async def open_workers(cores: float | None = None) -> AsyncIterator[None]:
     loop = asyncio.get_running_loop()
     workers = _OF_LOOP.get(loop)
     if workers is None:
-        workers = _OF_LOOP[loop] = _Workers(
-            cores
-            or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-        )
+        workers = _OF_LOOP[loop] = _Workers(cores or _usable_cores())
     workers.users += 1
     try:
         yield

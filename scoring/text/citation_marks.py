@@ -21,11 +21,7 @@ def split(text: str, size: int) -> Iterator[str]:
     start = 0
     while len(text) - start > size:
         window = text[start : start + size]
-        end = (
-            max(window.rfind("\n", size // 2), 0)
-            or (max((match.end() for match in _SENTENCE_END.finditer(window, (size // 2))), default=0))
-            or size
-        )
+        end = max(window.rfind("\n", size // 2), 0) or _last_end(window, size // 2) or size
         yield window[:end]
         start += end
     if start < len(text):
@@ -51,6 +47,10 @@ def compatible(text: str) -> str:
         if found.tell() > 2 * len(text) + _NORMALISED:
             break
     return found.getvalue()
+
+
+def _last_end(window: str, start: int) -> int:
+    return max((match.end() for match in _SENTENCE_END.finditer(window, start)), default=0)
 
 
 MAX_URL = 8192

@@ -304,16 +304,7 @@ class _Body:
                 self._flush()
             return
         if line.kind == "item":
-            depth = _depth(line.raw)
-            title = (
-                self._title(self._paragraph[0]) if len(self._paragraph) == 1 and depth > self._depth else None
-            )
-            if title is None or not self._entitle(title, self._began, self._depth):
-                self._flush()
-            while self._titled and self._titled[-1].depth >= depth:
-                self._titled.pop()
-            self._paragraph, self._began, self._item = [line.text], number, True
-            self._length, self._depth, self._gap = len(line.text), depth, False
+            self._begin_item(line, number)
             return
         self._flush()
         if line.kind == "heading":
@@ -322,6 +313,16 @@ class _Body:
             heading = marked(line.text[:_MAX_HEADING], self._sources.known)
             self._lead = heading.fact.lstrip("0123456789.、 ")
             self._entitle(heading, number, _OUTSIDE)
+
+    def _begin_item(self, line: Line, number: int) -> None:
+        depth = _depth(line.raw)
+        title = self._title(self._paragraph[0]) if len(self._paragraph) == 1 and depth > self._depth else None
+        if title is None or not self._entitle(title, self._began, self._depth):
+            self._flush()
+        while self._titled and self._titled[-1].depth >= depth:
+            self._titled.pop()
+        self._paragraph, self._began, self._item = [line.text], number, True
+        self._length, self._depth, self._gap = len(line.text), depth, False
 
     def _title(self, text: str) -> Marked | None:
         """A line that is nothing but a bold title and its source."""
@@ -356,12 +357,7 @@ class _Body:
             fact, lead = sentence.fact, self._lead
             if self._item and self._titled:
                 sources, lead = sources or self._titled[-1].sources, self._titled[-1].title
-            if (
-                self._item
-                and alone
-                and lead
-                and (sum(2 if character > "⺀" else 1 for character in fact)) < _SHORT
-            ):
+            if self._item and alone and lead and _columns(fact) < _SHORT:
                 fact = f"{lead}: {fact}"
             self._add(sentence.raw, fact, sources)
             return
@@ -456,3 +452,7 @@ def _depth(raw: str) -> int:
     indented = unquoted(raw[:200]).expandtabs(4)
     item = indented.lstrip()
     return 2 * (len(indented) - len(item)) + (item[:1] in "-*+•·▪–")
+
+
+def _columns(text: str) -> int:
+    return sum(2 if character > "⺀" else 1 for character in text)
