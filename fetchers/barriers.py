@@ -3,8 +3,6 @@
 import re
 from collections.abc import Mapping
 
-__all__ = ["bar_of_headers", "bar_of_text"]
-
 # Response headers by which services say that they answered with a challenge in place of the page.
 _CHALLENGES = {
     "cf-mitigated": ("challenge",),

@@ -17,8 +17,6 @@ from adjudge.fetchers.media import kind_of
 from adjudge.fetchers.process import Extraction, Extractor
 from adjudge.fetchers.urls import storable
 
-__all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "Unreadable", "decode", "excess", "extract"]
-
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _IN_HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I | re.A)
 _IN_BODY = re.compile(rb"<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.I)

@@ -17,8 +17,6 @@ import aiohttp
 from adjudge.fetchers.guard import NO_SUCH_NAME, Blocked, NamesUnavailable
 from adjudge.fetchers.page import PageReason
 
-__all__ = ["ACCEPT_ENCODING", "Body", "Failure", "boundary", "receive", "status_failure"]
-
 _GONE = (404, 410)
 # One large site answers programs with 999.
 _BARRED = (401, 402, 403, 451, 999)

@@ -42,8 +42,6 @@ from adjudge.fetchers.urls import (
     storable,
 )
 
-__all__ = ["HttpFetcher"]
-
 
 async def download(downloader: Downloader, url: NormalURL, guard: Guard) -> tuple[NormalURL, Download]:
     """Where `url` ended, and what was there. Raises Failure.

@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-__all__ = ["Kind", "kind_of", "may_be_read", "media_type"]
-
 Kind = Literal["html", "pdf", "xml", "text"]
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})

@@ -22,20 +22,6 @@ from typing import BinaryIO, Generic, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
-__all__ = [
-    "ADDRESS_SPACE",
-    "Budget",
-    "Extraction",
-    "Extractor",
-    "Job",
-    "PoolError",
-    "Reply",
-    "WorkerPool",
-    "answer_jobs",
-    "at_most",
-    "resident",
-]
-
 
 class Budget:
     """The seconds that all requests of a page may take together; waiting between them is free."""

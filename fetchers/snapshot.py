@@ -27,21 +27,6 @@ from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, storable
 
-__all__ = [
-    "INDEX",
-    "Entry",
-    "RejectedEntry",
-    "SnapshotError",
-    "SnapshotFetcher",
-    "entry_of",
-    "new_folder",
-    "read_index",
-    "render",
-    "unrender",
-    "write_index",
-    "write_pages",
-]
-
 INDEX = "index.jsonl"
 _RENDERED = ("<!DOCTYPE html>\n<meta charset=utf-8>\n<pre>", "</pre>\n")
 

@@ -26,8 +26,6 @@ from adjudge.fetchers.urls import MalformedURL, NormalURL, join_url, normalise_u
 if TYPE_CHECKING:
     from adjudge.fetchers.warc_records import Record
 
-__all__ = ["unpack_warc", "write_warc"]
-
 PAGE = "application/vnd.adjudge.page+json"
 MAX_PAGES = 1_000_000
 _REDIRECTS = (301, 302, 303, 307, 308)

@@ -40,8 +40,6 @@ from adjudge.judges.server import OpenAIConfig, Received, Server
 from adjudge.judges.slots import Slots
 from adjudge.prompts import PromptBook
 
-__all__ = ["OpenAIJudge"]
-
 _log = logging.getLogger(__name__)
 
 _CONTEXT = re.compile(

@@ -30,8 +30,6 @@ from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, schema_of
 
-__all__ = ["PanelJudge", "combined", "same_family"]
-
 A = TypeVar("A", bound=Answer)
 
 

@@ -14,8 +14,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 
-__all__ = ["ContextQueue", "Turn"]
-
 
 class Turn:
     """A question that was sent. Its sender calls `warm` once its prompt is in the cache."""

@@ -17,17 +17,6 @@ import msgspec
 from adjudge.judges.plural import plural
 from adjudge.judges.question import Answer, Choice, Question, numbered
 
-__all__ = [
-    "AnswerTypeError",
-    "UnparseableReply",
-    "decode",
-    "json_schema",
-    "max_tokens",
-    "most_tokens",
-    "schema_of",
-    "shape",
-]
-
 A = TypeVar("A", bound=Answer)
 Schema = dict[str, Any]
 

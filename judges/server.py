@@ -23,16 +23,6 @@ from adjudge.judges.completions import Model, complaint, models, retry_after
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import KEY_VARIABLE, THINKING_TOKENS, JudgeReason, Omitted, Redaction, shown_url
 
-__all__ = [
-    "MAX_BODY_BYTES",
-    "ConnectionFailed",
-    "Connections",
-    "OpenAIConfig",
-    "Received",
-    "Response",
-    "Server",
-]
-
 ADDRESSES_S = 60.0  # that the addresses of the host's name are kept
 IDLE_S = 15.0  # then a connection may be dead without a word: routers forget it
 MAX_BARE_BYTES = 65_536  # of a response, one after the other without a byte of its body

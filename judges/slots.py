@@ -4,8 +4,6 @@ import asyncio
 import heapq
 from itertools import count
 
-__all__ = ["Slots"]
-
 
 class Slots:
     """`total` slots, given to callers: by priority (lower first), then by arrival. One event loop."""

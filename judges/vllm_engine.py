@@ -16,8 +16,6 @@ from adjudge.judges.chat import Message
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import JudgeReason, Usage
 
-__all__ = ["EngineFailure", "Generated", "Sampling", "VLLMEngine"]
-
 _NOT_INSTALLED = (
     "judge: vllm 0.29 or newer is not installed: pip install 'adjudge[vllm]', "
     "or ask a server: openai:http://HOST:PORT/v1#MODEL"

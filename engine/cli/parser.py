@@ -17,8 +17,6 @@ from typing import Any, NoReturn, TypeAlias
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.exports.forms import BENCHMARKS, FORMS
 
-__all__ = ["parser"]
-
 
 def port(text: str) -> int:
     """A TCP port, 0 for any free one."""

@@ -37,8 +37,6 @@ from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["Cluster", "Leases", "open_cluster", "shares"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -26,8 +26,6 @@ from adjudge.judges import Answer, Asked, Judge, JudgeIdentity, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import PROBE_SECONDS, Verdict, probe
 
-__all__ = ["JudgeActor", "Replicas"]
-
 A = TypeVar("A", bound=Answer)
 
 _GATHER_SECONDS = 0.002  # questions and answers within this time travel together

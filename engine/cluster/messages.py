@@ -29,23 +29,6 @@ from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = [
-    "FATAL",
-    "Delivery",
-    "Done",
-    "Failure",
-    "Hung",
-    "MakeJudge",
-    "Numbered",
-    "Opened",
-    "Pulse",
-    "Remote",
-    "Replicated",
-    "Setup",
-    "pack_cases",
-    "unpack_cases",
-]
-
 MakeJudge = Callable[[PromptBook], Judge]
 Numbered = tuple[int, Case]
 

@@ -18,8 +18,6 @@ from adjudge.engine.telemetry.logs import current, form
 from adjudge.engine.telemetry.metrics import Family, added
 from adjudge.engine.work.budget import Spent
 
-__all__ = ["Member", "Roster"]
-
 
 class Member(Remote):
     """One evaluator, from its start to its end. `room` is how many cases it may have at once.

@@ -19,8 +19,6 @@ from adjudge.engine.tables.cells import coefficient, over_interval
 from adjudge.engine.tables.table import Column, Table
 from adjudge.judges.plural import plural
 
-__all__ = ["agreement_said", "agreement_table", "labels_said"]
-
 # The figures of an agreement, the first to be shown first.
 _AGREEMENTS = (
     "par",

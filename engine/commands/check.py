@@ -33,8 +33,6 @@ from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.drop_test import DropTest, drop_test, fewest_tasks
 from adjudge.scoring.kernels.comparison.paired_tests import holm
 
-__all__ = ["POWER", "Check", "check", "check_table", "write_junit"]
-
 POWER = 0.8
 """With which the stated detectable drop would have been found."""
 

@@ -54,8 +54,6 @@ from adjudge.engine.cli.output import out, print_result, run_config
 from adjudge.engine.cli.progress import Step, following, progress_on
 from adjudge.engine.tables.terminal import Terminal
 
-__all__ = ["RunResult", "evaluate", "evaluate_async"]
-
 _log = logging.getLogger(__name__)
 
 CHECKED_CASES = 2_000

@@ -20,8 +20,6 @@ from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.work.choice import chosen_dataset
 from adjudge.judges.plural import plural
 
-__all__ = ["export_run"]
-
 
 class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
     """The files written."""

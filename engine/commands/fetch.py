@@ -25,8 +25,6 @@ from adjudge.fetchers.page import Page
 from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.urls import printable
 
-__all__ = ["FetchRow", "fetch_command", "fetch_config"]
-
 
 class FetchRow(msgspec.Struct, frozen=True, kw_only=True):
     """The result for one line of the file: `chars` of text, and the `seconds` from request to answer."""

@@ -36,8 +36,6 @@ from adjudge.scoring.gold.review import Review, review
 from adjudge.scoring.gold.rules import Problem, find_passages
 from adjudge.scoring.gold.separation import ItemSeparation, separation, separation_problems
 
-__all__ = ["GoldCheck", "check_config", "check_gold", "draft_gold", "read_sources"]
-
 
 class DraftedGold(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks written to `out`: how many have gold `drafted` by `judge`, and how many lacked nothing (`complete`).

@@ -37,8 +37,6 @@ from adjudge.judges.plural import plural
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric, explained
 
-__all__ = ["ROWS", "ImportResult", "RecordedRow", "import_results"]
-
 TASKS, REPORTS, ROWS, PAGES = "tasks.jsonl", "reports.jsonl", "recorded.jsonl", "pages"
 _UNKNOWN = "an unknown judge"
 

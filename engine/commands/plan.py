@@ -30,8 +30,6 @@ from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.plural import plural
 from adjudge.prompts import PromptBook
 
-__all__ = ["Plan", "plan"]
-
 _LIST_S = 5.0  # for a server's list of models
 
 

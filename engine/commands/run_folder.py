@@ -27,8 +27,6 @@ from adjudge.fetchers.files import whole_file, write_whole
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["RunFolder", "begun", "make_folder", "versions", "write_run"]
-
 SCORE_GROUP = 1 << 16  # rows: a reader of one system's scores opens few of them
 
 

@@ -18,8 +18,6 @@ from adjudge.engine.tables.cells import number
 from adjudge.engine.tables.table import Column, Table
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["find_evidence"]
-
 
 class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A stored judgment: `answer` is its JSON, or None with the reason."""

@@ -28,8 +28,6 @@ from adjudge.judges.chat import prompt_digests
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 
-__all__ = ["Asker", "ProtocolAsker", "Reader", "Remembered"]
-
 
 class Reader(PageSource):
     """Reads pages from `store`, else from `fetcher`, and stores them.

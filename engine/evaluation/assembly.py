@@ -34,16 +34,6 @@ from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook, PromptError
 from adjudge.scoring.text.aside import open_workers
 
-__all__ = [
-    "LEAST_WINDOW",
-    "make_book",
-    "make_fetcher",
-    "make_judge",
-    "open_evaluator",
-    "rejected_pages",
-    "window_of",
-]
-
 READING = 4  # cases in place of one where pages are fetched: who waits for pages asks nothing
 LEAST_WINDOW = 16  # cases also read and compute, and ask few questions at their beginning and end
 

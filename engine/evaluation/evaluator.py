@@ -36,8 +36,6 @@ from adjudge.scoring.contract.protocol import (
 )
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["CaseTools", "Counts", "Evaluator", "Recall"]
-
 _OWN = f"{adjudge.scoring.__name__}."
 _NUMERIC = ("msgspec", "numba", "numpy", "scipy")  # numbers may differ between their versions
 _REMEMBERED = 64  # the reports of one task come one after the other

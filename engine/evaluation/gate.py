@@ -32,21 +32,6 @@ from adjudge.judges.judgment import PROBE_SECONDS, Probed, Verdict, probe
 from adjudge.judges.plural import plural
 from adjudge.judges.slots import Slots
 
-__all__ = [
-    "NOT_ASKED",
-    "Check",
-    "Gate",
-    "Gates",
-    "Limit",
-    "Patience",
-    "Rate",
-    "RewardGates",
-    "RewardTrust",
-    "RunGates",
-    "RunTrust",
-    "refusal",
-]
-
 _log = logging.getLogger(__name__)
 
 A = TypeVar("A", bound=Answer)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from adjudge.engine.runs.board import Leaderboard
     from adjudge.engine.runs.run import Run
 
-__all__ = ["BENCHMARKS", "FORMS", "Form", "RunToExport"]
-
 
 class RunToExport(Protocol):
     """A run to be written in another form. A part is read when it is asked for. Raises UsageError, StoreError."""

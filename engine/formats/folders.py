@@ -13,8 +13,6 @@ from adjudge.engine.formats.recorded import Results
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold
 
-__all__ = ["read_deepresearch_bench", "read_dr3", "read_livedrbench", "read_results", "read_rigorous"]
-
 
 class _Criteria(msgspec.Struct):
     id: Key

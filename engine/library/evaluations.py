@@ -24,8 +24,6 @@ from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.library.runs import Run
 from adjudge.engine.rewards.source import LoopThread
 
-__all__ = ["awaited", "evaluate", "evaluate_async", "finished"]
-
 
 @runtime_checkable
 class Columns(Protocol):

@@ -19,8 +19,6 @@ from adjudge.engine.tables.standings import rankings, standings
 from adjudge.engine.tables.templates import render
 from adjudge.judges.plural import plural
 
-__all__ = ["Run", "compare", "compare_async", "open", "open_async"]
-
 
 class Run:
     """The run in `folder`. Tables are read when first asked for. Raises UsageError if there is none.

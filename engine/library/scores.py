@@ -14,8 +14,6 @@ from adjudge.engine.tables.templates import render
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["Score", "score", "score_async"]
-
 RUBRICS = "rubrics"
 
 

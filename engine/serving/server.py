@@ -31,8 +31,6 @@ from adjudge.engine.telemetry.http import Access, is_foreign, listen, serve_unti
 from adjudge.engine.telemetry.logs import event
 from adjudge.engine.telemetry.metrics import CONTENT_TYPE, SECONDS, Metrics, page
 
-__all__ = ["RewardServer", "metrics_of", "serve"]
-
 _log = logging.getLogger(__name__)
 
 ARRIVING = min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)  # bodies that are read at once

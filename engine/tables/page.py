@@ -28,8 +28,6 @@ from adjudge.engine.tables.standings import rankings, summary
 from adjudge.engine.tables.table import Column, Table, labels
 from adjudge.engine.tables.templates import render
 
-__all__ = ["asset", "leaderboard_page", "page_policy", "title_of"]
-
 Kind = Literal["scores", "tasks", "spent", "pairs", "ranks", "group", "agreement"]
 
 _FEW = 15  # systems whose pairs fit half the page's width

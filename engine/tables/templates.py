@@ -10,8 +10,6 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from adjudge.judges.plural import plural
 
-__all__ = ["render"]
-
 
 def render(template: str, package: str = "adjudge.engine.tables", **values: object) -> str:
     """The text of `template`, a file in the folder of `package` or of `adjudge.engine.tables`, with `values`.

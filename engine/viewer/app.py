@@ -51,8 +51,6 @@ from adjudge.engine.viewer.pages.system import system_page
 from adjudge.engine.viewer.pages.task import task_page
 from adjudge.scoring.text.aside import open_workers
 
-__all__ = ["FollowedRun", "Viewer", "view"]
-
 _log = logging.getLogger(__name__)
 
 NOTICED_S = 1.0  # until a stream sees that a run has ended, or that another has begun

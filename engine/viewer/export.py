@@ -47,8 +47,6 @@ from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.text.aside import open_workers
 
-__all__ = ["Exported", "Names", "export"]
-
 LEFT_OUT = "left-out.html"
 _ALONE = {"": "index.html", "./": "index.html", "tasks": "tasks.html", "leaderboard": "leaderboard.html"}
 _ALONE |= {"search": "search.html"}

@@ -43,8 +43,6 @@ from adjudge.engine.viewer.data.query import NotThere, ReportQuery
 from adjudge.scoring.contract.case import Unread
 from adjudge.scoring.text.aside import aside, open_workers, storable
 
-__all__ = ["LabelDesk", "LabelFile", "Sample", "drawn", "label", "sampled", "write_sheet"]
-
 _MAX_BYTES = 1 << 28
 
 

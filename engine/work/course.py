@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from adjudge.engine.work.tournament import Rounds
 
 
-__all__ = ["Course"]
-
-
 class Course:
     """The course of a run of `config` over `dataset`. What comes next may depend on the scorecards taken in.
 

@@ -41,8 +41,6 @@ from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Explaining, ScoringProtocol, score_case
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
 
-__all__ = ["AskedQuestion", "OpenRun", "Said", "reasons_given"]
-
 
 class Said(msgspec.Struct, frozen=True):
     """One person's verdict on a line, and whether it is the judge's."""

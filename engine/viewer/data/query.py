@@ -10,26 +10,6 @@ import msgspec
 
 from adjudge.fetchers.urls import MAX_URL
 
-__all__ = [
-    "BadQuery",
-    "DifferencesQuery",
-    "EvidenceQuery",
-    "ListQuery",
-    "NotThere",
-    "PageQuery",
-    "QuestionQuery",
-    "QuestionsQuery",
-    "ReportQuery",
-    "SearchQuery",
-    "SystemQuery",
-    "TaskQuery",
-    "Where",
-    "address",
-    "addressed",
-    "read",
-    "with_fields",
-]
-
 Q = TypeVar("Q")
 
 Name = Annotated[str, msgspec.Meta(max_length=2_000)]

@@ -18,21 +18,6 @@ from adjudge.engine.viewer.data.query import ListQuery, address
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = [
-    "PART_CHARS",
-    "Bar",
-    "Column",
-    "Ends",
-    "Frame",
-    "Listing",
-    "Row",
-    "Scatter",
-    "differences",
-    "natural",
-    "part_of",
-    "writer",
-]
-
 PART_CHARS = 100_000
 
 

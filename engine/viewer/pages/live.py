@@ -17,8 +17,6 @@ from adjudge.engine.viewer.data.query import ListQuery, SystemQuery, address
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.judges.plural import plural
 
-__all__ = ["LiveCell", "LiveTable", "LiveView", "headline", "live_page", "live_view"]
-
 _FAR = 36_000.0  # seconds: beyond it, hours are precise enough
 
 

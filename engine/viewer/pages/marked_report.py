@@ -29,8 +29,6 @@ from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Evidence, Outcome, Scorecard
 from adjudge.scoring.text.aside import aside, storable
 
-__all__ = ["Line", "MarkedReport", "line_of", "lines_of", "marked_report"]
-
 MAX_WHAT = 400
 
 

@@ -20,8 +20,6 @@ from adjudge.engine.viewer.data.query import (
 from adjudge.engine.viewer.pages.frame import Column, Frame, Listing, Row
 from adjudge.engine.viewer.pages.report import page_text, report_crumbs
 
-__all__ = ["page_page", "question_page", "questions_page"]
-
 MAX_SHOWN = 1_000_000
 _CLIPPED = 160
 

@@ -22,8 +22,6 @@ from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citations import url_key
 
-__all__ = ["evidence_page", "page_text", "report_crumbs", "report_page"]
-
 MAX_LINES = 1_000
 _SHORT_PROMPT = 240
 _AROUND = 200  # characters of a page before and after a passage that is shown alone

@@ -22,8 +22,6 @@ from adjudge.engine.viewer.data.query import QuestionQuery, ReportQuery, SearchQ
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["search_page"]
-
 AT_MOST = 50
 SECONDS = 0.2
 _AROUND = 160
