@@ -32,7 +32,6 @@ FLOORS = {
         ("config", "formats"),
         ("store",),
         ("runs", "telemetry"),
-        ("work",),
         ("evaluation",),
         ("cluster",),
         ("rewards",),

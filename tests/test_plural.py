@@ -60,7 +60,8 @@ def shown(path: Path) -> str:
     return html.unescape(TAGS.sub(" ", text)) if path.suffix == ".html" else text
 
 
-def test_one_is_singular_in_the_output_of_every_command(config: Path, capsys: Any) -> None:
+def test_one_is_singular_in_the_output_of_every_command(config: Path, capsys: Any, monkeypatch: Any) -> None:
+    monkeypatch.chdir(config.parent)  # the store of `gold --check`
     folder = config.parent / "run"
     (config.parent / "published.csv").write_text("system,metric,value\nsystem0,rubrics.score,50\n")
     lines(

@@ -19,10 +19,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached, StoreError, UsageError
+from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
 from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.telemetry.metrics import Family
-from adjudge.engine.work.budget import Spent
 from adjudge.judges import Judge, JudgeIdentity
 from adjudge.judges.errors import JudgeError
 from adjudge.prompts import PromptBook

@@ -15,9 +15,9 @@ from adjudge.engine.exports.forms import FORMS
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.recorded import Identity, RunToWrite
 from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
-from adjudge.engine.work.choice import chosen_dataset
 from adjudge.judges.plural import plural
 
 

@@ -22,10 +22,10 @@ from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.documents import DocumentError, read_source
+from adjudge.engine.runs.choice import chosen_tasks
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.selection import explained
 from adjudge.engine.tables.table import Column, Table
-from adjudge.engine.work.choice import chosen_tasks
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.gold import Drafting, GoldSource

@@ -219,13 +219,13 @@ class ProtocolAsker:
     """Asks the questions of one protocol: of its `own` judge, or of the judge of the medium that a question carries."""
 
     def __init__(self, own: Asker, media: Mapping[str, Asker] = MappingProxyType({})) -> None:
-        self._own = own
+        self.own = own
         self._media = media
 
     def of(self, question: Question[A]) -> Asker:
         """The asker that `question` goes to."""
         kinds = (item.kind for item in question.context.media)
-        return next((self._media[kind] for kind in kinds if kind in self._media), self._own)
+        return next((self._media[kind] for kind in kinds if kind in self._media), self.own)
 
     async def ask_all(
         self,
@@ -236,12 +236,12 @@ class ProtocolAsker:
     ) -> list[Judgment[A]]:
         """What `Asker.ask_all` gives, from several judges at once."""
         if not self._media:
-            return await self._own.ask_all(questions, repeat, priority, each)
+            return await self.own.ask_all(questions, repeat, priority, each)
         places: dict[Asker, list[int]] = {}
         for place, question in enumerate(questions):
             places.setdefault(self.of(question), []).append(place)
         if len(places) < 2:
-            (asker,) = places or (self._own,)
+            (asker,) = places or (self.own,)
             return await asker.ask_all(questions, repeat, priority, each)
         asked = (
             asker.ask_all([questions[place] for place in own], repeat, priority, each)

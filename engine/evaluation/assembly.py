@@ -201,6 +201,11 @@ def make_book(config: RunConfig) -> PromptBook:
         raise ConfigError(f"prompts: {error}") from error
 
 
+def prompts_of(config: RunConfig) -> dict[str, str]:
+    """The digests of all prompts that a run of `config` may send, ours and published ones. Raises ConfigError."""
+    return make_book(config).digests() | config.published_prompts()
+
+
 def make_judge(config: JudgeConfig, book: PromptBook, free_text: bool = False) -> Judge:
     """The judge that `config` describes; with `free_text`, its probe asks for no schema. Raises ConfigError."""
     if config.backend == "lexical":

@@ -24,7 +24,7 @@ import msgspec
 
 from adjudge.engine.config.judge import PATIENCE_S, JudgeConfig
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.work.budget import Budget, Spent, cost_of
+from adjudge.engine.evaluation.budget import Budget, Spent, cost_of
 from adjudge.fetchers.flight import shared
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError

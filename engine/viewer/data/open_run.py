@@ -25,6 +25,7 @@ from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.evaluation.evaluator import CaseTools
 from adjudge.engine.formats.dataset import Dataset, FormatError, load_tasks
 from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.items import Label, items_of_card, label_readers, read_labels
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
@@ -32,7 +33,6 @@ from adjudge.engine.store import JudgmentStore, PageStore
 from adjudge.engine.viewer.data.following import Following
 from adjudge.engine.viewer.data.index import CardIndex, RowsSoFar, ScoreRows
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
-from adjudge.engine.work.choice import chosen_dataset
 from adjudge.fetchers.flight import shared
 from adjudge.judges import Answer, Asked, JudgeIdentity, Judgment, Question, Reply
 from adjudge.judges.chat import Message, messages, secret_from_environment
