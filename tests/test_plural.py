@@ -60,8 +60,7 @@ def shown(path: Path) -> str:
     return html.unescape(TAGS.sub(" ", text)) if path.suffix == ".html" else text
 
 
-def test_one_is_singular_in_the_output_of_every_command(config: Path, capsys: Any, monkeypatch: Any) -> None:
-    monkeypatch.chdir(config.parent)  # the store of `gold --check`
+def test_one_is_singular_in_the_output_of_every_command(config: Path, capsys: Any) -> None:
     folder = config.parent / "run"
     (config.parent / "published.csv").write_text("system,metric,value\nsystem0,rubrics.score,50\n")
     lines(
@@ -85,7 +84,18 @@ def test_one_is_singular_in_the_output_of_every_command(config: Path, capsys: An
         ("export", folder, "--format", "scores", "--out", config.parent / "tables"),
         ("label", folder, "--out", config.parent / "labels.csv", "--sample", "1"),
         ("view", folder, "--export", config.parent / "site"),
-        ("gold", "--check", config.parent / "tasks.jsonl", "--protocol", "rubrics", "--judge", "lexical"),
+        (
+            *(
+                "gold",
+                "--check",
+                config.parent / "tasks.jsonl",
+                "--protocol",
+                "rubrics",
+                "--judge",
+                "lexical",
+            ),
+            *("--store", config.parent / "store"),
+        ),
         ("snapshot", folder, "--out", config.parent / "pages"),
         ("doctor", config),
         ("store", "ls", config.parent / "store"),

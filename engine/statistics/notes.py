@@ -156,7 +156,7 @@ def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
         if record.recorded:
             yield f"run {record.run}: results recorded by {record.recorded}, judged by {record.judge.name}"
         for judge in record.judging.each:
-            related = _same_family(judge.name, record.systems)
+            related = same_family(judge.name, record.systems)
             if related:
                 family = ", ".join(related)
                 yield f"the judge {judge.name} is from the same family as {family}: it may favour its own"
@@ -241,7 +241,7 @@ def _unscored(board: MetricBoard) -> Counter[str]:
     return sum((Counter(row.unscored) for row in board.standings), Counter())
 
 
-def _same_family(judge: str, systems: Sequence[str]) -> list[str]:
+def same_family(judge: str, systems: Sequence[str]) -> list[str]:
     """The `systems` whose names hold the family name of a `judge` model: its first word of three letters or more."""
     model = judge.rsplit("/", 1)[-1].lower()
     word = ""
