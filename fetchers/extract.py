@@ -13,7 +13,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from selectolax.lexbor import LexborHTMLParser
 
-from adjudge.fetchers.media import kind_of
+from adjudge.fetchers.page import kind_of
 from adjudge.fetchers.process import Extraction, Extractor
 from adjudge.fetchers.urls import storable
 

@@ -20,14 +20,21 @@ import msgspec
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from adjudge.fetchers.barriers import bar_of_headers, bar_of_text
 from adjudge.fetchers.downloader import Download, Downloader
-from adjudge.fetchers.failures import ACCEPT_ENCODING, Body, Failure, boundary, receive, status_failure
+from adjudge.fetchers.failures import (
+    ACCEPT_ENCODING,
+    Body,
+    Failure,
+    bar_of_headers,
+    bar_of_text,
+    boundary,
+    receive,
+    status_failure,
+)
 from adjudge.fetchers.flight import SingleFlight, forgotten
 from adjudge.fetchers.guard import Blocked, Guard, Others, Resolve
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
-from adjudge.fetchers.media import may_be_read, media_type
-from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
+from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, may_be_read, media_type
 from adjudge.fetchers.politeness import Robots, Turn, Turns, retry_after
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Budget, Extractor

@@ -16,13 +16,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from adjudge.fetchers.barriers import bar_of_text
-from adjudge.fetchers.failures import Failure, status_failure
+from adjudge.fetchers.failures import Failure, bar_of_text, status_failure
 from adjudge.fetchers.files import write_whole
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
-from adjudge.fetchers.media import media_type
-from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
+from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, media_type
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, storable

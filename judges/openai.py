@@ -35,9 +35,9 @@ from adjudge.judges.completions import BrokenReply, Completion, Form, Model, Req
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.judgment import PROBE_SECONDS, Asked, JudgeIdentity, JudgeReason, Probe, Reply, Verdict
 from adjudge.judges.question import Answer, Question
+from adjudge.judges.queue import Slots
 from adjudge.judges.schema import UnparseableReply, decode, json_schema
 from adjudge.judges.server import OpenAIConfig, Received, Server
-from adjudge.judges.slots import Slots
 from adjudge.prompts import PromptBook
 
 _log = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import PROBE_SECONDS, Probed, Verdict, probe
 from adjudge.judges.plural import plural
-from adjudge.judges.slots import Slots
+from adjudge.judges.queue import Slots
 
 _log = logging.getLogger(__name__)
 

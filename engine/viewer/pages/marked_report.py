@@ -11,7 +11,7 @@ import msgspec
 from markupsafe import Markup
 
 from adjudge.engine.tables.cells import number
-from adjudge.engine.tables.templates import render
+from adjudge.engine.tables.page import render
 from adjudge.engine.viewer.data.index import KINDS
 from adjudge.engine.viewer.data.marked_text import (
     PART_CHARS,

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.statistics.selection import explained
-from adjudge.engine.tables.templates import render
+from adjudge.engine.tables.page import render
 from adjudge.engine.viewer.data.index import KINDS
 from adjudge.engine.viewer.data.open_run import OpenRun, reasons_given
 from adjudge.engine.viewer.data.passages import Span, nearest
