@@ -33,7 +33,9 @@ def decode(body: bytes, content_type: str) -> str:
     for mark, encoding in _BOMS:
         if body.startswith(mark):
             return body.decode(encoding, "replace")
-    declared = _declared(body, content_type)
+    labels = [match[1] for match in [_IN_HEADER.search(content_type)] if match]
+    labels += [match[1].decode() for match in [_IN_BODY.search(body[:4096])] if match]
+    declared = [name for name in map(_python_name, labels) if name]
     if not any(encoding.startswith(_ASCII_ALIKE) for encoding in declared):
         declared.insert(0, "utf-8")
     for encoding in declared:
@@ -42,12 +44,6 @@ def decode(body: bytes, content_type: str) -> str:
         except UnicodeError:
             continue
     return body.decode(_python_name(detect_encoding(body)) or "utf-8", "replace")
-
-
-def _declared(body: bytes, content_type: str) -> list[str]:
-    labels = [match[1] for match in [_IN_HEADER.search(content_type)] if match]
-    labels += [match[1].decode() for match in [_IN_BODY.search(body[:4096])] if match]
-    return [name for name in map(_python_name, labels) if name]
 
 
 def _python_name(label: str | None) -> str | None:

@@ -113,18 +113,13 @@ def refused_parameter(status: int, said: str) -> Fatal | None:
         return None
     lowered = said.lower()
     if "max_tokens" in lowered:
-        return _without_max_tokens(lowered)
+        found = _OTHER_LIMIT.search(lowered)
+        name = found[0] if found else "max_completion_tokens"
+        fix = f"add two lines to judge: `omit: [max_tokens]` and `request: {{{name}: {_LIMIT}}}`"
+        return Fatal("refuses_max_tokens", fix)
     if "temperature" in lowered:
         return _TEMPERATURE
     return _SEED if re.search(r"\bseed\b", lowered) else None
-
-
-def _without_max_tokens(said: str) -> Fatal:
-    """The lines to add to the configuration, with the server's name for the limit."""
-    found = _OTHER_LIMIT.search(said)
-    name = found[0] if found else "max_completion_tokens"
-    fix = f"add two lines to judge: `omit: [max_tokens]` and `request: {{{name}: {_LIMIT}}}`"
-    return Fatal("refuses_max_tokens", fix)
 
 
 def is_about_format(status: int, said: str) -> bool:

@@ -178,7 +178,22 @@ class ContextQueue:
             yield turn
             turn.warm()
         finally:
-            self._leave(group, entry)
+            if entry.timer is not None:
+                entry.timer.cancel()
+            group.own -= entry.own
+            if entry.go.done() and not entry.go.cancelled():
+                group.in_flight -= 1
+                self._in_flight -= 1
+            else:
+                entry.go.cancel()
+                self._near -= entry.waits_near
+            if not group.in_flight and group.first() is None and self._groups.get(group.context) is group:
+                del self._groups[group.context]
+                self._begun.pop(group.context, None)
+            if self._idle is not None and not self._in_flight:
+                self._idle.set_result(None)
+                self._idle = None
+            self._send()
 
     async def pause(self) -> None:
         """Send nothing more, until `resume`; returns when nothing is out. The bound waits too."""
@@ -207,25 +222,6 @@ class ContextQueue:
             heapq.heappush(self._cold, _Ranked(entry.rank, group))
         self._send()
         return entry
-
-    def _leave(self, group: _Group, entry: _Entry) -> None:
-        """`entry` is answered, failed, or no longer waits."""
-        if entry.timer is not None:
-            entry.timer.cancel()
-        group.own -= entry.own
-        if entry.go.done() and not entry.go.cancelled():
-            group.in_flight -= 1
-            self._in_flight -= 1
-        else:
-            entry.go.cancel()
-            self._near -= entry.waits_near
-        if not group.in_flight and group.first() is None and self._groups.get(group.context) is group:
-            del self._groups[group.context]
-            self._begun.pop(group.context, None)
-        if self._idle is not None and not self._in_flight:
-            self._idle.set_result(None)
-            self._idle = None
-        self._send()
 
     def _expire(self, group: _Group, entry: _Entry) -> None:
         entry.overdue = True

@@ -323,7 +323,20 @@ class Server:
     def __init__(self, config: OpenAIConfig) -> None:
         self.where = shown_url(config.url)
         self.key_name = config.api_key_env
-        self.url = _endpoint(config.url, self.where)
+        try:
+            url = URL(config.url)
+            port = url.port  # read here, where an invalid one raises
+        except ValueError:
+            raise JudgeError(
+                f"judge url {self.where!r}: invalid; it must look like http://127.0.0.1:8000/v1"
+            ) from None
+        if url.scheme not in ("http", "https") or not url.host or port is None:
+            raise JudgeError(f"judge url {self.where!r}: must look like http://127.0.0.1:8000/v1")
+        if url.user or url.password:
+            raise JudgeError(
+                f"judge url on {url.host}: remove the credentials and put the key into the environment"
+            )
+        self.url = (url / "chat" / "completions").with_query(url.query)
         self._key = _api_key(config.api_key_env)
         self._config = config
         self.redacted = Redaction(self._key, (self.url.query_string, *self.url.query.values()))
@@ -382,23 +395,6 @@ class Server:
             return Received(seconds, response.status, response.body and self.redacted.body(response.body))
         said = complaint(response.body or b"", self.redacted)
         return Received(seconds, response.status, said=said, retry_after=response.retry_after)
-
-
-def _endpoint(base: str, shown: str) -> URL:
-    try:
-        url = URL(base)
-        port = url.port  # read here, where an invalid one raises
-    except ValueError:
-        raise JudgeError(
-            f"judge url {shown!r}: invalid; it must look like http://127.0.0.1:8000/v1"
-        ) from None
-    if url.scheme not in ("http", "https") or not url.host or port is None:
-        raise JudgeError(f"judge url {shown!r}: must look like http://127.0.0.1:8000/v1")
-    if url.user or url.password:
-        raise JudgeError(
-            f"judge url on {url.host}: remove the credentials and put the key into the environment"
-        )
-    return (url / "chat" / "completions").with_query(url.query)
 
 
 def _api_key(variable: str) -> str:

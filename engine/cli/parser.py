@@ -118,8 +118,16 @@ def parser() -> argparse.ArgumentParser:
     commands: Commands = top.add_subparsers(
         title="commands", required=True, metavar="COMMAND", parser_class=StrictParser
     )
-    _evaluate(commands)
-    _plan(commands)
+    command = _add(commands, "evaluate", "score reports and print the leaderboard")
+    _add_run_options(command)
+    command.add_argument("--view", action="store_true", help="also open the viewer while the run lasts")
+    command.add_argument(
+        "--until-resolved",
+        metavar="METRIC[:A,B]",
+        help="stop when the full run's order of all pairs of systems, or of A and B, is known",
+    )
+    summary = "show what a run would ask, read and cost, without doing it"
+    _add_run_options(_add(commands, "plan", summary))
     _gold(commands)
     _leaderboard(commands)
     _import(commands)
@@ -138,22 +146,6 @@ def parser() -> argparse.ArgumentParser:
     _attack(commands)
     _doctor(commands)
     return top
-
-
-def _evaluate(commands: Commands) -> None:
-    command = _add(commands, "evaluate", "score reports and print the leaderboard")
-    _add_run_options(command)
-    command.add_argument("--view", action="store_true", help="also open the viewer while the run lasts")
-    command.add_argument(
-        "--until-resolved",
-        metavar="METRIC[:A,B]",
-        help="stop when the full run's order of all pairs of systems, or of A and B, is known",
-    )
-
-
-def _plan(commands: Commands) -> None:
-    summary = "show what a run would ask, read and cost, without doing it"
-    _add_run_options(_add(commands, "plan", summary))
 
 
 def _gold(commands: Commands) -> None:

@@ -53,24 +53,19 @@ class _Source:
         self.run = run
 
     def whole(self) -> RunToWrite:
-        return _to_write(self.run)
+        cards = [card for card in self.run.cards if card.repeat == 0]
+        rows = _rows(self.run.folder / ROWS) if self.run.record.recorded else {}
+        recorded = all((card.protocol, card.system, card.task_id, card.sample) in rows for card in cards)
+        return RunToWrite(
+            cards=cards,
+            rows=rows,
+            prompts=_prompts(self.run.config),
+            texts={} if recorded else _texts(self.run.config),
+            pages={} if recorded else self.run.pages_of(cards),
+        )
 
     def board(self) -> Leaderboard:
         return build_leaderboard([self.run.folder])
-
-
-def _to_write(run: Run) -> RunToWrite:
-    """The whole run, its input and its pages as far as they are still there."""
-    cards = [card for card in run.cards if card.repeat == 0]
-    rows = _rows(run.folder / ROWS) if run.record.recorded else {}
-    recorded = all((card.protocol, card.system, card.task_id, card.sample) in rows for card in cards)
-    return RunToWrite(
-        cards=cards,
-        rows=rows,
-        prompts=_prompts(run.config),
-        texts={} if recorded else _texts(run.config),
-        pages={} if recorded else run.pages_of(cards),
-    )
 
 
 def _rows(file: Path) -> dict[Identity, str]:

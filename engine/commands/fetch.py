@@ -153,13 +153,8 @@ def run(options: argparse.Namespace) -> int:
     summary = interruptible(fetch_command(options.file, options.store, settings, emit))
     if options.json:
         sys.stdout.write(printable_json(rows) + "\n")
-    _print_summary(summary)
-    return INCOMPLETE if malformed else DONE
-
-
-def _print_summary(summary: FetchSummary) -> None:
-    """Print what a fetch read, on stderr."""
     Terminal(stderr=True, highlight=False).print(
         f"{summary.read} read, {summary.failed} failed; {summary.from_store} from the store, "
         f"{summary.from_network} from the network"
     )
+    return INCOMPLETE if malformed else DONE

@@ -253,10 +253,6 @@ class RewardServer:
             return _failed(421, "not served under this name")
         if is_foreign(request.headers.get("Origin"), host):
             return _failed(403, "pages of other sites may not call this server")
-        return self._unauthorised(request)
-
-    def _unauthorised(self, request: web.Request) -> web.Response | None:
-        """The refusal of a request that needs the token and does not have it."""
         if request.method in ("GET", "HEAD") and request.path != "/metrics":
             return None
         if self._access.admits(request.headers.get("Authorization", "")):

@@ -95,16 +95,11 @@ async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str
         row=row,
         facts=_facts(row) if row else [],
         raw=_long(row.text if row else ""),
-        no_raw=_no_raw(row),
+        no_raw=("The answer is the reply itself." if row is not None and row.answer is not None else "None."),
         understood=_long(_pretty(row.answer) if row and row.answer else ""),
         messages=messages,
         note=note,
     )
-
-
-def _no_raw(row: JudgmentRow | None) -> str:
-    """The note shown where no raw answer is kept: free text has only one form."""
-    return "The answer is the reply itself." if row is not None and row.answer is not None else "None."
 
 
 def _owner(cards: CardIndex, key: str, row: JudgmentRow | None) -> ReportQuery | None:
