@@ -72,6 +72,7 @@ async def _with_rows(run: Run, cards: list[Scorecard]) -> list[CardEvidence]:
     for card in cards:
         rows = [(key, await judgments.raw(bytes.fromhex(key))) for key in card.judgments]
         read = [await pages.get(url) for url in card.pages]
+        metrics = run.metrics.get(card.protocol, ())
         found.append(
             CardEvidence(
                 card=card,
@@ -99,8 +100,8 @@ async def _with_rows(run: Run, cards: list[Scorecard]) -> list[CardEvidence]:
                     for page in read
                     if page is not None
                 ),
-                scales={metric.name: metric.scale for metric in run.metrics.get(card.protocol, ())},
-                decimals={metric.name: metric.decimals for metric in run.metrics.get(card.protocol, ())},
+                scales={metric.name: metric.scale for metric in metrics},
+                decimals={metric.name: metric.decimals for metric in metrics},
             )
         )
     return found

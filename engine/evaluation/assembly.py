@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
 from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.judge import JudgeConfig, Seat
 from adjudge.engine.config.run import RunConfig
@@ -237,17 +239,7 @@ def _vllm(config: JudgeConfig) -> VLLMConfig:
         raise ConfigError(
             "judge: backend vllm takes neither thinking nor media; run a vLLM server and use backend openai"
         )
-    return VLLMConfig(
-        model=config.model,
-        revision=config.revision,
-        tensor_parallel=config.tensor_parallel,
-        max_context=config.max_context,
-        max_in_flight=config.max_in_flight,
-        timeout_s=config.timeout_s,
-        temperature=config.temperature,
-        scoring=config.scoring,
-        engine=config.engine,
-    )
+    return msgspec.convert(config, VLLMConfig, from_attributes=True)
 
 
 def _openai(config: JudgeConfig, url: str, max_in_flight: int, free_text: bool) -> OpenAIConfig:

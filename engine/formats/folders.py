@@ -24,16 +24,12 @@ _RAW = "raw_results"
 _FIRST_LINE = 1 << 26  # bytes
 
 
-def read_results(
-    folder: Path,
-    benchmark: str,
-    read: Callable[[Path, str | None, Results], None],
-    system: str | None = None,
-) -> Results:
-    """What `read` finds of `benchmark` in `folder` (or in one file), as `system`'s where its name is given.
+Reader = Callable[[Path, str | None, Results], None]
+"""Adds the results in a folder or file, as a system's where its name is given. Raises FormatError."""
 
-    Raises FormatError if there are none.
-    """
+
+def read_results(folder: Path, benchmark: str, read: Reader, system: str | None = None) -> Results:
+    """What `read` finds of `benchmark` in `folder`. Raises FormatError if there are no results."""
     if not folder.exists():
         raise FormatError(f"import: {folder} does not exist; give a folder of results")
     results = Results()
