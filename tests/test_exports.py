@@ -86,7 +86,7 @@ def test_documented_command_writes_files_into_its_folder(command: str, run: Path
 
 def test_every_format_has_a_documented_command() -> None:
     named = {shlex.split(command)[4] for command in COMMANDS}
-    benchmarks = {"deepresearch-bench", "livedrbench", "dr3-eval", "rigorous"}
+    benchmarks = {"deepresearch-bench", "livedrbench", "dr3-eval"}
     assert named == set(FORMS) - benchmarks
 
 

@@ -26,7 +26,6 @@ from adjudge.engine.formats.folders import (
     read_dr3,
     read_livedrbench,
     read_results,
-    read_rigorous,
 )
 from adjudge.engine.formats.recorded import Identity, Results
 from adjudge.engine.formats.rejected import Rejected
@@ -50,7 +49,6 @@ _READERS: dict[str, Reader] = {
     "deepresearch-bench": read_deepresearch_bench,
     "livedrbench": read_livedrbench,
     "dr3-eval": read_dr3,
-    "rigorous": read_rigorous,
 }
 
 

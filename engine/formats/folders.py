@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench, rigorous
+from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench
 from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, rows
 from adjudge.engine.formats.deepresearch_bench import Query
 from adjudge.engine.formats.recorded import Results
@@ -83,12 +83,6 @@ def read_dr3(folder: Path, system: str | None, results: Results) -> None:
     if system is not None:
         raise FormatError("import: DR3-Eval's folders name their systems; leave --system out")
     dr3.read_results(folder, results)
-
-
-def read_rigorous(folder: Path, system: str | None, results: Results) -> None:
-    """Add the results of a file `Eval_SYSTEM.jsonl` for each system."""
-    for file in _files(folder, "Eval_*.jsonl"):
-        rigorous.read_results(file, system or file.stem.removeprefix("Eval_"), results)
 
 
 def _files(folder: Path, pattern: str) -> Iterator[Path]:
