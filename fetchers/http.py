@@ -298,12 +298,9 @@ class HttpFetcher(Fetcher):
         if self._downloader is None or journey.direct:
             return await self._request(journey.url, turn)
         turn.sent()
-        return await self._download(self._downloader, journey.url)
-
-    async def _download(self, downloader: Downloader, url: NormalURL) -> "_Document":
-        final, found = await download(downloader, url, self._guard)
+        final, found = await download(self._downloader, journey.url, self._guard)
         if found.status_code < 500:
-            self._others.worked(site_of(url), public=self._public(url))
+            self._others.worked(site_of(journey.url), public=self._public(journey.url))
         failure = status_failure(found.status_code, "")
         if failure is not None:
             raise failure

@@ -337,7 +337,12 @@ class Server:
                 f"judge url on {url.host}: remove the credentials and put the key into the environment"
             )
         self.url = (url / "chat" / "completions").with_query(url.query)
-        self._key = _api_key(config.api_key_env)
+        key = os.environ.get(config.api_key_env, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise JudgeError(
+                f"environment variable {config.api_key_env}: contains characters that are invalid in a key"
+            )
+        self._key = key
         self._config = config
         self.redacted = Redaction(self._key, (self.url.query_string, *self.url.query.values()))
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "adjudge"}
@@ -395,11 +400,3 @@ class Server:
             return Received(seconds, response.status, response.body and self.redacted.body(response.body))
         said = complaint(response.body or b"", self.redacted)
         return Received(seconds, response.status, said=said, retry_after=response.retry_after)
-
-
-def _api_key(variable: str) -> str:
-    """The key in the environment; empty if there is none."""
-    key = os.environ.get(variable, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise JudgeError(f"environment variable {variable}: contains characters that are invalid in a key")
-    return key

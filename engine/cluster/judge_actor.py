@@ -151,7 +151,10 @@ class _Replica:
         """The replica's reply; worker_died for a question that was alone at two that died."""
         losses = self._losses[asked.key]
         if losses >= _LOSSES_TOGETHER:
-            await self._reserve()
+            try:
+                await self._actor.reserve.remote()
+            except RayActorError as error:
+                raise _Lost(str(error)) from error
         future: asyncio.Future[Reply[A]] = asyncio.get_running_loop().create_future()
         if losses >= _LOSSES_TOGETHER:
             self._send({0: (question, asked, future)}, alone=True)
@@ -183,12 +186,6 @@ class _Replica:
         return tuple(
             msgspec.structs.replace(one, where=where + one.where, line=where + one.line) for one in found
         )
-
-    async def _reserve(self) -> None:
-        try:
-            await self._actor.reserve.remote()
-        except RayActorError as error:
-            raise _Lost(str(error)) from error
 
     def _send_batch(self) -> None:
         batch, self._batch = self._batch, {}

@@ -21,20 +21,8 @@ from adjudge.judges.plural import plural
 
 # The figures of an agreement, the first to be shown first.
 _AGREEMENTS = (
-    "par",
-    "opc",
-    "par_people",
-    "pooled_rho",
-    "pooled_r",
-    "alpha",
-    "kappa_quadratic",
-    "kappa",
-    "icc_2_k",
-    "icc_1_1",
-    "fap",
-    "fas",
-    "par_dr3",
-)
+    "par opc par_people pooled_rho pooled_r alpha kappa_quadratic kappa icc_2_k icc_1_1 fap fas par_dr3"
+).split()
 
 
 def run(options: argparse.Namespace) -> int:

@@ -181,25 +181,13 @@ class Asker:
         try:
             reply = await self.judge.answer(question, asked)
         finally:
-            self._leave_judge(asked.priority)
+            self._at_judge[asked.priority] -= 1
+            if not self._at_judge[asked.priority]:
+                del self._at_judge[asked.priority]
+            self._replied.set()
         self.from_judge += 1
-        judgment = self._judgment(asked.key, question, reply)
-        self.metrics.answered(judgment, time.perf_counter() - started)
-        if self._spans is not None and reply is not NOT_ASKED:
-            self._spans.record(question, judgment)
-        if reply is not NOT_ASKED and reply.reason != "deadline":
-            self.store.put(judgment)
-        return judgment
-
-    def _leave_judge(self, priority: int) -> None:
-        self._at_judge[priority] -= 1
-        if not self._at_judge[priority]:
-            del self._at_judge[priority]
-        self._replied.set()
-
-    def _judgment(self, key: bytes, question: Question[A], reply: Reply[A]) -> Judgment[A]:
-        return Judgment(
-            key=key,
+        judgment = Judgment(
+            key=asked.key,
             group=question.context.digest,
             question=type(question).__name__,
             answer=reply.answer,
@@ -213,6 +201,12 @@ class Asker:
             engine=ENGINE,
             written_at=time.time_ns() // 1000,
         )
+        self.metrics.answered(judgment, time.perf_counter() - started)
+        if self._spans is not None and reply is not NOT_ASKED:
+            self._spans.record(question, judgment)
+        if reply is not NOT_ASKED and reply.reason != "deadline":
+            self.store.put(judgment)
+        return judgment
 
 
 class ProtocolAsker:

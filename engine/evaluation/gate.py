@@ -333,11 +333,6 @@ class RunTrust(_Trust):
             self._news.clear()
             await self._news.wait()
         self._paused = True
-        await self._pause()
-        self._outage = None
-        self._hear()
-
-    async def _pause(self) -> None:
         name = f"judge {self._name}"
         self._say(f"{name}: no longer answers; the run is paused, and goes on when the judge is back")
         why: list[JudgeError] = []
@@ -348,6 +343,8 @@ class RunTrust(_Trust):
             last = f": {why[-1]}" if why else ""
             said = f"{name}: not back after {self._patience.patience_s:.0f} s (patience_s){last}"
             raise JudgeError(said, "unreachable") from None
+        self._outage = None
+        self._hear()
 
 
 class RewardTrust(_Trust):
