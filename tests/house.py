@@ -8,7 +8,6 @@ FLOORS = {
         ("config", "formats"),
         ("store",),
         ("runs", "telemetry"),
-        ("work",),
         ("evaluation",),
         ("cluster",),
         ("rewards",),
