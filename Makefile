@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test shuffled soak coverage check test-vllm test-trainers bench bench-vllm peers debian check-lowest lock licences audit scan workflows docs dist format clean
+.PHONY: demo test shuffled soak nightly coverage check test-vllm test-trainers bench bench-vllm peers debian check-lowest lock licences audit scan workflows docs dist format clean
 .DELETE_ON_ERROR:
 
 # Python's own pip installs uv, which saves 3 s; one without pip gives the environment its own.
@@ -50,6 +50,12 @@ shuffled: .venv/dev.stamp debian
 # What takes minutes: processes killed at random, a server under load, ten thousand data sets.
 soak: .venv/dev.stamp debian
 	$(BIN)/pytest -m soak -s
+
+# The whole of what make test runs in a quick form, besides soak: mutants of the protocols, and readers of hostile texts.
+nightly: soak
+	ADJUDGE_TESTS=whole $(BIN)/pytest -n 2 --dist loadfile -m 'nightly and not vllm and not soak'
+	$(BIN)/python -m benchmarks.mutants
+	$(BIN)/python -m benchmarks.growth
 
 # Lines and branches of scoring and judges (what is left out: pyproject.toml); fails under 95%.
 COVERED := $(shell grep -lE 'adjudge\.(scoring|judges)' tests/test_*.py | grep -vE 'cluster|vllm')

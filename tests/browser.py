@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PICTURES = Path(__file__).parents[1] / ".screenshots"
+HEIGHT = 900
+BOTH_SIZES: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (390, "dark"))
 PATIENCE = 60_000  # milliseconds until an action or an expectation fails
 # No background services and no name resolution: a request to another host fails and is seen.
 FLAGS = (
@@ -83,7 +85,7 @@ async def visiting(
     origin than the page's (for a file: to anything but files).
     """
     context = await browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+        viewport={"width": width, "height": HEIGHT}, color_scheme=scheme, reduced_motion="reduce"
     )
     context.set_default_timeout(PATIENCE)
     wrong: list[str] = []
@@ -120,6 +122,15 @@ def _origin(url: str) -> str:
     """Scheme, host and port."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+async def resized(page: "Page", width: int, scheme: Literal["light", "dark"]) -> None:
+    """Show the loaded page in a window `width` pixels wide, in light or dark, once it has laid itself out again."""
+    await page.emulate_media(color_scheme=scheme)
+    await page.set_viewport_size({"width": width, "height": HEIGHT})
+    await page.evaluate(
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
 
 
 async def violations(page: "Page") -> list[str]:

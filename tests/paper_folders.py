@@ -9,7 +9,7 @@ from aiohttp import web
 from tests.examples import shipped
 from tests.made_bench import DIMENSIONS, made_bench, marked
 from tests.mock_openai import Call, MockOpenAI, completion
-from tests.test_results import dr3_result, fact_row, race_row
+from tests.result_folders import dr3_result, fact_row, race_row
 from tests.worlds import lines
 
 __all__ = ["FOLDERS", "planned"]

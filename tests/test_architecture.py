@@ -14,6 +14,7 @@ import pytest
 
 from adjudge import scoring
 from adjudge.judges import Answer, Question
+from tests.house import FLOORS
 
 ROOT = Path(__file__).parent.parent
 # A folder may import itself and the folders named here.
@@ -23,36 +24,6 @@ BELOW = {
     "judges": ("prompts",),
     "scoring": ("judges", "fetchers"),
     "engine": ("prompts", "fetchers", "judges", "scoring"),
-}
-# The packages of a folder, from the ground up. A package imports only itself and packages on floors below its own;
-# those on one floor do not know each other. docs/architecture.md says what each is.
-FLOORS = {
-    "engine": (
-        ("errors",),
-        ("config", "formats"),
-        ("store",),
-        ("runs", "telemetry"),
-        ("evaluation",),
-        ("cluster",),
-        ("rewards",),
-        ("statistics", "serving"),
-        ("tables", "adapters"),
-        ("exports", "viewer.data"),
-        ("viewer.pages", "cli"),
-        ("viewer",),
-        ("commands",),
-        ("library",),
-        ("package",),
-    ),
-    "scoring": (
-        ("kernels.base",),
-        ("kernels.resampling", "kernels.agreement", "kernels.matching"),
-        ("kernels.comparison",),
-        ("kernels",),
-        ("contract",),
-        ("answers", "text"),
-        ("deepresearch_bench", "livedrbench", "dr3_eval", "drmi_bench", "gold", "pairwise", "rubrics"),
-    ),
 }
 MODULES = [path.relative_to(ROOT) for folder in BELOW for path in sorted((ROOT / folder).rglob("*.py"))]
 # Imported only where they are used: each takes seconds to import, and none of them is a dependency.
@@ -251,6 +222,18 @@ def test_only_one_helper_of_tests_reads_the_examples() -> None:
     files = {path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")}
     named = {path.relative_to(ROOT) for path in files if EXAMPLES.search(path.read_text("utf-8"))}
     assert named == {Path("tests/examples.py")}, "take them from tests.examples.shipped"
+
+
+def test_test_modules_do_not_import_each_other() -> None:
+    """What several share lies in a helper: a test module that is imported runs nothing, and hides what needs it."""
+    files = {path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")}
+    shared = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files
+        for name in imported(ast.walk(ast.parse(path.read_text("utf-8"))))
+        if re.match(r"tests\.(\w+\.)*test_", name)
+    }
+    assert shared == set()
 
 
 def test_one_place_chooses_headlines() -> None:

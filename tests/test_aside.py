@@ -20,7 +20,7 @@ from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.text.aside import IN_PLACE_BYTES, aside, open_workers, storable
 from adjudge.scoring.text.citations import parse
 from tests.growth import hostile
-from tests.test_light_start import FILES, HEAVY
+from tests.libraries import FILES, HEAVY
 
 ROOT = Path(__file__).parents[1]
 # Who reads a whole report, page or reference, and by which functions.

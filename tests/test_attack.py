@@ -16,8 +16,8 @@ from adjudge.prompts import PromptBook
 from adjudge.scoring.deepresearch_bench.fact_questions import Backed, Verdicts
 from adjudge.scoring.kernels.agreement.human_consistency import wilson
 from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
+from tests.commands import run
 from tests.mock_openai import Call, MockOpenAI, refused
-from tests.test_cli import run
 from tests.worlds import lines
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.rewards.scorer import open_rewards
+from tests.commands import run
+from tests.outages import scores
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import hostile_server, plain
-from tests.test_cli import run
-from tests.test_sick_judges import scores
 from tests.worlds import lines, world
 
 CASES = {

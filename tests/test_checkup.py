@@ -7,8 +7,8 @@ import pytest
 
 from adjudge.engine.config.run import RunConfig
 from tests.chaos import raylets
+from tests.commands import run
 from tests.mock_openai import MockOpenAI
-from tests.test_cli import run
 from tests.worlds import world
 
 checkup = pytest.importorskip("adjudge.engine.commands.doctor_cluster")

@@ -11,35 +11,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from aiohttp import web
 
-from adjudge.engine.cli.main import main
 from adjudge.engine.runs.record import RunRecord
 from adjudge.scoring.contract.protocol import installed_protocols
+from tests.commands import changed, one_line, run
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.wheel import ROOT
 from tests.worlds import ADJUDGE, lines, text, world
-
-
-def run(capsys, *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit:
-        main([str(argument) for argument in arguments])
-    streams = capsys.readouterr()
-    code = exit.value.code
-    return (code if isinstance(code, int) else 1), streams.out, streams.err
-
-
-def changed(config: Path, **settings: object) -> Path:
-    config.write_text(yaml.safe_dump({**yaml.safe_load(config.read_text()), **settings}))
-    return config
-
-
-def one_line(error: str) -> str:
-    lines = [line for line in error.strip().splitlines() if not line.startswith("follow it: ")]
-    assert len(lines) == 1 and lines[0].startswith("adjudge: "), error
-    assert "Traceback" not in error
-    return error
 
 
 def test_second_run_is_answered_from_the_store(tmp_path, capsys):

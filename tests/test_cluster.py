@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
-import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine.cluster.driver import open_cluster
@@ -26,6 +25,7 @@ from adjudge.engine.formats.dataset import load_dataset
 from adjudge.judges import ScriptedJudge
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.schema import schema_of
+from tests.clusters import on_cluster, rows, score
 from tests.mock_openai import MockOpenAI, valid
 from tests.processes import ended
 from tests.small_ray import RAY_WARNINGS
@@ -36,17 +36,6 @@ pytest.importorskip("ray")
 pytestmark = [*RAY_WARNINGS, pytest.mark.usefixtures("small_ray")]
 
 
-def on_cluster(path: Path, name: str = "run", **cluster: object) -> RunConfig:
-    settings = {"address": "local", "flush_seconds": 0.5, "hung_seconds": 20, **cluster}
-    return RunConfig.load(
-        path, cluster=settings, out=str(path.parent / name), store=str(path.parent / f"{name}-store")
-    )
-
-
-def rows(out: str | Path) -> list[dict[str, object]]:
-    return pq.read_table(Path(out) / "scores.parquet").to_pylist()
-
-
 def opinion(question):
     seed = hashlib.blake2b(question.identity() + question.context.digest, digest_size=32).digest()
     return msgspec.json.encode(valid(schema_of(question, True), seed)).decode()
@@ -54,12 +43,6 @@ def opinion(question):
 
 def scripted(book):
     return ScriptedJudge(opinion, latency=lambda question: question.context.digest[0] / 4000)
-
-
-async def score(evaluator, config):
-    dataset = load_dataset(config.format, config.tasks, config.reports)
-    cards = [card async for card in evaluator.run(dataset.cases(config.repeats))]
-    return sorted(cards, key=lambda card: (card.protocol, card.task_id, card.system, card.repeat))
 
 
 @pytest.mark.parametrize("evaluators", [1, 2, 4])

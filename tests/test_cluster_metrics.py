@@ -7,10 +7,10 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from tests.chaos import children, command
+from tests.clusters import on_cluster
+from tests.exposition import by, check, check_scorecards, rows, samples
 from tests.mock_openai import Call, MockOpenAI
 from tests.small_ray import RAY_WARNINGS
-from tests.test_cluster import on_cluster
-from tests.test_metrics import by, check, check_scorecards, rows, samples
 from tests.worlds import world
 
 ray = pytest.importorskip("ray")

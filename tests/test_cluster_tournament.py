@@ -9,9 +9,9 @@ from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import compared
+from tests.arenas import arena
 from tests.mock_openai import MockOpenAI
 from tests.small_ray import RAY_WARNINGS
-from tests.test_tournaments import arena
 
 pytest.importorskip("ray")
 

@@ -8,8 +8,8 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
+from tests.boards import unequal
 from tests.small_ray import RAY_WARNINGS
-from tests.test_until_resolved import unequal
 
 pytest.importorskip("ray")
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from adjudge.scoring.kernels.comparison.corrections import powered_differences, powered_means
-from tests.test_cli import one_line, run
-from tests.test_until_resolved import unequal
+from tests.boards import unequal
+from tests.commands import one_line, run
 from tests.worlds import lines
 
 

@@ -18,9 +18,8 @@ from adjudge.engine.store.pages import PAGES
 from adjudge.engine.store.part import SCHEMA_VERSION, TableKind, stamped
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.engine.store.upkeep import compact, contents, prune, repair
-from tests.test_cli import one_line, run
-from tests.test_store import QUESTION, judgment, opened, parts
-from tests.test_upkeep import cards
+from tests.commands import one_line, run
+from tests.stores import QUESTION, cards, judgment, opened, parts
 from tests.tools import page
 from tests.worlds import world
 

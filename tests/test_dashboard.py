@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from tests.chaos import Pages, cited_world, evaluate
+from tests.deployment import DEPLOY, tool
 from tests.mock_openai import MockOpenAI
 from tests.processes import free_port
 from tests.reward_server import reward_server
-from tests.test_deploy import DEPLOY, tool
 from tests.worlds import lines, world
 
 pytest.importorskip("ray")

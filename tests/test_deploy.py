@@ -13,31 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.deployment import DEPLOY, checked, tool
 from tests.processes import free_port
 from tests.wheel import cloned
 from tests.worlds import ADJUDGE, world
 
 ROOT = Path(__file__).parents[1]
-DEPLOY = ROOT / "deploy"
 FILES = sorted(path for path in DEPLOY.iterdir() if path.suffix not in (".md", ".lock", ".csv"))
-
-
-def tool(name: str) -> str:
-    """The path of `name`; without it a test is skipped, or fails in CI."""
-    beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
-        said = f"{name} is not installed: make test installs it where it may"
-        if os.environ.get("CI"):
-            pytest.fail(said)
-        pytest.skip(said)
-    return found
-
-
-def checked(*command: object) -> str:
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ from adjudge.fetchers.snapshot import (
     write_pages,
 )
 from tests.servers.base import Server
-from tests.servers.hostile import ARTICLE, PROSE
+from tests.servers.hostile import ARTICLE
+from tests.snapshots import PAGES, page_of
 
 ONE = Limits(workers=1)
 
@@ -160,36 +161,6 @@ async def test_file_swapped_in_mid_run_is_one_missing_page(swapped: str, tmp_pat
 def test_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match=r"index\.jsonl"):
         SnapshotFetcher(tmp_path, ONE)
-
-
-def page_of(url: str, text: str = PROSE, **fields: object) -> Page:
-    values: dict[str, object] = {"url": url, "final_url": url, "status": "read", "reason": None, "text": text}
-    values |= {
-        "fetched_at": 1.7e9,
-        "content_type": "text/html",
-        "sha256": "ab" * 32,
-        "title": "T",
-        "description": "D",
-    }
-    return msgspec.convert(values | fields, Page)
-
-
-PAGES = [
-    page_of(
-        "https://example.com/a", "A <b> & \"quoted\" 'text' &amp; &lt;\r\n\x0b中文 \U0001f600 </pre> end "
-    ),
-    page_of(
-        "https://example.com/b",
-        status="failed",
-        reason="page_gone",
-        text="",
-        title="",
-        description="",
-        detail="404 Not Found",
-    ),
-    page_of("https://example.com/c", content_type="", description="", final_url="https://example.com/d"),
-    page_of("https://example.com/e", content_type="application/pdf", fetched_at=0.125),
-]
 
 
 async def test_pages_are_read_back_from_html_files(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ from adjudge.scoring.text.citations import MAX_FACTS, Citations, cited, parse
 from adjudge.scoring.text.cleaning import clean_report
 from tests.examples_of_questions import example, question_types
 from tests.growth import GRAMMAR
+from tests.layouts import LAYOUTS, VALUES, any_line, check_line
 from tests.random_judge import drawn
-from tests.test_formats import LAYOUTS, VALUES, any_line, check_line
 
 SECONDS = float(os.environ.get("ADJUDGE_FUZZ_S", "600"))
 

@@ -35,10 +35,10 @@ from adjudge.scoring.rubrics.drafting import (
 )
 from adjudge.scoring.rubrics.rigorous import Rigorous
 from adjudge.scoring.rubrics.rubrics import Rubrics
+from tests.commands import run
 from tests.examples import shipped
+from tests.made_pdf import pdf
 from tests.random_judge import random_judge
-from tests.test_cli import run
-from tests.test_documents import pdf
 from tests.tools import DirectTools
 from tests.wheel import ROOT
 

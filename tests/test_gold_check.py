@@ -30,7 +30,7 @@ from adjudge.scoring.kernels.agreement.variance import item_figures
 from adjudge.scoring.livedrbench.claims import SameClaim
 from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
 from adjudge.scoring.text.cleaning import clean_report
-from tests.test_cli import run as run_command
+from tests.commands import run as run_command
 
 FAULTS = Path(__file__).parent / "gold_faults"
 PAGE = Path(__file__).parent.parent / "docs" / "gold.md"

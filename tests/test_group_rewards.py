@@ -32,12 +32,12 @@ from adjudge.scoring.answers.preferences import (
     Preferred,
     preference,
 )
+from tests.arenas import fitted
 from tests.clocks import timed
 from tests.mock_openai import MockOpenAI
-from tests.test_rewards import best, scripted
-from tests.test_rewards import served as judged_by
-from tests.test_schedules import served
-from tests.test_strengths import fitted
+from tests.rewarding import best, scripted
+from tests.rewarding import served as judged_by
+from tests.scheduled import served
 from tests.worlds import lines, world
 
 COMPARING = {"kind": "pairwise", "comparisons": 64}

@@ -23,13 +23,13 @@ from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.drmi_bench.drmi import DrMi
 from adjudge.scoring.kernels.resampling.bootstrap import bootstrap, bootstrap_part, mean_of, merge
 from adjudge.scoring.livedrbench.livedr import LiveDR
+from tests.boards import folded, tables
+from tests.commands import one_line, run
 from tests.made_record import made_record
 from tests.made_runs import made_run
+from tests.nightly import quick_or_whole
+from tests.ranked import METRICS, SYSTEMS, Few, Rows, board, record, worlds
 from tests.shared_data import GOLDEN
-from tests.test_cli import one_line, run
-from tests.test_published import tables
-from tests.test_ranks import METRICS, SYSTEMS, Few, Rows, board, record, worlds
-from tests.test_tables import folded
 
 Value = dict[str, float]
 
@@ -141,7 +141,8 @@ def parted(tasks: int, rows: Rows, chosen: tuple[str, ...] | None = None) -> Lea
     return leaderboard_of([made], table, Few(), by="kind")
 
 
-@settings(max_examples=40)
+@pytest.mark.nightly
+@settings(max_examples=quick_or_whole(15, 40))
 @given(worlds())
 def test_group_is_the_board_of_its_tasks(world: tuple[int, Rows, Rows, str]) -> None:
     tasks, _, rows, _ = world
@@ -166,7 +167,8 @@ def test_group_is_the_board_of_its_tasks(world: tuple[int, Rows, Rows, str]) -> 
                 assert (row.unscored, row.flagged) == (other.unscored, other.flagged)
 
 
-@settings(max_examples=40)
+@pytest.mark.nightly
+@settings(max_examples=quick_or_whole(15, 40))
 @given(worlds())
 def test_mean_over_groups_ranks_by_the_number_shown(world: tuple[int, Rows, Rows, str]) -> None:
     tasks, _, rows, _ = world

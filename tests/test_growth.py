@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from adjudge.scoring.text import citations
 from adjudge.scoring.text.citations import MAX_FACTS, MAX_REFERENCES, parse
 from tests.growth import GRAMMAR, MODULES, READERS, hostile, public_readers
+from tests.nightly import quick_or_whole
 
 UNIT = 1_500  # characters; from twice as many on, no reader takes a text whole that it would otherwise cut up
 NOISE = 1.4
@@ -46,8 +47,9 @@ def test_every_public_function_that_takes_a_text_is_covered() -> None:
     assert public_readers() == set(READERS)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(READERS))
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=quick_or_whole(3, 12), suppress_health_check=list(HealthCheck))
 @given(fragments=FRAGMENTS, listed=st.booleans())
 @example(fragments=("[1†-1",), listed=True)
 @example(fragments=("word 15. ",), listed=True)

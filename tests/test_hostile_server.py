@@ -19,9 +19,9 @@ from adjudge.engine.serving.client import RewardClient
 from adjudge.engine.store.place import Place
 from adjudge.engine.telemetry import http
 from adjudge.engine.telemetry.http import Waiting, is_foreign, is_local
+from tests.commands import one_line, run
 from tests.reward_server import reward_server
-from tests.test_cli import one_line, run
-from tests.test_server import TEXT, serving
+from tests.serving import TEXT, serving
 from tests.worlds import world
 
 BODY = {"items": [{"task_id": "0", "text": TEXT}]}

@@ -16,8 +16,8 @@ from adjudge.engine.viewer.labelling import drawn
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.corrections import LabelledItems, labelled_mean
 from benchmarks.labels import Truth, covered
-from tests.test_cli import one_line, run
-from tests.test_label_kinds import example
+from tests.commands import one_line, run
+from tests.labelled import example
 from tests.worlds import lines, world
 
 

@@ -20,25 +20,18 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.errors import StoreError
 from adjudge.engine.store import JudgmentStore, Place, upkeep
-from adjudge.engine.store.journal import Journal, journals, live_parts, open_part, read_rows
+from adjudge.engine.store.journal import Journal, journals, read_rows
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.scorecards import ScorecardStore, run_cards, score_table
 from adjudge.engine.store.upkeep import compact, contents
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
-from tests.test_store import QUESTION, judgment, opened, parts
+from tests.stores import QUESTION, judgment, opened, parts, stored_keys
 
 LONG = 3600.0  # seconds until a part is written by itself
 
 
 def journal_files(folder: Path) -> list[Path]:
     return sorted((folder / "judgments").glob(".*.journal"))
-
-
-def stored_keys(folder: Path) -> list[int]:
-    """The keys of all rows that a reader finds."""
-    place = Place.of(str(folder)) / "judgments"
-    tables = [open_part(place, JUDGMENTS, name).read(["key"]) for name in live_parts(place)]
-    return sorted(int.from_bytes(key, "big") for table in tables for key in table["key"].to_pylist())
 
 
 async def killed(folder: Path, *rows) -> bytes:
@@ -294,7 +287,7 @@ async def test_short_write_to_a_journal_keeps_its_row(tmp_path, monkeypatch):
 WRITER = """
 import asyncio, sys
 sys.path.insert(0, {root!r})
-from tests.test_store import judgment, opened
+from tests.stores import judgment, opened
 from pathlib import Path
 async def main():
     store = await opened(Path({folder!r}), flush_seconds=0.05)

@@ -15,9 +15,9 @@ from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.redaction import hidden
 from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.prompts import PromptBook
+from tests.commands import one_line, run
 from tests.judged_worlds import Noting, serving, two_protocols
 from tests.mock_openai import NO_MAX_TOKENS, Call, MockOpenAI, completion, refused
-from tests.test_cli import one_line, run
 from tests.worlds import world
 
 MOVED = (

@@ -19,11 +19,11 @@ from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ReportQuery
 from adjudge.judges.errors import JudgeError
+from tests.commands import one_line, run
 from tests.judged_worlds import Noting, judged, record_of, serving, two_protocols
 from tests.made_bench import made_bench
 from tests.mock_openai import Call, MockOpenAI, completion, refused
-from tests.test_cli import one_line, run
-from tests.test_sick_judges import stored
+from tests.outages import stored
 from tests.viewing import viewing
 
 QUICK = Patience(silence_s=0.3, patience_s=1.0, backoff_s=0.05, longest_s=0.2)

@@ -12,11 +12,11 @@ from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.runs.record import RunRecord
 from adjudge.judges.errors import JudgeError
+from tests.clusters import on_cluster, rows
 from tests.judged_worlds import Noting, judged, serving, two_protocols
 from tests.mock_openai import MockOpenAI
+from tests.outages import stored
 from tests.small_ray import RAY_WARNINGS
-from tests.test_cluster import on_cluster, rows
-from tests.test_sick_judges import stored
 
 pytest.importorskip("ray")
 

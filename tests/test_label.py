@@ -26,10 +26,10 @@ from adjudge.engine.viewer.labelling import (
 )
 from adjudge.scoring.contract.labels import LabelKind, Labelled
 from adjudge.scoring.contract.scorecard import MISSING, Evidence
+from tests.commands import one_line
+from tests.commands import run as command
+from tests.labelled import example
 from tests.made_runs import made_run
-from tests.test_cli import one_line
-from tests.test_cli import run as command
-from tests.test_label_kinds import example
 from tests.viewing import quickstart
 
 KIND = LabelKind(name="k", question="Is it?", labels={"yes": 1.0, "no": 0.0})

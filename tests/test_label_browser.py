@@ -16,7 +16,7 @@ from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.labels import with_labels
-from tests.browser import overflow, picture, violations, visiting
+from tests.browser import BOTH_SIZES, overflow, picture, resized, violations, visiting
 from tests.viewing import quickstart
 from tests.worlds import lines
 
@@ -129,14 +129,11 @@ async def scripts(folder: Path) -> Path:
     return folder / "run"
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-async def test_every_script_of_text_fits_the_window(
-    browser: "Browser", tmp_path: Path, width: int, scheme: str
-) -> None:
+async def test_every_script_of_text_fits_the_window(browser: "Browser", tmp_path: Path) -> None:
     run = await scripts(tmp_path)
     async with (
         desk(run, tmp_path / "labels.jsonl") as (_, url),
-        visiting(browser, url, width=width, scheme=scheme) as page,
+        visiting(browser, url) as page,
     ):
         total = int((await page.locator(".count").inner_text()).split()[2])
         assert total >= 3
@@ -145,10 +142,12 @@ async def test_every_script_of_text_fits_the_window(
             await page.wait_for_load_state("load")
             await page.keyboard.press("t")
             assert await page.locator("#whole").get_attribute("open") is not None or number
-            assert await overflow(page) == 0
-            assert await violations(page) == []
+            for width, scheme in BOTH_SIZES:
+                await resized(page, width, scheme)
+                assert await overflow(page) == 0
+                assert await violations(page) == []
+                await picture(page, f"label-{number}-{width}")
             assert await page.locator("main img, main script").count() == 0
             directions.add(await page.locator(".what").evaluate("node => getComputedStyle(node).direction"))
-            await picture(page, f"label-{number}-{width}")
             await press(page, "1", f"{number} of {total} labelled")
         assert directions == {"ltr", "rtl"}

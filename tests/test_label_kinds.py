@@ -5,17 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine.commands.evaluate import evaluate
-from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.items import Item
-from adjudge.engine.runs.run import Run
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Outcome
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.dr3_eval.dr3 import DR3
 from adjudge.scoring.drmi_bench.drmi import DrMi
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from adjudge.scoring.rubrics.rubrics import Rubrics
-from tests.examples import shipped
+from tests.labelled import example
 
 # The metric that a protocol's labels count in; none where no metric is a share of them.
 COUNTED = {
@@ -30,12 +27,6 @@ COUNTED = {
     "livedrbench": set(),
     "rigorous": set(),
 }
-
-
-def example(name: str, folder: Path) -> Run:
-    config = shipped(name) / "adjudge.yaml"
-    evaluate(RunConfig.load(config, out=str(folder / "run"), store=str(folder / "store")))
-    return Run.open(folder / "run")
 
 
 @pytest.mark.parametrize("name", COUNTED)

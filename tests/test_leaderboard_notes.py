@@ -14,8 +14,8 @@ from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.runs.record import Effort, RunRecord, TaskRecord
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.scoring.contract.case import Task
+from tests.guide import judge
 from tests.made_runs import made_run
-from tests.test_readme import judge
 from tests.worlds import world
 
 SYSTEMS = ("able", "baker", "charlie")

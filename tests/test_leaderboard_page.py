@@ -8,10 +8,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.tables.files import write_leaderboard
+from tests.boards import tables, unequal
+from tests.commands import run
 from tests.made_runs import made_run
-from tests.test_cli import run
-from tests.test_published import tables
-from tests.test_until_resolved import unequal
 
 
 @pytest.mark.timeout(600)

@@ -12,15 +12,9 @@ import pytest
 
 from adjudge.engine.cli.main import main
 from adjudge.engine.cli.parser import parser
+from tests.libraries import COMPUTING, FILES, HEAVY
 from tests.worlds import world
 
-# numba alone takes a third of a second to import, before it compiles anything.
-COMPUTING = {"numba", "llvmlite", "scipy"}
-PAGES = {"trafilatura", "lxml", "resiliparse", "selectolax", "pypdfium2", "jinja2", "markdown_it"}
-NETWORK = {"aiohttp", "aiodns", "prometheus_client"}
-OPTIONAL = {"ray", "vllm", "torch", "pandas"}
-HEAVY = COMPUTING | PAGES | NETWORK | OPTIONAL
-FILES = {"numpy", "pyarrow", "yaml"}  # what reads runs and stores
 SHELL = {"argcomplete", "zipfile"}  # what answers a shell, and what looks up an installed package
 
 RUN = """

@@ -15,9 +15,9 @@ from adjudge.engine.telemetry.metrics import page
 from adjudge.judges import Question, ScriptedJudge
 from adjudge.scoring.rubrics.asking import PointsGiven
 from tests.chaos import done, evaluate
+from tests.commands import run
+from tests.exposition import Labels, by, samples
 from tests.mock_openai import Call, MockOpenAI, refused
-from tests.test_cli import run
-from tests.test_metrics import Labels, by, samples
 from tests.worlds import lines, world
 
 SECRET = "sk-do-not-tell-anybody"

@@ -9,7 +9,7 @@ from adjudge.engine.runs.record import Failure, Failures
 from adjudge.engine.statistics.selection import cause_of, explained, remedy, said_of
 from adjudge.scoring.contract.reasons import CAUSES, TRANSIENT
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Scorecard
-from tests.test_ranks import record
+from tests.ranked import record
 
 
 @pytest.mark.parametrize("reason", CAUSES)

@@ -5,7 +5,7 @@ import pytest
 
 from adjudge.engine.config.settings import mistake
 from adjudge.engine.errors import nearest
-from tests.test_cli import changed, one_line, run
+from tests.commands import changed, one_line, run
 from tests.worlds import world
 
 

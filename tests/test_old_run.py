@@ -2,13 +2,13 @@
 
 import json
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.commands import run
 from tests.examples import shipped
 from tests.viewing import viewing
 
@@ -17,17 +17,22 @@ OLD = Path("tests/old_run")
 QUICKSTART = shipped("quickstart") / "adjudge.yaml"
 
 
-def adjudge(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "adjudge.engine", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+Adjudge = Callable[..., tuple[int, str, str]]
 
 
-def test_old_run_leaderboard_keeps_its_complete_values(tmp_path: Path) -> None:
+@pytest.fixture
+def adjudge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Adjudge:
+    """Runs a command at the root of the checkout: its exit code, and what it printed."""
+    monkeypatch.chdir(ROOT)
+    return lambda *arguments: run(capsys, *arguments)
+
+
+def test_old_run_leaderboard_keeps_its_complete_values(tmp_path: Path, adjudge: Adjudge) -> None:
     """What misses nothing is as it was; what misses scores is ranked by today's rules."""
-    done = adjudge("leaderboard", OLD / "run", "--out", tmp_path, "--json")
-    assert done.returncode == 0, done.stderr
+    code, out, error = adjudge("leaderboard", OLD / "run", "--out", tmp_path, "--json")
+    assert code == 0, error
     before = standings(json.loads((ROOT / OLD / "run/leaderboard.json").read_text()))
-    after = standings(json.loads(done.stdout))
+    after = standings(json.loads(out))
     assert before.keys() == after.keys()
     complete = {name for name, row in after.items() if not row["n_unscored"]}
     assert len(complete) > 20
@@ -59,10 +64,10 @@ def standings(board: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_old_run_opens_in_command(arguments: tuple[object, ...]) -> None:
-    done = adjudge(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)
+def test_old_run_opens_in_command(arguments: tuple[object, ...], adjudge: Adjudge) -> None:
+    code, out, error = adjudge(*arguments, "--json")
+    assert code == 0, error
+    assert json.loads(out)
 
 
 async def test_old_run_opens_in_viewer() -> None:
@@ -71,25 +76,29 @@ async def test_old_run_opens_in_viewer() -> None:
     assert len(pages) > 80
 
 
-def test_old_store_answers_unchanged_questions(tmp_path: Path) -> None:
+def test_old_store_answers_unchanged_questions(tmp_path: Path, adjudge: Adjudge) -> None:
     """Only RACE's marks, one question per report, are asked again: they are in the published order since.
 
     Keys of pages are unchanged: only what failed to be read is read again, and what the snapshot lacks never counts.
     """
     shutil.copytree(ROOT / OLD / "store", tmp_path / "store")
-    done = adjudge("evaluate", QUICKSTART, "--store", tmp_path / "store", "--out", tmp_path / "run", "--json")
-    assert done.returncode == 3, done.stderr
-    found = json.loads(done.stdout)
+    code, out, error = adjudge(
+        "evaluate", QUICKSTART, "--store", tmp_path / "store", "--out", tmp_path / "run", "--json"
+    )
+    assert code == 3, error
+    found = json.loads(out)
     assert (found["from_judge"], found["from_store"]) == (19, 89)
     assert found["pages_read"] == 2
     assert found["pages_from_store"] >= 36  # as many pages, many of them for several reports
 
 
 @pytest.mark.parametrize("action", [("compact",), ("prune", "--days", "100000")], ids=["compact", "prune"])
-def test_old_store_is_rewritten_without_loss(tmp_path: Path, action: tuple[str, ...]) -> None:
+def test_old_store_is_rewritten_without_loss(
+    tmp_path: Path, action: tuple[str, ...], adjudge: Adjudge
+) -> None:
     shutil.copytree(ROOT / OLD / "store", tmp_path / "store")
-    before = json.loads(adjudge("store", "ls", tmp_path / "store", "--json").stdout)
+    before = json.loads(adjudge("store", "ls", tmp_path / "store", "--json")[1])
     name, *options = action
-    assert adjudge("store", name, tmp_path / "store", *options).returncode == 0
-    after = json.loads(adjudge("store", "ls", tmp_path / "store", "--json").stdout)
+    assert adjudge("store", name, tmp_path / "store", *options)[0] == 0
+    after = json.loads(adjudge("store", "ls", tmp_path / "store", "--json")[1])
     assert [table["rows"] for table in after] == [table["rows"] for table in before]

@@ -15,7 +15,7 @@ from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts
 from adjudge.fetchers.page import Page
 from tests.servers.base import Exchange, Server
-from tests.test_warc import SENTENCE, config_of
+from tests.snapshots import SENTENCE, config_of
 from tests.worlds import ADJUDGE
 
 OUTSIDE = Path(__file__).parent / "outside_fetcher"

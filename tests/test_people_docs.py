@@ -8,8 +8,8 @@ import pytest
 
 from adjudge.engine.runs.items import stratum_sizes
 from adjudge.engine.viewer.labelling import drawn
-from tests.test_cli import run
-from tests.test_label_kinds import example
+from tests.commands import run
+from tests.labelled import example
 from tests.worlds import lines
 
 PAGE = (Path(__file__).parents[1] / "docs/people.md").read_text(encoding="utf-8")

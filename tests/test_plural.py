@@ -15,7 +15,7 @@ from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import home, tasks_page
 from adjudge.engine.viewer.pages.task import task_page
 from adjudge.judges.plural import plural
-from tests.test_cli import run
+from tests.commands import run
 from tests.worlds import lines, world
 
 SEVERAL = re.compile(r"(?<![\d.,:/+-])1 (?!(?:is|was|has|as|its|less|across)\b)[a-z]+s\b")

@@ -11,8 +11,8 @@ import pytest
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.agreement import read_preferences, with_preferences
+from tests.commands import run
 from tests.made_runs import made_run
-from tests.test_cli import run
 from tests.worlds import lines
 
 SYSTEMS = ("able", "baker", "charlie")

@@ -21,8 +21,8 @@ from adjudge.engine.statistics.published import (
 )
 from adjudge.engine.tables.markdown import as_markdown, markdown_table
 from adjudge.engine.tables.table import Column, Table
-from tests.test_cli import one_line, run
-from tests.test_until_resolved import unequal
+from tests.boards import tables, unequal
+from tests.commands import one_line, run
 from tests.worlds import lines
 
 PIPED = "low | *cost* [1]"
@@ -39,22 +39,6 @@ def board(tmp_path, capsys) -> Path:
 def csv(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def tables(markdown: str) -> list[list[list[str]]]:
-    """The tables of a Markdown text, cell by cell; fails if a row and its heading differ in width."""
-    found: list[list[list[str]]] = [[]]
-    for line in markdown.splitlines():
-        if line.startswith("|"):
-            cells = [re.sub(r"\\(.)", r"\1", cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-            found[-1].append([cell.strip() for cell in cells])
-        elif found[-1]:
-            found.append([])
-    found = [table for table in found if table]
-    for table in found:
-        assert {len(row) for row in table} == {len(table[0])}, table
-        assert set(table[1]) == {"---"}
-    return found
 
 
 # Reading

@@ -9,8 +9,8 @@ import pytest
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.scoring.contract.reasons import CAUSES
+from tests.commands import run
 from tests.shared_data import shared
-from tests.test_cli import run
 
 SYSTEMS = ("claude4-sonnet", "gpt-4.1", "gpt-5")
 

@@ -8,8 +8,8 @@ import pytest
 from adjudge.engine.commands.export import export_run
 from adjudge.engine.commands.import_results import ImportResult, import_results
 from adjudge.engine.errors import UsageError
+from tests.result_folders import DRB, Row, figures, same_files
 from tests.shared_data import shared
-from tests.test_results import DRB, Row, figures, same_files
 
 # Files of results, and the test that imports them.
 RECORDED = {

@@ -18,7 +18,7 @@ from adjudge.engine.store.part import Frames, current, encoded, framed, listed, 
 from adjudge.engine.store.place import DamagedPart, StoredFile
 from adjudge.engine.store.rows import table_of
 from adjudge.engine.store.upkeep import compact, repair
-from tests.test_store import QUESTION, judgment, opened, parts
+from tests.stores import QUESTION, judgment, opened, parts
 
 ROWS = 3000
 WITHOUT = msgspec.structs.replace(JUDGMENTS, frame=0, row_group=1024, unique=())  # as parts of schema 3 were

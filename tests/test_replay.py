@@ -19,9 +19,9 @@ from adjudge.engine.rewards import run_log
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.run_log import Logged, Refused, at, places
 from adjudge.engine.rewards.scorer import open_rewards
+from tests.commands import one_line, run
 from tests.reward_pages import block
 from tests.reward_server import judge_server
-from tests.test_cli import one_line, run
 from tests.worlds import world
 
 THOUGHT = "SECRET thought"

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from tests.browser import overflow, violations, visiting
+from tests.browser import overflow, resized, violations, visiting
 from tests.viewing import Reader, quickstart, viewing
 from tests.worlds import lines
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 DELTA = "report?system=delta&task=heat-pumps&protocol=fact"
-SIZES = [(1440, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+SIZES = ((1440, "light"), (1280, "dark"), (390, "light"), (390, "dark"))
 FOUND = 60
 
 
@@ -101,16 +101,15 @@ async def shown(page: "Page") -> list[str]:
     )
 
 
-@pytest.mark.parametrize(("width", "scheme"), SIZES)
 @pytest.mark.parametrize(
     "path", ["task=long", "task=zh", "task=ar", "task=long&protocol=rubrics", "task=long&text=raw"]
 )
-async def test_report_fits_every_window(
-    browser: "Browser", viewer: Reader, path: str, width: int, scheme: str
-) -> None:
-    async with visiting(browser, f"{viewer.url}report?system=s&{path}", width=width, scheme=scheme) as page:
-        assert await overflow(page) == 0
-        assert await violations(page) == []
+async def test_report_fits_every_window(browser: "Browser", viewer: Reader, path: str) -> None:
+    async with visiting(browser, f"{viewer.url}report?system=s&{path}") as page:
+        for width, scheme in SIZES:
+            await resized(page, width, scheme)
+            assert await overflow(page) == 0
+            assert await violations(page) == []
         assert await page.locator(".report").count() == 1
 
 

@@ -21,7 +21,7 @@ from scipy import stats
 from adjudge.engine.commands.compare import compare
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.export import export_run
-from adjudge.engine.commands.import_results import ImportResult, import_results
+from adjudge.engine.commands.import_results import import_results
 from adjudge.engine.commands.snapshot import snapshot
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
@@ -30,40 +30,8 @@ from adjudge.engine.statistics.agreement import with_humans, with_run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.fetchers.snapshot import SnapshotFetcher
 from tests.examples import shipped
-from tests.test_formats import lines
-
-DRB = "deepresearch-bench"
-Row = dict[str, Any]
-
-
-def race_row(task: int, share: float) -> Row:
-    names = ("comprehensiveness", "insight", "instruction_following", "readability", "overall_score")
-    return {"id": task, "prompt": f"Why {task}?"} | dict.fromkeys(names, share)
-
-
-def fact_row(task: int, verdicts: dict[str, list[str]]) -> Row:
-    """A row of validated.jsonl, its pages' texts among it."""
-    sources = {
-        url: {
-            "facts": [f"{url} {place}" for place in range(len(found))],
-            "url_content": f"Title\n\n\n\nPage <{url}> & more",
-            "article_id": task,
-            "validate_res": [{"idx": place, "result": result} for place, result in enumerate(found)],
-            "validate_error": None,
-        }
-        for url, found in verdicts.items()
-    }
-    cited = [
-        {"fact": fact, "ref_idx": "1", "url": url} for url, one in sources.items() for fact in one["facts"]
-    ]
-    return {
-        "id": task,
-        "prompt": f"Why {task}?",
-        "article": "A [1].",
-        "citations": cited,
-        "citations_deduped": sources,
-    }
-
+from tests.layouts import lines
+from tests.result_folders import DRB, Row, dr3_result, fact_row, figures, race_row, same_files
 
 FACT_ROWS = [
     fact_row(1, {"https://a.example/x": ["supported", "unsupported"], "https://b.example/": ["unknown"]}),
@@ -78,22 +46,6 @@ def written(file: Path, rows: list[Row]) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     return file
-
-
-def figures(found: ImportResult) -> dict[tuple[str, str], float | None]:
-    return {
-        (metric.metric, row.system): row.value
-        for metric in found.leaderboard.metrics
-        for row in metric.standings
-    }
-
-
-def same_files(exported: Path, original: Path) -> int:
-    """How many files below `exported` are byte for byte those below `original`; fails if one is not."""
-    files = [file.relative_to(exported) for file in exported.rglob("*") if file.is_file()]
-    for file in files:
-        assert (exported / file).read_bytes() == (original / file).read_bytes(), file
-    return len(files)
 
 
 # RACE and FACT
@@ -236,15 +188,6 @@ def test_livedrbench_results_survive_import_and_export(tmp_path: Path) -> None:
         "flights: Precision: 0.500, Recall: 0.250, F1: 0.333",
         "overall: Precision: 0.750, Recall: 0.625, F1: 0.667",
     ]
-
-
-def dr3_result(
-    folder: Path, metric: str, score: float, time: str = "20260101_120000", **details: Any
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    row = {"metric_name": metric, "score": score, "weight": 1.0, "details": details}
-    text = json.dumps(row, ensure_ascii=False, indent=2)
-    (folder / f"eval_{metric}_{time}.json").write_text(text, encoding="utf-8")
 
 
 def test_dr3_results_survive_import_and_export(tmp_path: Path) -> None:

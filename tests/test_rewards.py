@@ -1,13 +1,10 @@
 """Rewards: their parts, deadlines, causes of failure, sharing, and checks on the judge."""
 
 import asyncio
-import contextlib
-import json
 import pickle
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from math import inf, nan
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -44,36 +41,12 @@ from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.rubrics.asking import PointsGiven
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.mock_openai import MockOpenAI
+from tests.rewarding import best, rewarded, scripted, served
 from tests.worlds import CRITERIA, lines, world
 
 TASK = Task(id="1", prompt="What is it?")
 CASE = Case(task=TASK, report=Report(task_id="1", system="policy", text="text"))
 TEXT = "It states fact number 0. The measured value was 42 units."
-
-
-def rewarded(folder: Path, judge: object = "lexical", tasks: int = 5, **reward: object) -> RunConfig:
-    """A world whose rollouts are judged by rubrics."""
-    settings = {"weights": {"score_clipped": 1.0}, **reward}
-    return RunConfig.load(world(folder, tasks=tasks, judge=judge, reward=settings))
-
-
-def served(mock: MockOpenAI, fault: str = "", **judge: object) -> dict[str, object]:
-    url = mock.at(fault) if fault else mock.url
-    return {"backend": "openai", "url": url, "model": "mock", "retries": 0, **judge}
-
-
-@contextlib.asynccontextmanager
-async def scripted(config: RunConfig, judge: ScriptedJudge) -> AsyncIterator[RewardScorer]:
-    async with open_evaluator(config, judge=lambda book: judge) as evaluator:
-        tasks = {
-            str(number): Task(id=str(number), prompt=f"What is fact {number}?", gold={"rubrics": _gold()})
-            for number in range(5)
-        }
-        yield RewardScorer(config, evaluator, tasks)
-
-
-def _gold() -> msgspec.Raw:
-    return msgspec.Raw(json.dumps(CRITERIA).encode())
 
 
 def batch(tasks: int = 5, rollouts: int = 4, text: str = TEXT) -> list[dict[str, object]]:
@@ -88,10 +61,6 @@ def _app(answer: Callable[[web.Request], Awaitable[web.Response]]) -> web.Applic
     app = web.Application()
     app.router.add_get("/{path:.*}", answer)
     return app
-
-
-def best(question: object) -> PointsGiven:
-    return PointsGiven(points=max(question.options))
 
 
 def value(config: RewardConfig, scores: dict[str, float | Missing], flags: dict[str, float] | None = None):

@@ -33,6 +33,7 @@ from adjudge.scoring.rubrics.rigorous import (
 from adjudge.scoring.text.citations import parse
 from adjudge.scoring.text.cleaning import clean_report
 from tests.examples import shipped
+from tests.golds import GOLD
 from tests.tools import DirectTools
 
 EXAMPLE = shipped("rigorous")
@@ -46,16 +47,6 @@ Heat pumps keep a coefficient of performance above 2 at -15 °C [1]. Heat pumps 
 
 [1] Energy Agency, heat pumps, https://energy.gov/heat#cold
 """
-
-GOLD = {
-    "qsr": [
-        "Does it give a figure for cold weather? Yes=2, No=0",
-        "Are boilers compared? Fully=2, Partially=1, No=0",
-    ],
-    "fak": ["heat pumps", "defrost cycle"],
-    "fdk": ["gas boiler"],
-    "tsl": ["https://iea.org/heat-pumps", "https://energy.gov/other"],
-}
 
 
 USAGE = ReportUsage(total_tokens=3000, input_tokens=1000, retrieved=9)

@@ -24,7 +24,7 @@ from adjudge.scoring.rubrics.asking import PointsGiven
 from tests.clocks import Timed, timed
 from tests.gaming import MARKS, PLAIN, TRIES, as_text
 from tests.reward_server import judge_server
-from tests.test_rewards import best, rewarded, scripted
+from tests.rewarding import best, rewarded, scripted
 from tests.worlds import world
 
 RULES = ReportRules()

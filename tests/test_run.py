@@ -14,7 +14,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.run import Run
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.scoring.rubrics.rubrics import Rubrics
-from tests.test_cli import run as command
+from tests.commands import run as command
 from tests.worlds import world
 
 

@@ -1,8 +1,6 @@
 """Weights that depend on the trainer's step: their values, what a call must carry, and what rewards record."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
@@ -17,13 +15,13 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.client import RewardClient
-from adjudge.engine.serving.server import RewardServer
 from adjudge.judges import Reply, ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Missing, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.rubrics.rubrics import Rubrics
-from tests.test_rewards import best, scripted
+from tests.rewarding import best, scripted
+from tests.scheduled import served
 from tests.worlds import world
 
 LATE = {"weight": {100: 0.0, 200: 0.5}}
@@ -38,16 +36,6 @@ CASE = Case(task=Task(id="1", prompt="p"), report=Report(task_id="1", system="po
 def scheduled(folder: Path, **reward: object) -> RunConfig:
     settings = {"protocols": PROTOCOLS, "weights": WEIGHTS, **reward}
     return RunConfig.load(world(folder, reward=settings))
-
-
-@contextlib.asynccontextmanager
-async def served(config: RunConfig) -> AsyncIterator[str]:
-    async with open_rewards(config) as scorer:
-        server = RewardServer(scorer)
-        try:
-            yield await server.start("127.0.0.1", 0)
-        finally:
-            await server.stop()
 
 
 def test_weight_is_linear_between_steps_and_constant_outside():

@@ -27,9 +27,9 @@ from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.tables.files import write_leaderboard
 from adjudge.engine.telemetry.logs import begin
+from tests.commands import changed, one_line, run
 from tests.mock_openai import Call, MockOpenAI, completion, refused
 from tests.reward_server import SERVE, reward_server
-from tests.test_cli import changed, one_line, run
 from tests.worlds import CRITERIA, lines, world
 
 CANARY = "c4n4ry"  # every planted secret contains it

@@ -16,8 +16,8 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.build import build_leaderboard
+from tests.layouts import LAYOUTS, lines
 from tests.made_runs import made_run
-from tests.test_formats import LAYOUTS, lines
 
 TASKS = [
     {"id": str(number), "prompt": f"Why {number}?", "language": ("en", "zh")[number % 2], "domain": domain}

@@ -22,9 +22,9 @@ from pathlib import Path
 import pytest
 
 from adjudge.engine.serving.server import DRAIN_S
+from tests.golds import GOLD as RIGOROUS
 from tests.growth import GRAMMAR, hostile
 from tests.reward_server import reward_server
-from tests.test_rigorous import GOLD as RIGOROUS
 from tests.worlds import CRITERIA, lines, world
 
 HALF = b"POST /v1/rewards HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "

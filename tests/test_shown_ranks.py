@@ -14,9 +14,8 @@ from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import home
+from tests.boards import cells, opening, tables
 from tests.examples import shipped
-from tests.test_published import tables
-from tests.test_standings import cells, opening
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```\n(fact \(judge.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -7,7 +7,6 @@ import asyncio
 from pathlib import Path
 
 import aiohttp
-import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine.commands.evaluate import evaluate_async
@@ -19,10 +18,11 @@ from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.runs.record import RunRecord
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case, Report, Task
+from tests.commands import changed, one_line, run
 from tests.mock_openai import FAULTS, MockOpenAI
+from tests.outages import judged, outage, scores, stored
 from tests.processes import free_port
 from tests.reward_server import reward_server
-from tests.test_cli import changed, one_line, run
 from tests.worlds import lines, world
 
 QUICK = Patience(silence_s=0.3, patience_s=20.0, doubt_s=0.1, backoff_s=0.05, longest_s=0.2)
@@ -30,20 +30,6 @@ CASES = 20
 CHARS = {"short": 10, "long": 1_000, "middling": 100}
 QUESTIONS = CASES * 10
 TEXT = "It states fact number 0. The measured value was 42 units."
-
-
-def judged(url: str, **judge: object) -> dict[str, object]:
-    return {"backend": "openai", "url": url, "model": "mock", "retries": 0, **judge}
-
-
-def stored(folder: Path, store: str = "store") -> list[dict[str, object]]:
-    """The judgments in the store."""
-    files = sorted((folder / store / "judgments").glob("*.parquet"))
-    return [row for file in files for row in pq.read_table(file).to_pylist()]
-
-
-def scores(folder: Path) -> list[dict[str, object]]:
-    return pq.read_table(folder / "run" / "scores.parquet").to_pylist()
 
 
 def assert_nothing_came_of_it(folder: Path) -> None:
@@ -115,23 +101,6 @@ async def test_judge_that_cannot_be_used_gives_no_reward(tmp_path, fault):
             assert SICK[fault] in str(scorer.judge_trouble)
     assert (reward.value, reward.reason) == (None, "judge_unavailable")
     assert mock.calls == 0 and not list(tmp_path.glob("store/**/*.parquet"))
-
-
-async def outage(tmp_path: Path, after: int, until: float) -> tuple[MockOpenAI, RunConfig]:
-    """A mock judge that refuses everything from its `after`th question on, for `until` seconds."""
-    loop = asyncio.get_running_loop()
-    ends: list[float] = []
-
-    async def fault(mock: MockOpenAI, call):
-        if mock.calls <= after:
-            return None
-        if not ends:
-            ends.append(loop.time() + until)
-        return await FAULTS["down"](mock, call) if loop.time() < ends[0] else None
-
-    mock = MockOpenAI(fault=fault)
-    await mock.start()
-    return mock, RunConfig.load(world(tmp_path, judge=judged(mock.url, max_in_flight=8)))
 
 
 async def test_judge_away_in_mid_run_pauses_it(tmp_path, caplog):

@@ -19,8 +19,8 @@ pytest.importorskip("ray")
 
 from adjudge.engine.cluster.driver import open_cluster
 from adjudge.engine.evaluation.assembly import make_judge
-from tests.test_cluster import on_cluster, score
-from tests.test_sick_judges import judged, outage, stored
+from tests.clusters import on_cluster, score
+from tests.outages import judged, outage, stored
 from tests.worlds import lines, world
 
 pytestmark = [

@@ -21,8 +21,8 @@ from adjudge.engine.store.scorecards import SCORE_COLUMNS
 from adjudge.engine.store.upkeep import TABLES
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.scoring.contract.scorecard import Metric, MetricWords
+from tests.guide import judge
 from tests.public_names import RELEASED, public_names
-from tests.test_readme import judge
 from tests.worlds import ADJUDGE
 
 ROOT = Path(__file__).parent.parent

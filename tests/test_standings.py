@@ -2,11 +2,9 @@
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
 
 from adjudge.engine.runs.board import Leaderboard, MetricBoard
 from adjudge.engine.runs.record import RunRecord
@@ -19,11 +17,10 @@ from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import home
-from tests.test_cli import run as command
-from tests.test_published import tables
+from tests.boards import Rows, cells, opening, tables
+from tests.commands import run as command
 
 OLD = Path(__file__).parent / "old_run" / "run"
-Rows = list[list[str]]
 
 
 @pytest.fixture
@@ -41,31 +38,9 @@ def chosen(columns: list[str], rows: Rows, names: list[str]) -> Rows:
     return [[row[place] for place in places] for row in rows]
 
 
-def cells(html: str) -> Iterator[tuple[list[str], Rows]]:
-    for table in LexborHTMLParser(html).css("table"):
-        columns = [cell.text() for cell in table.css("thead th")]
-        yield columns, [[cell.text() for cell in row.css("th, td")] for row in table.css("tbody tr")]
-
-
 def without(row: list[str]) -> list[str]:
     """`row` without the words for low coverage, which the page has as a badge."""
     return [cell.removesuffix(" (under 95%)") for cell in row]
-
-
-def opening(html: str, metric: str) -> tuple[list[str], Rows]:
-    """The opening table of the page's first ranking by `metric`: a cell as it is read, without what explains it."""
-    table = next(
-        one
-        for one in LexborHTMLParser(html).css("table.standings[data-table^=p]")
-        if f"m.{metric}" in one.html
-    )
-    columns = [cell.text().strip() for cell in table.css("thead th")]
-    rows = []
-    for row in table.css("tbody tr"):
-        rows.append([cell.text().strip() for cell in row.css("th, td")])
-        rows[-1][columns.index("rank")] = row.css_first(".place").text()
-        rows[-1][columns.index("system")] = row.attributes["data-system"]
-    return columns, rows
 
 
 async def test_page_markdown_viewer_and_terminal_show_the_same(folder, capsys):

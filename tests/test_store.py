@@ -4,8 +4,6 @@ import asyncio
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Annotated
 
 import msgspec
 import pyarrow as pa
@@ -13,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import Meta
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.errors import StoreError
@@ -22,50 +19,10 @@ from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.part import stamped, write_part
 from adjudge.engine.store.scorecards import SCORE_COLUMNS, find_cards, score_table, with_bounds
 from adjudge.engine.store.writer import KeyIndex
-from adjudge.judges import Answer, Context, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Bounds, Missing, Scorecard
+from tests.stores import QUESTION, judgment, opened, parts
 from tests.tools import page
-
-
-class Verdict(Answer, frozen=True, kw_only=True):
-    text: Annotated[str, Meta(max_length=50)]
-
-
-class Ask(Question[Verdict], frozen=True, kw_only=True):
-    prompt = "probe"
-    answer = Verdict
-
-
-QUESTION = Ask(context=Context.of(note="x"))
-
-
-def judgment(key: int, answer: str | None = "yes", reason: str | None = None, at: int = 1) -> Judgment:
-    return Judgment(
-        key=key.to_bytes(16, "big"),
-        group=bytes(16),
-        question="Ask",
-        answer=None if answer is None else Verdict(text=answer),
-        status="unscored" if answer is None else "scored",
-        reason=reason,
-        text="raw",
-        finish_reason="stop",
-        usage=Usage(3, 2, 1),
-        seconds=0.5,
-        judge="judge",
-        engine="engine",
-        written_at=at,
-    )
-
-
-async def opened(folder: Path, **options) -> JudgmentStore:
-    store = JudgmentStore(Place.of(str(folder)), **options)
-    await store.open()
-    return store
-
-
-def parts(folder: Path) -> list[Path]:
-    return sorted((folder / "judgments").glob("*.parquet"))
 
 
 async def test_stored_answer_is_readable_before_and_after_writing(tmp_path):

@@ -24,8 +24,7 @@ from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.judges import Usage
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Missing, Scorecard
-from tests.test_journal import stored_keys
-from tests.test_store import QUESTION, judgment, opened, parts
+from tests.stores import QUESTION, judgment, opened, parts, stored_keys
 from tests.tools import page
 
 SHORT = 0.01  # seconds until a part is written, and until a failed one is tried again

@@ -14,7 +14,7 @@ from adjudge.engine.store import Place
 from adjudge.engine.store.journal import take_in_leftovers
 from adjudge.engine.store.parts import scan
 from adjudge.engine.store.scorecards import SCORECARDS
-from tests.test_object_store import bucket
+from tests.buckets import bucket
 
 __all__ = ["bucket"]
 

@@ -5,36 +5,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.strengths import bradley_terry, win_shares
-
-
-def fitted(wins, prior=0.0):
-    """The strengths by scipy's trust region over a likelihood written out comparison by comparison."""
-    wins = np.array(wins, float)
-    systems = len(wins)
-
-    def loss(theta):
-        pairs = sum(
-            wins[i, j] * log_expit(theta[i] - theta[j])
-            for i in range(systems)
-            for j in range(systems)
-            if i != j
-        )
-        return -pairs - prior / 2 * (log_expit(theta) + log_expit(-theta)).sum()
-
-    def slope(theta):
-        chance = expit(theta[:, None] - theta[None, :])
-        games = wins + wins.T
-        return -(wins.sum(1) - (games * chance).sum(1) + prior * (0.5 - expit(theta)))
-
-    found = optimize.minimize(loss, np.zeros(systems), jac=slope, method="BFGS", options={"gtol": 1e-11}).x
-    found = optimize.root(
-        lambda theta: slope(theta) + (theta.mean() if prior == 0 else 0), found, tol=1e-14
-    ).x
-    return found - found.mean()
+from tests.arenas import fitted
 
 
 def tournament(seed, systems=7, games=6, ties=0.2):

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
-from tests.test_deploy import DEPLOY, checked, tool
+from tests.deployment import DEPLOY, checked, tool
 from tests.wheel import ROOT, UV, cloned
 
 

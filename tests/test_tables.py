@@ -20,6 +20,7 @@ from adjudge.engine.commands.compare import (
     comparison_said,
     comparison_table,
 )
+from adjudge.engine.statistics import agreement as agreement_module
 from adjudge.engine.statistics.agreement import MetricAgreement, with_run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.tables.standings import rankings, standings
@@ -29,11 +30,18 @@ from adjudge.judges import Question
 from adjudge.judges.judgment import Probe
 from adjudge.judges.published import PublishedQuestion
 from adjudge.scoring.contract.protocol import installed_protocols, published_protocols
+from tests.boards import folded
+from tests.commands import run
 from tests.made_runs import made_run
-from tests.test_cli import run
 from tests.viewing import QUICKSTART
 
 LONG = ("a-lab/the-long-name-of-a-model-2026-11-23-preview-high", "模型甲的一个相当长的名字", "short")
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How intervals are shown does not depend on how well they are estimated."""
+    monkeypatch.setattr(agreement_module, "RESAMPLES", 20)
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +53,6 @@ def printed(table: Table, width: int) -> str:
     console = Console(width=width, file=io.StringIO(), highlight=False)
     console.print(on_terminal(table, width))
     return console.file.getvalue()  # type: ignore[attr-defined]
-
-
-def folded(text: str) -> str:
-    """The columns of printed tables, each cell's lines joined."""
-    rows = [line.split("│")[1:-1] for line in text.splitlines() if line.startswith("│")]
-    return "\n".join("".join(row[at].strip() for row in rows if at < len(row)) for at in range(20))
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])

@@ -31,10 +31,11 @@ from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.strengths import bradley_terry, most_telling, tournament
 from adjudge.scoring.pairwise.pairwise import Better, Pairwise
+from tests.arenas import arena
 from tests.mock_openai import MockOpenAI
 from tests.tools import DirectTools
 from tests.viewing import viewing
-from tests.worlds import lines, world
+from tests.worlds import lines
 
 TASK = Task(id="1", prompt="How do storks migrate?")
 
@@ -45,25 +46,6 @@ def case(own: str, rival: str) -> Case:
         report=Report(task_id="1", system="a", text=own),
         rival=Report(task_id="1", system="b", text=rival),
     )
-
-
-def arena(folder: Path, systems: int = 4, tasks: int = 6, **settings: Any) -> RunConfig:
-    """A world whose systems write differently long reports."""
-    path = world(folder, systems=systems, tasks=tasks, **{"protocols": ["pairwise"], **settings})
-    for number in range(systems):
-        rows = [
-            {
-                "task_id": str(task),
-                "system": f"system{number}",
-                "text": " ".join(
-                    f"fact{(word * 7 + task) % 90}"
-                    for word in range(9 + 4 * number + (11 * number + 7 * task) % 29)
-                ),
-            }
-            for task in range(tasks)
-        ]
-        lines(folder / "reports" / f"system{number}.jsonl", rows)
-    return RunConfig.load(path)
 
 
 def board_of(found: Leaderboard, metric: str = "strength") -> MetricBoard:

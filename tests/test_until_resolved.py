@@ -2,51 +2,15 @@
 
 import hashlib
 import json
-import random
 from pathlib import Path
 
 import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from tests.test_cli import changed, one_line, run
+from tests.boards import unequal
+from tests.commands import changed, one_line, run
 from tests.worlds import lines, world
-
-WORDS = [
-    "copper",
-    "glacier",
-    "violin",
-    "harbour",
-    "lantern",
-    "meadow",
-    "pepper",
-    "quartz",
-    "saddle",
-    "tunnel",
-]
-FILLER = "Nothing else was found in the sources given. " * 20
-
-
-def unequal(folder: Path, shares: dict[str, float], tasks: int = 60, **settings: object) -> Path:
-    """A world where each wanted word occurs in a system's reports with a probability equal to its share."""
-    config = world(folder, systems=0, tasks=0, **settings)
-    criteria = [{"criterion": f"The report names {word}.", "points": 1, "tags": ["words"]} for word in WORDS]
-    lines(
-        folder / "tasks.jsonl",
-        [
-            {"id": f"task{n}", "prompt": f"What of matter {n}?", "gold": {"rubrics": criteria}}
-            for n in range(tasks)
-        ],
-    )
-    for system, share in shares.items():
-        draw = random.Random(system)
-        texts = [
-            FILLER + " ".join(f"The {word} is there." for word in WORDS if draw.random() < share)
-            for _ in range(tasks)
-        ]
-        rows = [{"task_id": f"task{n}", "system": system, "text": text} for n, text in enumerate(texts)]
-        lines(folder / "reports" / f"{system}.jsonl", rows)
-    return config
 
 
 def judged(out: Path) -> dict[str, set[str]]:

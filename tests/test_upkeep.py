@@ -1,6 +1,5 @@
 """Housekeeping of real stores."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -16,16 +15,14 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.errors import StoreError
-from adjudge.engine.store import JudgmentStore, PageStore, Place, ScorecardStore, upkeep
+from adjudge.engine.store import JudgmentStore, PageStore, Place, upkeep
 from adjudge.engine.store.journal import Catalog
 from adjudge.engine.store.part import SCHEMA_VERSION
 from adjudge.engine.store.place import housekeeping
 from adjudge.engine.store.scorecards import SCORECARDS, score_table
 from adjudge.engine.store.upkeep import compact, contents, prune
-from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.contract.scorecard import Scorecard
-from tests.test_cli import one_line, run
-from tests.test_store import QUESTION, judgment, opened, parts
+from tests.commands import one_line, run
+from tests.stores import QUESTION, cards, judgment, opened, parts
 from tests.tools import page
 from tests.worlds import world
 
@@ -196,21 +193,6 @@ async def test_compaction_keeps_parts_written_meanwhile(tmp_path, monkeypatch):
     store = await opened(tmp_path)
     for key in (1, 2, 3, 4):
         assert await store.get(judgment(key).key, QUESTION) == judgment(key)
-
-
-def cards(folder: Path, *systems: str) -> Place:
-    """Scorecards of a run, each in a part of its own."""
-    place = Place.of(str(folder))
-
-    async def write(system: str) -> None:
-        store = ScorecardStore(place, "run")
-        case = Case(task=Task(id="1", prompt="p"), report=Report(task_id="1", system=system, text="t"))
-        store.put(Scorecard.of("race", case, {"overall": 0.5}), 1)
-        await store.close()
-
-    for system in systems:
-        asyncio.run(write(system))
-    return place
 
 
 def test_rewrites_of_equal_parts_double_no_scorecards(tmp_path, monkeypatch):

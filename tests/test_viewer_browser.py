@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from adjudge.engine.viewer.pages import search
-from tests.browser import overflow, picture, violations, visiting
+from tests.browser import BOTH_SIZES, overflow, picture, resized, violations, visiting
 from tests.mock_openai import MockOpenAI
 from tests.viewing import Reader, exporting, hostile, quickstart, viewing
 
@@ -54,25 +54,28 @@ async def runs(tmp_path_factory) -> tuple[Path, Path]:
         return run, await quickstart(folder, judge, "other")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["served", "exported"])
-async def viewer(request, runs: tuple[Path, Path], tmp_path_factory) -> AsyncIterator[Reader]:
-    """The viewer on both runs, or a plain file server on the first one's exported folder."""
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def readers(runs: tuple[Path, Path], tmp_path_factory) -> AsyncIterator[dict[str, Reader]]:
+    """The viewer on both runs, and a plain file server on the first one's exported folder."""
     run, other = runs
-    exported = request.param == "exported"
-    async with exporting(run, tmp_path_factory.mktemp("site")) if exported else viewing(run, other) as reader:
-        yield reader
+    async with viewing(run, other) as served, exporting(run, tmp_path_factory.mktemp("site")) as exported:
+        yield {"served": served, "exported": exported}
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.fixture(params=["served", "exported"])
+def viewer(request, readers: dict[str, Reader]) -> Reader:
+    return readers[request.param]
+
+
 @everywhere(PAGES)
-async def test_every_page_fits_both_window_sizes(
-    browser: "Browser", viewer: Reader, name: str, width: int, scheme: str
-) -> None:
-    async with visiting(browser, viewer.at(PAGES[name]), width=width, scheme=scheme) as page:
+async def test_every_page_fits_both_window_sizes(browser: "Browser", viewer: Reader, name: str) -> None:
+    async with visiting(browser, viewer.at(PAGES[name])) as page:
         assert await page.locator("h1").count() == 1
-        assert await overflow(page) == 0
-        assert await violations(page) == []
-        await picture(page, f"viewer-{name}-{width}")
+        for width, scheme in BOTH_SIZES:
+            await resized(page, width, scheme)
+            assert await overflow(page) == 0
+            assert await violations(page) == []
+            await picture(page, f"viewer-{name}-{width}")
 
 
 @served

@@ -17,7 +17,7 @@ from adjudge.engine.viewer.book import MADE_BY
 from adjudge.engine.viewer.export import export
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from tests.browser import visiting
-from tests.test_cli import run
+from tests.commands import run
 from tests.viewing import exporting, hostile, quickstart, unpacked
 
 if TYPE_CHECKING:

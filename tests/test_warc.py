@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import io
-import json
 import sys
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from adjudge.engine.cli.main import main
 from adjudge.fetchers import warc_records
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.page import Page
@@ -22,17 +20,7 @@ from adjudge.fetchers.snapshot import INDEX, SnapshotError, SnapshotFetcher
 from adjudge.fetchers.warc import unpack_warc, write_warc
 from adjudge.fetchers.warc_records import records
 from tests.servers.base import Exchange, Server
-from tests.test_fetch_snapshot import PAGES, page_of
-from tests.worlds import lines
-
-SENTENCE = "The bridge was opened in 1932 and is 503 metres long."
-
-
-def adjudge(words: list[str]) -> object:
-    """Run one command; its exit code."""
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    return ended.value.code
+from tests.snapshots import PAGES, SENTENCE, adjudge, config_of, page_of
 
 
 async def pages_in(folder: Path) -> list[Page]:
@@ -71,26 +59,6 @@ def test_other_readers_find_the_texts_of_pages(tmp_path: Path) -> None:
         ]
     assert found[0] == ("conversion", "https://a.example/x", content.encode())
     assert [kind for kind, *_ in found] == ["conversion", "metadata"]
-
-
-def config_of(folder: Path, fetch: dict[str, object], *urls: str) -> Path:
-    folder.mkdir()
-    lines(folder / "tasks.jsonl", [{"id": "1", "prompt": "When was the bridge opened?", "language": "en"}])
-    cited = " ".join(f"{SENTENCE} [{n}]" for n in range(1, len(urls) + 1))
-    listed = "".join(f"[{n}] {url}\n" for n, url in enumerate(urls, 1))
-    report = {"task_id": "1", "system": "A", "text": f"{cited}\n\n## References\n{listed}"}
-    lines(folder / "reports.jsonl", [report])
-    config = {
-        "tasks": str(folder / "tasks.jsonl"),
-        "reports": [str(folder / "reports.jsonl")],
-        "protocols": [{"name": "fact", "extraction": "markers"}],
-        "judge": "lexical",
-        "fetch": fetch,
-        "store": str(folder / "store"),
-        "out": str(folder / "run"),
-    }
-    (folder / "adjudge.yaml").write_text(json.dumps(config))
-    return folder / "adjudge.yaml"
 
 
 def scores(folder: Path) -> list[dict[str, object]]:

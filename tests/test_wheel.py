@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from tests.examples import shipped
-from tests.test_readme import BLOCKS, IN_GUIDE, SERVER, block, folder, judge
+from tests.guide import BLOCKS, IN_GUIDE, SERVER, block, folder, judge
 from tests.wheel import ROOT, UV, build_wheel
 from tests.worlds import world
 

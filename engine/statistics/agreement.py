@@ -211,8 +211,9 @@ def _of_judges(first: Floats, second: Floats) -> Figures:
 
 
 def _pooled(first: Floats, second: Floats) -> Figures:
-    """The correlations over all reports that both scored."""
-    found = correlations(np.stack([first.ravel(), second.ravel()]), coefficients=("pearson", "spearman"))
+    """The correlations over all reports that both scored; for one pair, threads cost more than they save."""
+    both = np.stack([first.ravel(), second.ravel()])
+    found = correlations(both, coefficients=("pearson", "spearman"), threads=1)
     pearson, spearman = (
         None if matrix is None else figure(matrix[0, 1]) for matrix in (found.pearson, found.spearman)
     )

@@ -66,14 +66,21 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
-def in_threads(work: Callable[[Item], object], items: Iterable[Item], threads: int | None = None) -> None:
+# Below so many steps of compiled work, starting threads takes longer than they save.
+_LITTLE = 500_000
+
+
+def in_threads(
+    work: Callable[[Item], object], items: Iterable[Item], threads: int | None = None, steps: int = _LITTLE
+) -> None:
     """Calls `work` on every item, `threads` at a time (None: one per core). The first exception is raised.
 
-    `work` must put its result where no other item writes; then the outcome does not depend on `threads`.
+    `work` must put its result where no other item writes; then the outcome does not depend on `threads`. `steps` are
+    those that an item takes, roughly: little work in all is done in the caller's own thread.
     """
     todo = list(items)
     workers = min(threads or available_threads(), len(todo))
-    if workers <= 1:
+    if workers <= 1 or len(todo) * steps < _LITTLE:
         for item in todo:
             work(item)
         return
@@ -134,11 +141,11 @@ def as_share(value: float, name: str) -> float:
 
 
 def spans(count: int, work: int) -> list[tuple[int, int]]:
-    """`range(count)` cut for threads: at most four spans per thread, each of about 500,000 steps or more.
+    """`range(count)` cut for threads: at most four spans per thread, each of about half a million steps or more.
 
     count: how many items, each with a result of its own, so that the cuts do not matter.
     work: steps an item takes, roughly.
     """
-    parts = max(1, min(4 * available_threads(), count, count * work // 500_000))
+    parts = max(1, min(4 * available_threads(), count, count * work // _LITTLE))
     edges = [count * part // parts for part in range(parts + 1)]
     return list(pairwise(edges))

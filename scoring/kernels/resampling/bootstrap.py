@@ -187,7 +187,7 @@ class Sampler:
             streams.draw_counts(counts, self._bounds, self._tails, first + start, *key)
             result[:, start : start + lanes] = self._statistic(counts)
 
-        in_threads(tile, range(0, count, _TILE), threads)
+        in_threads(tile, range(0, count, _TILE), threads, steps=_TILE * self._numerators.size)
         return result
 
     def _statistic(self, counts: streams.Counts) -> Floats:

@@ -19,7 +19,7 @@ def sorted_rows(values: Floats, threads: int | None = None) -> tuple[Floats, Int
     def row(number: int) -> None:
         result[number] = np.sort(values[number])
 
-    in_threads(row, range(len(values)), threads)
+    in_threads(row, range(len(values)), threads, steps=20 * values.shape[1])
     return result, np.count_nonzero(~np.isnan(result), axis=1).astype(np.int64)
 
 
@@ -66,7 +66,7 @@ def difference_intervals(values: Floats, level: float, threads: int | None = Non
     def row(first: int) -> None:
         _difference_row(values, first, holes, tail, reach, intervals)
 
-    in_threads(row, range(systems), threads)
+    in_threads(row, range(systems), threads, steps=systems * resamples)
     return intervals
 
 

@@ -64,7 +64,7 @@ def rankings(estimates: Floats, means: Floats, threads: int | None = None) -> Ra
         begin, end = shares[number], shares[number + 1]
         _rank_resamples(ranked, begin, end, group_starts, counts[number], tau, rho)
 
-    in_threads(share, range(shares.size - 1), threads)
+    in_threads(share, range(shares.size - 1), threads, steps=4 * means.size // (shares.size - 1))
     in_given_order = np.empty_like(counts[0])
     in_given_order[order] = counts.sum(axis=0)
     return Rankings(in_given_order, tau, rho)
