@@ -71,7 +71,9 @@ def status_failure(status: int, reason: str) -> Failure | None:
         return Failure("page_gone", detail)
     if status in _BARRED:
         return Failure("page_barred", detail)
-    return Failure("page_server_error", detail, again=status in (408, 425, 429, 500, 502, 503, 504))
+    if status == 429:
+        return Failure("page_rate_limited", detail, again=True)
+    return Failure("page_server_error", detail, again=status in (408, 425, 500, 502, 503, 504))
 
 
 ACCEPT_ENCODING = "gzip, deflate"

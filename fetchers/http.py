@@ -265,12 +265,16 @@ class HttpFetcher(Fetcher):
         self, journey: "_Journey", delay: float, held: AsyncExitStack
     ) -> "_Document | NormalURL":
         """`_ask` until it succeeds or another attempt cannot help."""
+        answered: Failure | None = None
         for attempt in range(self._limits.retries + 1):
             try:
                 return await self._ask(journey, delay, held)
             except Failure as failure:
+                if answered is not None and failure.reason == "page_rate_limited" and not failure.again:
+                    raise answered from None  # the site takes no second request: its answer to the first counts
                 if not failure.again or attempt == self._limits.retries:
                     raise
+                answered = failure
             await asyncio.sleep(_BACKOFF * 2**attempt * uniform(0.5, 1.0))
         raise AssertionError("unreachable")
 

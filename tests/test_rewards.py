@@ -31,7 +31,7 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.rewards.audit import Audit, CanaryWatch, load_canaries
-from adjudge.engine.rewards.flags import FLAGS, flags_of, injections
+from adjudge.engine.rewards.flags import FLAGS, flags_of
 from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.rewards.reward import Reward, RewardItem, settled
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
@@ -43,6 +43,7 @@ from adjudge.scoring.contract.scorecard import Missing, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.rubrics.asking import PointsGiven
 from adjudge.scoring.rubrics.rubrics import Rubrics
+from adjudge.scoring.text.integrity import injections
 from tests.mock_openai import MockOpenAI
 from tests.worlds import CRITERIA, lines, world
 
