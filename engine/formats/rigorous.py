@@ -17,7 +17,6 @@ import msgspec
 
 from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Prompts, located, rows
 from adjudge.engine.formats.recorded import (
-    Recorded,
     Results,
     RunToWrite,
     folder_name,
@@ -147,7 +146,7 @@ def read_results(file: Path, system: str, results: Results) -> None:
         except UNREADABLE as error:
             results.rejected.append(Rejected.of(file, line, _Keyed, error))
             continue
-        results.found.append(Recorded(card, bytes(raw).decode(), f"{file}:{line}"))
+        results.add(card, bytes(raw).decode(), file, line)
         results.tasks.setdefault(key, Task(id=key, prompt=str(row.get("query", ""))))
 
 
