@@ -189,7 +189,7 @@ class HttpFetcher(Fetcher):
 
     async def _blamed(self, failure: Failure, url: NormalURL) -> PageReason:
         """The failure's reason, or network_unavailable if no other host answers either."""
-        if failure.reason not in ("page_timeout", "page_server_error"):
+        if failure.answered or failure.reason not in ("page_timeout", "page_server_error"):
             return failure.reason
         works = await self._others.work(site_of(url), public=self._public(url))
         return failure.reason if works else "network_unavailable"
