@@ -20,7 +20,7 @@ CASES = {
     "/login-wall": "page_barred",
     "/bot-check": "page_barred",
     "/private/page": "page_barred",
-    "/too-many-requests": "page_server_error",
+    "/too-many-requests": "page_rate_limited",
     "/gone": "page_gone",
 }
 
