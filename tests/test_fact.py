@@ -258,7 +258,7 @@ async def test_page_counts_once_under_many_addresses(same: str) -> None:
     near(card, pairs=10, statements=2, addresses=9, distinct_pages=1, echoes=0)
 
 
-async def test_page_of_the_reports_own_sentences_supports_nothing_distinct() -> None:
+async def test_echo_of_the_report_supports_nothing_distinct() -> None:
     echo = "Trams are cheap in every large city. Trams are quiet in the night."
     card, _ = await run(pages={**PAGES, A: page(A, f"Hello. {echo}")})
     near(card, c_acc=1 / 4, c_acc_distinct=0, echoes=1)

@@ -161,7 +161,7 @@ def rows_of(run: Path) -> dict[tuple[str, str, int], Row]:
     }
 
 
-def test_url_without_verdicts_leaves_bounds_and_is_dropped_by_the_code(tmp_path: Path) -> None:
+def test_url_without_verdicts_leaves_bounds(tmp_path: Path) -> None:
     row = fact_row(1, {"https://a.example/": ["supported"], "https://b.example/": []})
     row["citations_deduped"]["https://b.example/"] |= {"facts": ["x"], "validate_error": "no JSON"}
     found = import_results(written(tmp_path / "one.jsonl", [row]), DRB, tmp_path / "run")
