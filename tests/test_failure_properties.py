@@ -61,7 +61,7 @@ class Web(DirectTools):
 @cache
 def example_cases(name: str) -> Cases:
     config = RunConfig.load(shipped(name) / "adjudge.yaml")
-    dataset = load_dataset(config.format, config.tasks, config.reports)
+    dataset = load_dataset(config.format, config.tasks, config.reports, date=config.date)
     protocols = config.resolved.protocols
     judged = [Fact()] if any(protocol.name == "fact" for protocol in protocols) else []
     return [
@@ -102,7 +102,11 @@ def check_bounds(protocol: ScoringProtocol, case: Case, full: Scorecard, card: S
             assert card.scores[metric.name] == pytest.approx(value), metric.name
 
 
-@pytest.mark.parametrize("example", ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"])
+EXAMPLES = ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"]
+RUBRICS = ["deepresearch-bench-2", "draco", "healthbench", "liveresearchbench", "researchrubrics"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_bounds_hold_what_full_answers_give(example: str, data: st.DataObject) -> None:
@@ -159,16 +163,20 @@ rules = st.fixed_dictionaries(
 )
 
 
+def claimed(question: tuple[str, object, object], rules: object) -> tuple[ScoringProtocol, Case]:
+    category, truth, answer = question
+    gold = {"category": category, "ground_truths": truth, "eval_info": rules}
+    task = Task(id="1", prompt="Who was there?", gold={"livedr": msgspec.Raw(msgspec.json.encode(gold))})
+    report = Report(task_id="1", system="a", text="Text.", answer=msgspec.Raw(msgspec.json.encode(answer)))
+    return LiveDR(), Case(task=task, report=report)
+
+
 @settings(max_examples=100)
 @given(questions, rules, st.integers(0, 1_000), st.sampled_from([0.1, 0.4, 0.8]))
 def test_bounds_hold_for_any_claims(
     question: tuple[str, object, object], rules: object, seed: int, share: float
 ) -> None:
-    category, truth, answer = question
-    gold = {"category": category, "ground_truths": truth, "eval_info": rules}
-    task = Task(id="1", prompt="Who was there?", gold={"livedr": msgspec.Raw(msgspec.json.encode(gold))})
-    report = Report(task_id="1", system="a", text="Text.", answer=msgspec.Raw(msgspec.json.encode(answer)))
-    protocol, case = LiveDR(), Case(task=task, report=report)
+    protocol, case = claimed(question, rules)
     full = scored(protocol, case, random_judge(seed), {})
     check_bounds(protocol, case, full, scored(protocol, case, random_judge(seed, share), {}))
 
@@ -194,9 +202,7 @@ def reports(draw: st.DrawFn) -> Case:
 
 
 every_case = st.one_of(
-    st.sampled_from(["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"]).flatmap(
-        lambda name: st.sampled_from(example_cases(name))
-    ),
+    st.sampled_from([*EXAMPLES, *RUBRICS]).flatmap(lambda name: st.sampled_from(example_cases(name))),
     reports().map(lambda case: (Fact(extraction="markers"), case)),
 )
 
@@ -208,8 +214,13 @@ def worst_of(metric: Metric, card: Scorecard) -> float:
     return math.inf if end is None else end
 
 
-@settings(max_examples=200)
-@given(every_case, st.integers(0, 1_000), st.sampled_from([0.0, 0.2, 0.5]), st.data())
+@settings(max_examples=300)
+@given(
+    st.one_of(every_case, st.builds(claimed, questions, rules)),
+    st.integers(0, 1_000),
+    st.sampled_from([0.0, 0.2, 0.5]),
+    st.data(),
+)
 def test_no_failure_ever_raises_the_number_that_ranks(
     chosen: tuple[ScoringProtocol, Case], seed: int, share: float, data: st.DataObject
 ) -> None:
