@@ -47,7 +47,7 @@ COUNTS = {
         *("pairs", "supported", "unsupported", "unknown", "unreachable", "unscored", "judged", "cited"),
         *("statements", "addresses", "distinct_pages", "echoes", "citations_per_statement"),
     ),
-    "race": ("total",),
+    "race": ("total", "injections", "hidden"),
 }
 
 

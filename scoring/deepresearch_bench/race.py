@@ -44,6 +44,7 @@ from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Metric, Missing, Outcome, Scorecard, Value
+from adjudge.scoring.deepresearch_bench.signs import SIGNS, signs_of
 from adjudge.scoring.deepresearch_bench.words import RACE
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
@@ -374,6 +375,7 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
             Metric(name=f"{self._prefix}overall", scale=100, headline=True),
             *(Metric(name=f"{self._prefix}{name}", scale=100) for name in dimensions),
             Metric(name=f"{self._prefix}total", best=10, shown=False),
+            *(() if self.variant == "vanilla" else SIGNS),
         )
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
@@ -395,7 +397,9 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
         reference = await aside(clean_report, storable(gold.reference))
         marks = await self._marks(case, article, reference, measure, tools)
         items = [_Item(*item, marks) for item, marks in zip(measure.items, marks, strict=True)]
-        return self._scorecard(case, items, measure)
+        criteria = tuple(storable(item.criterion.criterion) for item in items)
+        signs = await aside(signs_of, storable(case.report.text), storable(gold.reference), criteria)
+        return self._scorecard(case, items, measure, signs)
 
     async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
         """The criteria with their explanations and what they weigh in `overall`. Raises GoldError."""
@@ -455,8 +459,10 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
         both = await asyncio.gather(ask(target_first=True), ask(target_first=False))
         return [_averaged(*pair) for pair in zip(*both, strict=True)]
 
-    def _scorecard(self, case: Case, items: Sequence[_Item], measure: Yardstick) -> Scorecard:
-        """The scorecard from the marks of all items; those that are missing leave bounds."""
+    def _scorecard(
+        self, case: Case, items: Sequence[_Item], measure: Yardstick, signs: Mapping[str, float]
+    ) -> Scorecard:
+        """The scorecard from the marks of all items, those that are missing leave bounds, and the report's `signs`."""
         figures = self._figures([(item.marks.target, item.marks.reference) for item in items], items, measure)
         low = high = figures
         if any(item.marks.reason for item in items):
@@ -471,7 +477,7 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
                 )
                 for end in ((0.0, MOST), (MOST, 0.0))
             )
-        values: dict[str, Value] = {}
+        values: dict[str, Value] = dict(signs)
         for name, figure in figures.items():
             needed = [item.marks.reason for item in items if name in ("overall", "total", item.dimension)]
             reasons = [reason for reason in needed if reason]

@@ -15,8 +15,17 @@ RACE = MetricWords(
         "instruction_following": f"How well the report does what the task asks for. {_OVER}",
         "readability": f"How clear and well ordered the report is. {_OVER}",
         "total": "The report's own weighted marks, without the reference.",
+        "injections": "Passages of the report that address the judge.",
+        "hidden": "Characters of the report that a reader does not see.",
+        "criteria_echo": "The task's criteria that the report says word for word.",
+        "reference_runs": "The runs of five words that the report shares with the reference report.",
     },
-    units={"total": "marks from 0 to 10"},
+    units={
+        "total": "marks from 0 to 10",
+        "hidden": "characters",
+        "criteria_echo": "share",
+        "reference_runs": "share",
+    },
     forms={"_strict": "Without a value where the code gives 0 for a missing reply."},
 )
 
