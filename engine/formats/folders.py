@@ -7,15 +7,13 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench, rigorous
+from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench
 from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, rows
 from adjudge.engine.formats.deepresearch_bench import Query
 from adjudge.engine.formats.recorded import Results
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold
-
-__all__ = ["read_deepresearch_bench", "read_dr3", "read_livedrbench", "read_results", "read_rigorous"]
 
 
 class _Criteria(msgspec.Struct):
@@ -29,16 +27,12 @@ _FIRST_LINE = 1 << 26  # bytes
 _FIRST_LINES = 10
 
 
-def read_results(
-    folder: Path,
-    benchmark: str,
-    read: Callable[[Path, str | None, Results], None],
-    system: str | None = None,
-) -> Results:
-    """What `read` finds of `benchmark` in `folder` (or in one file), as `system`'s where its name is given.
+Reader = Callable[[Path, str | None, Results], None]
+"""Adds the results in a folder or file, as a system's where its name is given. Raises FormatError."""
 
-    Raises FormatError if there are none.
-    """
+
+def read_results(folder: Path, benchmark: str, read: Reader, system: str | None = None) -> Results:
+    """What `read` finds of `benchmark` in `folder`. Raises FormatError if there are no results."""
     if not folder.exists():
         raise FormatError(f"import: {folder} does not exist; give a folder of results")
     results = Results()
@@ -88,15 +82,10 @@ def read_deepresearch_bench(folder: Path, system: str | None, results: Results) 
 def read_livedrbench(folder: Path, system: str | None, results: Results) -> None:
     """Add the results of a file for each system."""
     for file in (*_files(folder, "*.json"), *_files(folder, "*.jsonl")):
-        _read(file, results, lambda file: livedrbench.read_results(file, system or file.stem, results))
-
-
-def _read(file: Path, results: Results, read: Callable[[Path], None]) -> None:
-    """Read a file, or leave it out by its name: it costs the others nothing."""
-    try:
-        read(file)
-    except FormatError as error:
-        results.rejected.append(Rejected(str(file), 0, str(error)))
+        try:
+            livedrbench.read_results(file, system or file.stem, results)
+        except FormatError as error:  # it costs the others nothing
+            results.rejected.append(Rejected(str(file), 0, str(error)))
 
 
 def read_dr3(folder: Path, system: str | None, results: Results) -> None:
@@ -104,13 +93,6 @@ def read_dr3(folder: Path, system: str | None, results: Results) -> None:
     if system is not None:
         raise FormatError("import: DR3-Eval's folders name their systems; leave --system out")
     dr3.read_results(folder, results)
-
-
-def read_rigorous(folder: Path, system: str | None, results: Results) -> None:
-    """Add the results of a file `Eval_SYSTEM.jsonl` for each system."""
-    for file in _files(folder, "Eval_*.jsonl"):
-        name = system or file.stem.removeprefix("Eval_")
-        _read(file, results, lambda file, name=name: rigorous.read_results(file, name, results))  # type: ignore[misc]
 
 
 def _files(folder: Path, pattern: str) -> Iterator[Path]:
