@@ -8,8 +8,6 @@ each are stated in `scoring/text/integrity.py`.
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.text.integrity import Runs, hidden_chars, injections, said_in
 
-__all__ = ["SIGNS", "signs_of"]
-
 SIGNS = (
     Metric(name="injections", best=None, shown=False, kind="count"),
     Metric(name="hidden", best=None, shown=False, kind="count"),

@@ -18,8 +18,6 @@ from collections.abc import Collection, Iterable, Sequence
 from adjudge.scoring.text.citation_marks import compatible
 from adjudge.scoring.text.citations import Passage, Triplet, url_key
 
-__all__ = ["Runs", "duplicates", "hidden_chars", "injections", "said_in", "stuffed"]
-
 MAX_FOUND = 20
 _SHOWN = 120
 
