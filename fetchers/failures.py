@@ -24,13 +24,16 @@ _BARRED = (401, 402, 403, 451, 999)
 
 
 class Failure(Exception):
-    """Why an attempt failed. `again`: another attempt may succeed."""
+    """Why an attempt failed. `again`: another attempt may succeed; `answered`: the site said so itself."""
 
-    def __init__(self, reason: PageReason, detail: str, *, again: bool = False) -> None:
+    def __init__(
+        self, reason: PageReason, detail: str, *, again: bool = False, answered: bool = False
+    ) -> None:
         super().__init__(detail)
         self.reason: PageReason = reason
         self.detail = detail
         self.again = again
+        self.answered = answered
 
 
 @contextmanager
@@ -70,7 +73,11 @@ def status_failure(status: int, reason: str) -> Failure | None:
         return Failure("page_gone", detail)
     if status in _BARRED:
         return Failure("page_barred", detail)
-    return Failure("page_server_error", detail, again=status in (408, 425, 429, 500, 502, 503, 504))
+    if status == 429:
+        return Failure("page_rate_limited", detail, again=True)
+    again = status in (408, 425, 500, 502, 503, 504)
+    # A proxy without a network answers 5xx too.
+    return Failure("page_server_error", detail, again=again, answered=status < 500)
 
 
 ACCEPT_ENCODING = "gzip, deflate"

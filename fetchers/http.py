@@ -194,7 +194,7 @@ class HttpFetcher(Fetcher):
 
     async def _blamed(self, failure: Failure, url: NormalURL) -> PageReason:
         """The failure's reason, or network_unavailable if no other host answers either."""
-        if failure.reason not in ("page_timeout", "page_server_error"):
+        if failure.answered or failure.reason not in ("page_timeout", "page_server_error"):
             return failure.reason
         works = await self._others.work(site_of(url), public=self._public(url))
         return failure.reason if works else "network_unavailable"
@@ -270,12 +270,16 @@ class HttpFetcher(Fetcher):
         self, journey: "_Journey", delay: float, held: AsyncExitStack
     ) -> "_Document | NormalURL":
         """`_ask` until it succeeds or another attempt cannot help."""
+        answered: Failure | None = None
         for attempt in range(self._limits.retries + 1):
             try:
                 return await self._ask(journey, delay, held)
             except Failure as failure:
+                if answered is not None and failure.reason == "page_rate_limited" and not failure.again:
+                    raise answered from None  # the site takes no second request: its answer to the first counts
                 if not failure.again or attempt == self._limits.retries:
                     raise
+                answered = failure
             await asyncio.sleep(_BACKOFF * 2**attempt * uniform(0.5, 1.0))
         raise AssertionError("unreachable")
 

@@ -8,22 +8,30 @@ reason                 cause           what happened
 page_gone              source          404, 410, or a host name that does not exist while others do
 page_blocked           source          refused by the guard: a report may not send us there
 page_barred            source          401, 402, 403, 451, robots.txt, a login or a bot check
+page_empty             source          read, and without any text
 page_timeout           source          no connection, no byte or no whole page in time, while other hosts
                                        answered
-page_server_error      source          while other hosts answered: 5xx, 429 and any other refusal after the
+page_server_error      source          while other hosts answered: 5xx and any other refusal after the
                                        retries; TLS that does not verify; connection refused, reset or cut
                                        short; a name server that fails; too many redirects, or one to
                                        nowhere; broken encoding
-network_unavailable    infrastructure  the same while no other host answered, or no other name resolved
-page_not_in_snapshot   infrastructure  the frozen pages do not hold this URL
-page_unsupported       infrastructure  not a text we read (an image, an archive, an encrypted PDF), larger
+page_unsupported       source          not a text we read (an image, an archive, an encrypted PDF), larger
                                        than the byte limit, HTML nested too deep, a PDF without text, or a
                                        page that breaks the parser or holds it beyond its limit
+page_not_in_snapshot   source          not among the pages there are: those of a snapshot, of the store, or
+                                       of a rollout
+network_unavailable    infrastructure  a timeout or a failing server while no other host answered, or no
+                                       other name resolved
+page_deferred          infrastructure  never requested: our own pace or budget kept it waiting to the end
+page_rate_limited      infrastructure  the site still answered 429 after the retries, or asked for a longer
+                                       wait than ours
+pages_off              infrastructure  no page is read in this run (`fetch: off`)
+snapshot_damaged       infrastructure  the snapshot lists the page, but its file cannot be read
 citation_malformed     report          not a usable http or https URL
 =====================  ==============  ==================================================================
 
-A `source` failure is a page that the report chose to cite and that cannot be retrieved from here; every metric decides
-whether it counts against the report. An infrastructure failure says nothing about the report.
+A `source` failure depends on the URL that the report chose, and counts against the citation everywhere. An
+infrastructure failure says nothing about the report.
 """
 
 from abc import abstractmethod
@@ -114,6 +122,11 @@ PageReason = Literal[
     "page_gone",
     "page_blocked",
     "page_barred",
+    "page_empty",
+    "page_deferred",
+    "page_rate_limited",
+    "pages_off",
+    "snapshot_damaged",
     "network_unavailable",
     "citation_malformed",
 ]

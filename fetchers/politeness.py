@@ -82,7 +82,7 @@ class Turns:
                 now = clock()
                 if now < site.closed_until:
                     raise Failure(
-                        "page_server_error",
+                        "page_rate_limited",
                         f"the site accepts no requests for {site.asked_for:.0f} s (Retry-After)",
                     )
                 start = max(site.next_at, site.resting_until)

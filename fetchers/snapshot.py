@@ -113,11 +113,11 @@ class SnapshotFetcher(Fetcher):
     async def _thawed(self, url: NormalURL, entry: Entry) -> Page:
         said = _failure(entry)
         if said is not None or entry.file is None:
-            return _frame(url, entry, said or Failure("page_not_in_snapshot", "no file"))
+            return _frame(url, entry, said or Failure("snapshot_damaged", "no file"))
         try:
             body = await asyncio.to_thread(_body, self._folder, entry.file, self._max_bytes)
         except OSError as error:
-            return _frame(url, entry, Failure("page_not_in_snapshot", f"{entry.file}: {error.strerror}"))
+            return _frame(url, entry, Failure("snapshot_damaged", f"{entry.file}: {error.strerror}"))
         if len(body) > self._max_bytes:
             return _frame(url, entry, Failure("page_unsupported", f"larger than {self._max_bytes:,} bytes"))
         if entry.rendered:

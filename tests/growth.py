@@ -24,7 +24,16 @@ from adjudge.scoring.gold import rules
 from adjudge.scoring.livedrbench import published
 from adjudge.scoring.rubrics import drb2, links, rigorous
 from adjudge.scoring.rubrics.links import Blocked
-from adjudge.scoring.text import aside, blocks, citation_marks, citations, cleaning, relevance, sentences
+from adjudge.scoring.text import (
+    aside,
+    blocks,
+    citation_marks,
+    citations,
+    cleaning,
+    integrity,
+    relevance,
+    sentences,
+)
 from adjudge.scoring.text.cleaning import Clean
 
 __all__ = ["GRAMMAR", "MODULES", "READERS", "hostile", "public_readers"]
@@ -177,7 +186,11 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.flags.length": lambda text: flags.length(text, (), _LENGTH),
     "engine.rewards.report.last_turn": lambda text: report.last_turn(text, ReportRules()),
     "engine.rewards.report.unclosed": report.unclosed,
-    "engine.rewards.flags.injections": flags.injections,
+    "scoring.text.integrity.duplicates": lambda text: integrity.duplicates(citations.cited(text).triplets),
+    "scoring.text.integrity.hidden_chars": integrity.hidden_chars,
+    "scoring.text.integrity.injections": integrity.injections,
+    "scoring.text.integrity.said_in": lambda text: integrity.said_in(text, [text[:100], text[-100:]]),
+    "scoring.text.integrity.stuffed": lambda text: integrity.stuffed(citations.cited(text).passages),
     "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(
         marked_text.source_of(text),
         [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)],

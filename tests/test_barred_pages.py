@@ -20,7 +20,7 @@ CASES = {
     "/login-wall": "page_barred",
     "/bot-check": "page_barred",
     "/private/page": "page_barred",
-    "/too-many-requests": "page_server_error",
+    "/too-many-requests": "page_rate_limited",
     "/gone": "page_gone",
 }
 
@@ -50,9 +50,7 @@ def made(folder: Path, pages: Server, path: str) -> Path:
         "robots": True,
         "timeouts": {"connect": 2.0, "read": 1.0, "total": 4.0},
     }
-    config = world(
-        folder, systems=0, tasks=1, protocols=["fact"], fetch=fetch, reward={"metric": "c_acc_strict"}
-    )
+    config = world(folder, systems=0, tasks=1, protocols=["fact"], fetch=fetch, reward={"metric": "c_acc"})
     texts = {"careful": text(pages), "careless": text(pages, path)}
     rows = [{"task_id": "0", "system": name, "text": said} for name, said in texts.items()]
     lines(folder / "reports" / "reports.jsonl", rows)
@@ -61,23 +59,29 @@ def made(folder: Path, pages: Server, path: str) -> Path:
 
 @pytest.mark.parametrize("path", CASES)
 async def test_page_that_nobody_gets_counts_by_its_rule(tmp_path, capsys, pages, path):
-    """It stays among the paper's pairs where it is gone or barred, and is unsupported under strict names."""
+    """It counts as unsupported; a site that wants fewer requests leaves the pair missing, but not in a reward."""
     config = made(tmp_path, pages, path)
+    ours = CASES[path] == "page_rate_limited"
     code, out, _ = await asyncio.to_thread(run, capsys, "evaluate", config)
-    assert code == 0 and "2 scorecards, 0 unscored" in out and "pages: 2 read" in out
+    assert (code, f"2 scorecards, {int(ours)} unscored" in out) == (3 if ours else 0, True)
+    assert "pages: 2 read" in out
     stored = pq.read_table(tmp_path / "store" / "pages").to_pylist()
     assert {row["url"]: row["reason"] for row in stored} == {
         f"http://localhost:{pages.port}/plain": None,
         pages.url(path): CASES[path],
     }
     found = {(row["system"], row["metric"]): row["value"] for row in scores(tmp_path)}
-    names = ("c_acc", "c_acc_strict", "judged", "judged_strict", "unreachable")
-    assert [found["careful", name] for name in names] == [1.0, 1.0, 1.0, 1.0, 0.0]
-    accuracy = 1.0 if CASES[path] == "page_server_error" else 0.5
-    assert [found["careless", name] for name in names] == [accuracy, 0.5, 1.0, 2.0, 1.0]
+    names = ("c_acc", "judged", "unreachable", "unscored")
+    assert [found["careful", name] for name in names] == [1.0, 1.0, 0.0, 0.0]
+    counted = [1.0, 1.0, 0.0, 1.0] if ours else [0.5, 1.0, 1.0, 0.0]
+    assert [found["careless", name] for name in names] == counted
+    lowest = [
+        row["low"] for row in scores(tmp_path) if (row["system"], row["metric"]) == ("careless", "c_acc")
+    ]
+    assert lowest == [0.5]
     async with open_rewards(RunConfig.load(config)) as scorer:
         (reward,) = await scorer.score([{"task_id": "0", "text": text(pages, path)}], deadline=20.0)
-    assert (reward.value, reward.reason) == (0.5, None)
+    assert (reward.value, reward.reason) == (0.5, CASES[path] if ours else None)
     _, shown, _ = await asyncio.to_thread(
         run, capsys, "show", tmp_path / "run", "--task", "0", "--system", "careless"
     )

@@ -1,22 +1,23 @@
 """FACT under a scripted judge: extraction both ways, repeats, verdicts, failures of pages and replies, both counts."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.fetchers.page import Page
+from adjudge.fetchers.page import Page, PageReason
 from adjudge.judges import LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.judges.lexical import has_content, passages
 from adjudge.judges.schema import json_schema, max_tokens
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
+from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import (
     CodeScores,
@@ -58,7 +59,7 @@ Buses are loud on steep streets [3].
 [2] Second. {B}
 [3] Third. {C}
 """
-PAGES = {url: page(url, "A page with words.") for url in (A, B, C)}
+PAGES = {url: page(url, f"A page with words about {url}.") for url in (A, B, C)}
 
 
 def case(text: str = REPORT, language: str = "en", **fields: Any) -> Case:
@@ -116,20 +117,28 @@ COUNTS = {
     "unreachable": 0,
     "unscored": 0,
     "judged": 3,
-    "judged_strict": 3,
+    "read": 4,
+    "statements": 3,
+    "addresses": 3,
+    "distinct_pages": 3,
+    "echoes": 0,
 }
 
 
 @pytest.mark.parametrize("extraction", ["judge", "markers"])
 async def test_paper_and_code_count_the_same_pairs_differently(extraction: str) -> None:
     card, _ = await run(extraction=extraction)
-    near(card, c_acc=1 / 4, c_acc_strict=1 / 4, e_cit=1, cited=1, **COUNTS)
+    near(card, c_acc=1 / 4, c_acc_distinct=1 / 4, e_cit=1, cited=1, **COUNTS)
     assert card.status == "scored"
+    assert card.bounds["c_acc"] == Bounds(1 / 4, 1 / 4, 4, 4)
+    assert card.bounds["judged"] == Bounds(3, 4, 4, 4)  # the lowest c_acc_code counts the unknown pair
     ratios = {metric.name: metric.ratio for metric in Fact().metrics if metric.ratio}
     assert ratios == {
         "c_acc_code": ("supported", "judged"),
-        "c_acc_code_strict": ("supported_strict", "judged_strict"),
         "e_cit_code": ("supported", "cited"),
+        "read_share": ("read", "pairs"),
+        "citations_per_statement": ("pairs", "statements"),
+        "addresses_per_page": ("addresses", "distinct_pages"),
     }
 
 
@@ -145,24 +154,20 @@ async def test_evidence_names_every_pair() -> None:
     assert sorted(tools.urls) == [A, B, C]
 
 
-@pytest.mark.parametrize("reason", ["page_gone", "page_blocked", "page_barred"])
-async def test_page_that_bars_everybody_stays_in_the_paper_count(reason: str) -> None:
+SOURCE = sorted(reason for reason in get_args(PageReason) if CAUSES[reason] in ("source", "report"))
+OURS = sorted(reason for reason in get_args(PageReason) if CAUSES[reason] == "infrastructure")
+
+
+@pytest.mark.parametrize("reason", SOURCE)
+async def test_unreadable_page_counts_against_the_citation(reason: str) -> None:
     card, _ = await run(pages={**PAGES, A: page(A, reason=reason)})
-    near(card, pairs=4, supported=0, unsupported=1, unknown=1, unreachable=2, unscored=0)
-    near(card, c_acc=0, c_acc_strict=0, e_cit=0, judged=1, judged_strict=3)
+    near(card, pairs=4, supported=0, unsupported=1, unknown=1, unreachable=2, unscored=0, read=2)
+    near(card, c_acc=0, c_acc_distinct=0, e_cit=0, judged=1)
+    assert card.bounds["c_acc"] == Bounds(0, 1 / 2, 4, 4)
+    assert (card.bounds["supported"], card.bounds["judged"]) == (Bounds(0, 2, 4, 4), Bounds(1, 4, 4, 4))
     assert card.status == "scored"
     assert [line.outcome.words for line in card.evidence][:2] == ["unreachable", "unreachable"]
     assert {line.reason for line in card.evidence} == {reason, ""}
-
-
-@pytest.mark.parametrize("reason", ["page_timeout", "page_server_error"])
-async def test_page_of_a_failing_host_is_strictly_unsupported(reason: str) -> None:
-    card, _ = await run(pages={**PAGES, B: page(B, reason=reason)})
-    near(card, pairs=4, supported=1, unsupported=1, unknown=1, unreachable=1, unscored=0)
-    near(card, c_acc=1 / 3, c_acc_strict=1 / 4, e_cit=1, judged=2, judged_strict=3)
-    assert card.bounds["c_acc"] == Bounds(1 / 4, 1 / 2, 3, 4)
-    assert card.bounds["c_acc_strict"] == Bounds(1 / 4, 1 / 4, 4, 4)
-    assert card.status == "scored"
 
 
 async def test_one_barred_page_of_many_keeps_the_score() -> None:
@@ -173,7 +178,7 @@ async def test_one_barred_page_of_many_keeps_the_score() -> None:
     card, _ = await run(
         case(f"{text}\n\n{listed}"), pages={**pages, urls[0]: page(urls[0], reason="page_barred")}
     )
-    near(card, c_acc=39 / 40, c_acc_strict=39 / 40, judged=39, supported=39)
+    near(card, c_acc=39 / 40, judged=39, supported=39)
 
 
 async def test_fetch_off_asks_nothing_about_pages() -> None:
@@ -183,7 +188,7 @@ async def test_fetch_off_asks_nothing_about_pages() -> None:
     assert tools.urls == []
     [line] = card.evidence
     assert line.what.startswith("4 statements on 3 pages, not read: fetch is off")
-    assert (card.scores["c_acc"], card.reasons["c_acc"]) == (None, "page_not_in_snapshot")
+    assert (card.scores["c_acc"], card.reasons["c_acc"]) == (None, "pages_off")
     assert (card.bounds["c_acc"], card.scores["cited"]) == (Bounds(0, 1, 0, 4), 1)
     uncited = await score_case(Fact(pages=False), case("No source at all here."), tools)
     assert (uncited.scores["c_acc"], uncited.evidence) == (0, ())
@@ -191,20 +196,19 @@ async def test_fetch_off_asks_nothing_about_pages() -> None:
 
 async def test_malformed_url_is_not_read_and_blamed_on_the_report() -> None:
     card, tools = await run(case("Trams are [cheap](https://[::bad/x) in every large city. All of them."))
-    near(card, pairs=1, unreachable=1, c_acc=0, judged=0, judged_strict=1)
+    near(card, pairs=1, unreachable=1, c_acc=0, judged=0)
+    assert card.bounds["judged"] == Bounds(0, 1, 1, 1)
     assert tools.urls == []
     assert tools.questions == []
     assert card.evidence[0].reason == "citation_malformed"
 
 
-@pytest.mark.parametrize(
-    "reason", ["page_not_in_snapshot", "page_unsupported", "network_unavailable", "deadline"]
-)
+@pytest.mark.parametrize("reason", [*OURS, "deadline"])
 async def test_page_missing_for_our_reasons_leaves_the_other_pairs(reason: str) -> None:
     card, _ = await run(pages={**PAGES, B: page(B, reason=reason)})
     near(card, pairs=4, unreachable=0, unscored=1, cited=1, c_acc=1 / 3, supported=1, judged=2)
-    near(card, c_acc_strict=None, e_cit=None, judged_strict=None, supported_strict=None, unknown=None)
-    assert card.bounds["c_acc_strict"] == card.bounds["c_acc"] == Bounds(1 / 4, 1 / 2, 3, 4)
+    near(card, e_cit=None, unknown=None, read=None, distinct_pages=None)
+    assert card.bounds["c_acc"] == Bounds(1 / 4, 1 / 2, 3, 4)
     assert card.bounds["e_cit"] == Bounds(1, 2, 3, 4)
     assert set(card.reasons.values()) == {reason}
     assert [line.outcome.words for line in card.evidence] == ["supported", "unsupported", "", "unknown"]
@@ -216,20 +220,50 @@ async def test_gone_page_is_no_score_where_the_judge_failed() -> None:
 
     card, _ = await run(judge=judge, pages={**PAGES, A: page(A, reason="page_gone")})
     near(card, unreachable=2, unscored=2, c_acc=None, supported=None)
-    assert card.bounds["c_acc"] == Bounds(0, 1 / 2, 2, 4)
+    assert card.bounds["c_acc"] == Bounds(0, 1, 2, 4)
 
 
 async def test_no_page_at_all_leaves_bounds_alone() -> None:
-    card, _ = await run(pages={})
+    card, _ = await run(pages={url: page(url, reason="network_unavailable") for url in PAGES})
     near(card, pairs=4, unscored=4, cited=1)
-    near(card, c_acc=None, c_acc_strict=None, supported=None, judged=None, e_cit=None)
+    near(card, c_acc=None, supported=None, judged=None, e_cit=None)
     assert card.bounds["c_acc"] == Bounds(0, 1, 0, 4)
 
 
-async def test_page_without_content_is_unknown_without_a_question() -> None:
+async def test_page_without_text_is_a_page_that_cannot_be_read() -> None:
     card, tools = await run(pages={**PAGES, A: page(A, " \n ")})
-    near(card, unknown=3, unsupported=1)
+    near(card, unknown=1, unsupported=1, unreachable=2, c_acc=0)
+    assert {line.reason for line in card.evidence} == {"page_empty", ""}
     assert len([question for question in tools.questions if isinstance(question, Backed)]) == 2
+
+
+def spelt(ends: Sequence[str]) -> Case:
+    """Two statements, the first of which is cited once for each of `ends` of one address."""
+    marks = "".join(f"[{number}]" for number, _ in enumerate(ends, 1))
+    listed = "\n".join(f"[{number}] Page. {A}{end}" for number, end in enumerate(ends, 1))
+    text = f"Trams are cheap in every large city {marks}. Trams are quiet in the night [1]."
+    return case(f"{text}\n\n## References\n{listed}\n")
+
+
+@pytest.mark.parametrize("same", ["final_url", "text"])
+async def test_page_counts_once_under_many_addresses(same: str) -> None:
+    ends = [f"?id={number}" for number in range(9)]
+    pages = {
+        f"{A}{end}": page(f"{A}{end}", f"Trams and {end if same != 'text' else 'words'}.") for end in ends
+    }
+    if same == "final_url":
+        pages = {url: msgspec.structs.replace(one, final_url=A) for url, one in pages.items()}
+    card, _ = await run(spelt(ends), pages=pages)
+    near(card, c_acc=9 / 10, c_acc_distinct=1 / 2)
+    near(card, pairs=10, statements=2, addresses=9, distinct_pages=1, echoes=0)
+
+
+async def test_echo_of_the_report_supports_nothing_distinct() -> None:
+    echo = "Trams are cheap in every large city. Trams are quiet in the night."
+    card, _ = await run(pages={**PAGES, A: page(A, f"Hello. {echo}")})
+    near(card, c_acc=1 / 4, c_acc_distinct=0, echoes=1)
+    told = await run(pages={**PAGES, A: page(A, f"{echo} {'Much else is said here about trams. ' * 9}")})
+    near(told[0], c_acc_distinct=1 / 4, echoes=0)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +350,7 @@ async def test_invalid_verdict_unscores_what_needs_it(reply: str, reason: str) -
         return reply if third else opinion(question)
 
     card, _ = await run(judge=judge)
-    near(card, pairs=4, unscored=1, unreachable=0, cited=1, c_acc=1 / 3, c_acc_strict=None, supported=1)
+    near(card, pairs=4, unscored=1, unreachable=0, cited=1, c_acc=1 / 3, e_cit=None, supported=1)
     assert set(card.reasons.values()) == {reason}
 
 
@@ -336,7 +370,7 @@ async def test_failed_repeats_leave_the_other_urls(reason: str) -> None:
         return reason if isinstance(question, Repeats) else opinion(question)
 
     card, _ = await run(judge=judge)
-    near(card, pairs=None, c_acc=0, c_acc_strict=None, supported=0, judged=1, unscored=None)
+    near(card, pairs=None, c_acc=0, e_cit=None, supported=0, judged=1, unscored=None)
     assert card.bounds["c_acc"] == Bounds(0, 1 / 2, 2, 4)
     assert card.bounds["pairs"] == Bounds(2, 4, 2, 4)
     first = card.evidence[0]

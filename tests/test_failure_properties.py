@@ -1,9 +1,12 @@
 """What holds of every protocol whatever fails: nothing is gained by failing, and bounds hold what full answers give."""
 
 import asyncio
+import math
+import re
 from contextlib import suppress
 from functools import cache
-from typing import get_args
+from random import Random
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -15,11 +18,13 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.fetchers.page import Page, PageReason
 from adjudge.fetchers.urls import NormalURL
+from adjudge.judges import Question, ScriptedJudge, numbered
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol, score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
+from adjudge.scoring.deepresearch_bench.fact_questions import Repeated, Repeats, Verdicts
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from tests.examples import shipped
 from tests.random_judge import random_judge
@@ -27,6 +32,7 @@ from tests.tools import DirectTools, page
 
 SOURCE = [reason for reason in get_args(PageReason) if CAUSES[reason] == "source"]
 OURS = [reason for reason in get_args(PageReason) if CAUSES[reason] == "infrastructure"]
+CHOSEN = [*SOURCE, "page_rate_limited"]
 JUDGE = [
     "judge_timeout",
     "judge_unavailable",
@@ -55,7 +61,7 @@ class Web(DirectTools):
 @cache
 def example_cases(name: str) -> Cases:
     config = RunConfig.load(shipped(name) / "adjudge.yaml")
-    dataset = load_dataset(config.format, config.tasks, config.reports)
+    dataset = load_dataset(config.format, config.tasks, config.reports, date=config.date)
     protocols = config.resolved.protocols
     judged = [Fact()] if any(protocol.name == "fact" for protocol in protocols) else []
     return [
@@ -96,7 +102,11 @@ def check_bounds(protocol: ScoringProtocol, case: Case, full: Scorecard, card: S
             assert card.scores[metric.name] == pytest.approx(value), metric.name
 
 
-@pytest.mark.parametrize("example", ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"])
+EXAMPLES = ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"]
+RUBRICS = ["deepresearch-bench-2", "draco", "healthbench", "liveresearchbench", "researchrubrics"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_bounds_hold_what_full_answers_give(example: str, data: st.DataObject) -> None:
@@ -153,16 +163,20 @@ rules = st.fixed_dictionaries(
 )
 
 
+def claimed(question: tuple[str, object, object], rules: object) -> tuple[ScoringProtocol, Case]:
+    category, truth, answer = question
+    gold = {"category": category, "ground_truths": truth, "eval_info": rules}
+    task = Task(id="1", prompt="Who was there?", gold={"livedr": msgspec.Raw(msgspec.json.encode(gold))})
+    report = Report(task_id="1", system="a", text="Text.", answer=msgspec.Raw(msgspec.json.encode(answer)))
+    return LiveDR(), Case(task=task, report=report)
+
+
 @settings(max_examples=100)
 @given(questions, rules, st.integers(0, 1_000), st.sampled_from([0.1, 0.4, 0.8]))
 def test_bounds_hold_for_any_claims(
     question: tuple[str, object, object], rules: object, seed: int, share: float
 ) -> None:
-    category, truth, answer = question
-    gold = {"category": category, "ground_truths": truth, "eval_info": rules}
-    task = Task(id="1", prompt="Who was there?", gold={"livedr": msgspec.Raw(msgspec.json.encode(gold))})
-    report = Report(task_id="1", system="a", text="Text.", answer=msgspec.Raw(msgspec.json.encode(answer)))
-    protocol, case = LiveDR(), Case(task=task, report=report)
+    protocol, case = claimed(question, rules)
     full = scored(protocol, case, random_judge(seed), {})
     check_bounds(protocol, case, full, scored(protocol, case, random_judge(seed, share), {}))
 
@@ -188,40 +202,77 @@ def reports(draw: st.DrawFn) -> Case:
 
 
 every_case = st.one_of(
-    st.sampled_from(["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"]).flatmap(
-        lambda name: st.sampled_from(example_cases(name))
-    ),
+    st.sampled_from([*EXAMPLES, *RUBRICS]).flatmap(lambda name: st.sampled_from(example_cases(name))),
     reports().map(lambda case: (Fact(extraction="markers"), case)),
 )
 
 
+def worst_of(metric: Metric, card: Scorecard) -> float:
+    """The number that ranks: what the metric is at least, or what it is at most where less is better."""
+    bounds = card.bounds_of(metric)
+    end = bounds.high if metric.lower_is_better else bounds.low
+    return math.inf if end is None else end
+
+
+@settings(max_examples=300)
+@given(
+    st.one_of(every_case, st.builds(claimed, questions, rules)),
+    st.integers(0, 1_000),
+    st.sampled_from([0.0, 0.2, 0.5]),
+    st.data(),
+)
+def test_no_failure_ever_raises_the_number_that_ranks(
+    chosen: tuple[ScoringProtocol, Case], seed: int, share: float, data: st.DataObject
+) -> None:
+    """Whatever of a report's questions and pages fails, or fails besides: its worst gets no better."""
+    protocol, case = chosen
+    why = data.draw(st.sampled_from(JUDGE))
+    more = data.draw(st.sampled_from([0.2, 0.5, 0.8, 1.0]))
+    judge, sick = (random_judge(seed, failing, why) for failing in (share, max(share, more)))
+    urls = cited_urls(protocol, case, random_judge(seed))
+    failing = st.dictionaries(st.sampled_from(urls), st.sampled_from(SOURCE + OURS)) if urls else st.just({})
+    lost = data.draw(failing)
+    before = scored(protocol, case, judge, lost)
+    after = scored(protocol, case, sick, {**data.draw(failing), **lost})
+    for metric in metrics_of(protocol, case):
+        if metric.kind != "quality" and metric.name not in ("supported", "judged"):
+            continue
+        was, now = worst_of(metric, before), worst_of(metric, after)
+        if metric.name == "judged":  # below the line: more of them is worse
+            was, now = (-(card.bounds_of(metric).high or 0.0) for card in (before, after))
+        sign = -1 if metric.lower_is_better else 1
+        assert sign * now <= sign * was + 1e-9, (metric.name, was, now)
+    if protocol.name == "fact":
+        assert lowest_code_rate(after) <= lowest_code_rate(before) + 1e-9
+
+
 @settings(max_examples=150)
 @given(every_case, st.integers(0, 1_000), st.data())
-def test_failing_page_never_raises_a_strict_metric(
+def test_page_that_a_report_chose_counts_in_every_figure(
     chosen: tuple[ScoringProtocol, Case], seed: int, data: st.DataObject
 ) -> None:
+    """A page that cannot be read never lifts a value, and never takes away a value or a reward."""
     protocol, case = chosen
     judge = random_judge(seed)
     urls = cited_urls(protocol, case, judge)
     lost = data.draw(st.dictionaries(st.sampled_from(urls), st.sampled_from(SOURCE))) if urls else {}
     before, after = (scored(protocol, case, judge, failing) for failing in ({}, lost))
-    check_bounds(protocol, case, after, after)
-    for name in before.scores:
-        if name.endswith("_strict") and not name.startswith("judged"):
-            was, now = before.scores[name], after.scores[name]
-            assert (was is None) == (now is None)
-            assert was is None or now is None or now <= was
-    if protocol.name == "fact" and before.scores["c_acc_strict"] is not None:
-        rates = [_pooled(card, "c_acc_code_strict") for card in (before, after)]
-        assert rates[1] <= rates[0]
-        assert _reward(after) <= _reward(before)
+    for metric in metrics_of(protocol, case):
+        was, now, bounds = before.scores[metric.name], after.scores[metric.name], after.bounds_of(metric)
+        assert (was is None) == (now is None)
+        if was is not None and now is not None and metric.kind == "quality":
+            assert now <= was + 1e-9
+            assert (bounds.low or 0.0) <= now + 1e-9
+            assert bounds.high is None or was <= bounds.high + 1e-9, "what it could have been"
+    if protocol.name == "fact" and before.scores["c_acc"] is not None:
+        limited = {url: data.draw(st.sampled_from(CHOSEN)) for url in lost}
+        assert reward_of(after) <= reward_of(before)
+        assert reward_of(scored(protocol, case, judge, limited)) == reward_of(after)
 
 
 @settings(max_examples=60)
 @given(reports(), st.integers(0, 1_000), st.data())
-def test_added_failing_citation_never_raises_a_strict_metric(
-    case: Case, seed: int, data: st.DataObject
-) -> None:
+def test_added_failing_citation_never_raises_a_value(case: Case, seed: int, data: st.DataObject) -> None:
     """Not only does a page that fails not help: nor does citing another one that fails."""
     more = f"{case.report.text}\n[7] Gone. https://gone.example/\n".replace(
         "Trams.\n", "Trams run often [7].\n", 1
@@ -234,16 +285,70 @@ def test_added_failing_citation_never_raises_a_strict_metric(
         scored(protocol, longer, judge, {"https://gone.example/": reason}),
     )
     assert after.scores["unreachable"] == 1
-    assert (after.scores["c_acc_strict"] or 0) <= (before.scores["c_acc_strict"] or 0)
-    assert _pooled(after, "c_acc_code_strict") <= _pooled(before, "c_acc_code_strict")
+    for name in ("c_acc", "c_acc_distinct"):
+        assert (after.scores[name] or 0) <= (before.scores[name] or 0)
+    assert lowest_code_rate(after) <= lowest_code_rate(before)
 
 
-def _pooled(card: Scorecard, name: str) -> float:
-    (above, below) = next(metric.ratio for metric in Fact().metrics if metric.name == name and metric.ratio)
-    return (card.scores[above] or 0.0) / (card.scores[below] or 1.0)
+@settings(max_examples=60)
+@given(reports(), st.integers(0, 1_000), st.integers(2, 5))
+def test_spelling_an_address_in_more_ways_never_counts_twice(case: Case, seed: int, times: int) -> None:
+    """A page under several addresses is one page: `c_acc_distinct` stays as it is, whatever `c_acc` does."""
+    listed = "\n".join(
+        f"[{10 * way + number}] Page. {url}?way={way}"
+        for way in range(1, times)
+        for number, url in enumerate(URLS, 1)
+    )
+    text = re.sub(
+        r"\[(\d)\](?=[\[.])",
+        lambda mark: mark[0] + "".join(f"[{10 * way + int(mark[1])}]" for way in range(1, times)),
+        case.report.text,
+    )
+    many = msgspec.structs.replace(
+        case, report=msgspec.structs.replace(case.report, text=f"{text}\n{listed}")
+    )
+    protocol = Fact(extraction="markers")
+    before, after = (
+        asyncio.run(score_case(protocol, each, OnePlace(opinionated(seed)))) for each in (case, many)
+    )
+    assert after.scores["pairs"] == times * (before.scores["pairs"] or 0)
+    assert after.scores["distinct_pages"] == before.scores["distinct_pages"]
+    assert after.scores["c_acc_distinct"] == pytest.approx(before.scores["c_acc_distinct"])
 
 
-def _reward(card: Scorecard) -> float:
+class OnePlace(DirectTools):
+    """Every address leads to the page without its query."""
+
+    async def page(self, address: NormalURL) -> Page:
+        place = address.partition("?")[0]
+        return msgspec.structs.replace(page(address, f"The page {place}. " * 20), final_url=place)
+
+
+def opinionated(seed: int) -> ScriptedJudge:
+    """A judge whose verdict on a statement depends on nothing but the page; nothing repeats."""
+
+    def opinion(question: Question[Any]) -> Any:
+        if isinstance(question, Repeats):
+            return Repeated(items=dict.fromkeys(numbered(question.count), "new"))
+        shown = question.context["page"]
+        return Verdicts(
+            items={
+                key: Random(f"{seed} {statement} {shown}").choice(("supported", "unsupported", "unknown"))
+                for key, statement in zip(numbered(question.count), question.statements, strict=True)
+            }
+        )
+
+    return ScriptedJudge(opinion)
+
+
+def lowest_code_rate(card: Scorecard) -> float:
+    """What `c_acc_code` of this report alone is at least."""
+    metrics = {metric.name: metric for metric in Fact().metrics}
+    above, below = (card.bounds_of(metrics[name]) for name in metrics["c_acc_code"].ratio or ())
+    return (above.low or 0.0) / (below.high or 1.0) if below.high is not None else 0.0
+
+
+def reward_of(card: Scorecard) -> float:
     found = Formula(RewardConfig(metric="c_acc"), [Fact()]).value({"fact": card}, {}).value
     assert found is not None
     return found

@@ -59,7 +59,7 @@ OUTCOMES = {
     "/flapping": None,
     "/always-500": "page_server_error",
     "/forbidden": "page_barred",
-    "/too-many-requests": "page_server_error",
+    "/too-many-requests": "page_rate_limited",
     "/bot-check-by-header": "page_barred",
     "/bot-check": "page_barred",
     "/login-wall": "page_barred",

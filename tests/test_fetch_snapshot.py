@@ -154,7 +154,7 @@ async def test_file_swapped_in_mid_run_is_one_missing_page(swapped: str, tmp_pat
     async with asyncio.timeout(60):
         pages = [page async for page in fetcher.pages()]
     await fetcher.close()
-    assert [page.reason for page in pages] == [None, "page_not_in_snapshot"]
+    assert [page.reason for page in pages] == [None, "snapshot_damaged"]
     assert pages[1].text == "" and str(tmp_path) not in pages[1].detail
 
 

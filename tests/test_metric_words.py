@@ -53,11 +53,11 @@ def test_words_are_of_metrics_that_exist():
 
 
 def test_words_of_a_form_add_to_those_of_its_metric():
-    (fact,) = [protocol for name, protocol in protocols() if name == "fact"]
-    plain, strict = (explained(fact, Metric(name=name)) for name in ("c_acc", "c_acc_strict"))
+    (livedr,) = [protocol for name, protocol in protocols() if name == "livedr"]
+    plain, strict = (explained(livedr, Metric(name=name)) for name in ("f1", "f1_strict"))
     assert strict.definition.startswith(plain.definition) and strict.definition != plain.definition
-    assert explained(fact, Metric(name="unheard_of")).definition == ""
-    assert explained(object(), Metric(name="c_acc")) == Metric(name="c_acc")
+    assert explained(livedr, Metric(name="unheard_of")).definition == ""
+    assert explained(object(), Metric(name="f1")) == Metric(name="f1")
 
 
 def test_leaderboard_carries_the_words(tmp_path):

@@ -45,8 +45,9 @@ COUNTS = {
     "fact": (
         "e_cit",
         *("pairs", "supported", "unsupported", "unknown", "unreachable", "unscored", "judged", "cited"),
+        *("statements", "addresses", "distinct_pages", "echoes", "citations_per_statement"),
     ),
-    "race": ("total",),
+    "race": ("total", "injections", "hidden"),
 }
 
 
@@ -61,7 +62,7 @@ def test_metrics_are_shown_as_the_papers_show_them(name: str) -> None:
     metrics = protocol_named(name).metrics
     assert [metric.name for metric in metrics if metric.headline] == HEADLINES[name]
     for metric in metrics:
-        counts = metric.name.startswith(COUNTS.get(name, ("no such name",)))
+        counts = metric.name == "read" or metric.name.startswith(COUNTS.get(name, ("no such name",)))
         assert metric.scale == (100 if name in IN_PER_CENT and not counts else 1), metric.name
 
 
@@ -213,5 +214,5 @@ def test_run_without_pages_scores_no_citation_and_says_why(tmp_path: Path) -> No
     assert accuracies
     for row in accuracies:
         assert (row["value"], row["low"], row["high"], row["answered"]) == (None, 0, 1, 0)
-        assert row["reason"] == "page_not_in_snapshot"
-    assert not any(row["value"] for row in rows if row["metric"] in ("c_acc", "c_acc_strict", "supported"))
+        assert row["reason"] == "pages_off"
+    assert not any(row["value"] for row in rows if row["metric"] in ("c_acc", "c_acc_distinct", "supported"))

@@ -99,13 +99,15 @@ async def test_recorded_pages_are_judged_as_they_stand(tmp_path: Path) -> None:
     )
 
 
-async def test_failed_scrape_is_missing_and_not_judged(tmp_path: Path) -> None:
+async def test_failed_scrape_counts_and_is_not_judged(tmp_path: Path) -> None:
     record = scraped(tmp_path, a="scrape failed: 404", b="Page B")
     found = await evaluated(
         tmp_path, record, extract=CITED, deduplicate="[1, 2]", validate=verdicts("unsupported")
     )
     assert found["judged"] == 1 and found["supported"] == 0
-    assert found["c_acc_strict"] is None and found["e_cit"] is None, "it says nothing about the report"
+    assert found["unreachable"] == 2 and found["c_acc"] == found["e_cit"] == 0, (
+        "it stays in the paper's count"
+    )
 
 
 @pytest.mark.parametrize("extract", ["", "none", '[{"fact": "One."}]', '{"a": 1}'])
@@ -135,7 +137,7 @@ async def test_unreadable_verdicts_leave_a_page_out(tmp_path: Path) -> None:
     async with MockOpenAI(fault=replying_to(**replies, validate=verdicts("unknown"))) as mock:
         found = scores(await evaluate_async(config(tmp_path, mock.url, scraped=record)))
         assert mock.calls == 2 * (1 + 1 + 1 + 3)
-        assert found["judged"] == 0 and found["c_acc_strict"] is None
+        assert found["judged"] == 0 and found["e_cit"] is None
         await evaluate_async(config(tmp_path, mock.url, out="again", scraped=record))
         assert mock.calls == 2 * (1 + 1 + 1 + 3) + 2, "only the last attempts are made again"
 

@@ -37,6 +37,7 @@ from adjudge.scoring.deepresearch_bench.race import (
     system_scores,
     total,
 )
+from adjudge.scoring.deepresearch_bench.signs import SIGNS
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
     CriteriaDraft,
@@ -106,6 +107,12 @@ async def run(protocol: Race, of: Case | None = None, judge: Any = opinion) -> t
     return card, tools
 
 
+def marks(card: Scorecard) -> dict[str, float | None]:
+    """The metrics that rest on the judge."""
+    signs = {metric.name for metric in SIGNS}
+    return {name: value for name, value in card.scores.items() if name not in signs}
+
+
 def near(card: Scorecard, **expected: float) -> None:
     for name, value in expected.items():
         assert card.scores[name] == pytest.approx(value, abs=1e-12), name
@@ -169,7 +176,7 @@ async def test_reference_first_has_names_and_keys_of_its_own(protocol: Race) -> 
     card, tools = await run(protocol)
     # target 0.75 * 8 + 0.25 * 4 = 7; the reference, which stands first and gets 2 more, the same
     near(card, **{"reference_first.overall": 0.5, "reference_first.total": 7})
-    assert all(name.startswith("reference_first.") for name in card.scores)
+    assert all(name.startswith("reference_first.") for name in marks(card))
     assert [question.context["article_a"] for question in tools.questions] == [REFERENCE]
     _, published = await run(Race())
     (one,), (other,) = tools.questions, published.questions
@@ -325,7 +332,7 @@ def whole(value: str) -> str:
 async def test_invalid_reply_leaves_all_metrics_unscored(reply: str, reason: str) -> None:
     for protocol in (Race(), Race(both_orders=True), Race(variant="reversed_positions")):
         card, _ = await run(protocol, judge=lambda _: reply)
-        assert set(card.scores.values()) == {None}
+        assert set(marks(card).values()) == {None}
         assert set(card.reasons.values()) == {reason}
 
 
@@ -343,11 +350,9 @@ async def test_valid_reply_is_read_whole_fenced_or_embedded() -> None:
 async def test_question_without_an_answer_is_never_a_score(protocol: Race, reason: str) -> None:
     card, _ = await run(protocol, judge=lambda _: reason)
     assert (card.status, card.reason) == ("unscored", reason)
-    assert set(card.scores.values()) == {None}
-    assert {(bounds.low, bounds.high, bounds.answered) for bounds in card.bounds.values()} <= {
-        (0, 1, 0),
-        (0, 10, 0),
-    }
+    assert set(marks(card).values()) == {None}
+    bounds = [card.bounds[name] for name in marks(card)]
+    assert {(one.low, one.high, one.answered) for one in bounds} <= {(0, 1, 0), (0, 10, 0)}
 
 
 async def test_cut_off_marks_appear_in_the_evidence() -> None:
@@ -380,7 +385,7 @@ async def test_missing_criteria_batch_spares_other_dimensions() -> None:
         return "judge_timeout" if "readability | readability 9" in question.criteria else opinion(question)
 
     card, _ = await run(Race(), case({**GOLD, "criterions": many(30)}), half)
-    scored = {name for name, value in card.scores.items() if value is not None}
+    scored = {name for name, value in marks(card).items() if value is not None}
     assert scored == {"comprehensiveness", "insight"}
     assert card.reasons == dict.fromkeys(
         ("overall", "instruction_following", "readability", "total"), "judge_timeout"
@@ -585,9 +590,9 @@ def test_scoring_runs_under_a_plain_event_loop() -> None:
 async def test_long_reference_is_read_beside_the_loop(monkeypatch: Any) -> None:
     read: list[str] = []
 
-    async def aside(function: Any, text: str) -> Any:
+    async def aside(function: Any, text: str, *more: Any) -> Any:
         read.append(text)
-        return function(text)
+        return function(text, *more)
 
     monkeypatch.setattr("adjudge.scoring.deepresearch_bench.race.aside", aside)
     monkeypatch.setattr("adjudge.scoring.deepresearch_bench.race.clean_report", str.strip)

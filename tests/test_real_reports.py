@@ -73,7 +73,7 @@ def test_fact_is_unscored_where_cited_pages_are_unread(scores):
         for row in scores
         if row["protocol"] == "fact" and row["metric"] == "c_acc" and row["value"] is None
     }
-    assert {("en", "page_not_in_snapshot"), ("zh", "page_not_in_snapshot")} <= reasons
+    assert {("en", "pages_off"), ("zh", "pages_off")} <= reasons
 
 
 def test_evaluate_accepts_the_published_folder(tmp_path, capsys):

@@ -26,6 +26,7 @@ from adjudge.engine.commands.snapshot import snapshot
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.exports.forms import BENCHMARKS
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.agreement import with_humans, with_run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.fetchers.snapshot import SnapshotFetcher
@@ -104,14 +105,52 @@ def test_fact_figures_are_those_of_paper_and_code(tmp_path: Path) -> None:
     assert text == FACT_FIGURES
 
 
-def test_url_without_verdicts_is_dropped_by_the_code_alone(tmp_path: Path) -> None:
+def rows_of(run: Path) -> dict[tuple[str, str, int], Row]:
+    """The score rows of a run by task, metric and sample."""
+    return {
+        (row["task_id"], row["metric"], row["sample"]): row
+        for row in pq.read_table(run / "scores.parquet").to_pylist()
+    }
+
+
+def test_url_without_verdicts_leaves_bounds(tmp_path: Path) -> None:
     row = fact_row(1, {"https://a.example/": ["supported"], "https://b.example/": []})
     row["citations_deduped"]["https://b.example/"] |= {"facts": ["x"], "validate_error": "no JSON"}
-    found = figures(import_results(written(tmp_path / "one.jsonl", [row]), DRB, tmp_path / "run"))
-    assert (found["supported", "one"], found["judged", "one"], found["c_acc_code", "one"]) == (1.0, 1.0, 1.0)
-    assert found["c_acc", "one"] == 0.0
-    head = build_leaderboard([tmp_path / "run"]).metrics[0]
-    assert head.standings[0].n_unscored == 1
+    found = import_results(written(tmp_path / "one.jsonl", [row]), DRB, tmp_path / "run")
+    said = figures(found)
+    assert (said["supported", "one"], said["judged", "one"]) == (1.0, 1.0)
+    rows = rows_of(tmp_path / "run")
+    for metric in ("c_acc", "c_acc_code"):
+        one = rows["1", metric, 0]
+        assert (one["value"], one["low"], one["high"], one["answered"], one["parts"]) == (1, 0.5, 1, 1, 2)
+    boards = {one.metric: one for one in build_leaderboard([tmp_path / "run"]).metrics}
+    assert boards["c_acc_code"].headline and not boards["c_acc"].headline
+    assert boards["c_acc"].standings[0].bound_low == 0.5
+
+
+@pytest.mark.parametrize(
+    ("scraped", "error", "kind", "high"),
+    [
+        ("scrape failed: 404", "no JSON", "unreachable", 1.0),
+        ("A page.", "page_gone", "unreachable", 1.0),
+        ("A page.", "no JSON", "missing", 1.0),
+        ("scrape failed: 404", None, "supported", 0.5),
+    ],
+)
+def test_recorded_url_counts_by_what_is_known_of_it(
+    tmp_path: Path, scraped: str, error: str | None, kind: str, high: float
+) -> None:
+    """A verdict stands whatever was scraped; without one, a page that was not scraped is unsupported."""
+    urls = {"https://a.example/": ["unsupported"], "https://b.example/": ["supported"]}
+    row = fact_row(1, urls)
+    row["citations_deduped"]["https://b.example/"] |= {"url_content": scraped, "validate_error": error}
+    import_results(written(tmp_path / "one.jsonl", [row]), DRB, tmp_path / "run")
+    (card,) = Run.open(tmp_path / "run").cards
+    assert [line.outcome.kind for line in card.evidence] == ["unsupported", kind]
+    bounds = card.bounds["c_acc"]
+    assert (bounds.low, bounds.high) == (0.5 if kind == "supported" else 0.0, 0.5)
+    assert bounds.answered == (1 if kind == "missing" else 2)
+    assert card.scores["c_acc"] == bounds.low
 
 
 def test_recorded_pages_are_a_snapshot(tmp_path: Path) -> None:
@@ -161,7 +200,7 @@ def test_results_before_the_verdicts_have_their_counts(tmp_path: Path) -> None:
         del source["article_id"], source["validate_res"], source["validate_error"]
     found = import_results(written(tmp_path / "one_deduplicated.jsonl", [row]), DRB, tmp_path / "run")
     assert (figures(found)["pairs", "one"], found.unscored) == (3.0, 1)
-    (note,) = [note for note in found.leaderboard.notes if "fact c_acc: 1 unscored" in note]
+    (note,) = [note for note in found.leaderboard.notes if "fact c_acc_code: 1 unscored" in note]
     assert note.endswith("; missing in the recorded results")
 
 
@@ -454,11 +493,42 @@ def test_any_bytes_are_no_results_or_named(benchmark: str, content: bytes, tmp_p
     assert "\n" not in str(raised.value)
 
 
-def test_two_files_of_different_results_are_an_error(tmp_path: Path) -> None:
+def test_second_file_of_other_results_is_left_out_by_its_name(tmp_path: Path) -> None:
     for folder, share in (("x", 0.5), ("y", 0.6)):
-        written(tmp_path / folder / "race/one/raw_results.jsonl", [race_row(1, share)])
-    with pytest.raises(UsageError, match="task '1' was given before with other results"):
-        import_results(tmp_path, DRB, tmp_path / "run")
+        rows = [race_row(1, share), *([race_row(2, 0.4)] if folder == "y" else [])]
+        written(tmp_path / folder / "race/one/raw_results.jsonl", rows)
+    found = import_results(tmp_path, DRB, tmp_path / "run")
+    (line,) = found.rejected
+    assert "y/race/one/raw_results.jsonl:1: system 'one', task '1' was given before with other" in str(line)
+    rows = rows_of(tmp_path / "run")
+    assert (rows["1", "overall", 0]["value"], rows["2", "overall", 0]["value"]) == (0.5, 0.4)
+
+
+def test_repeated_row_is_another_sample(tmp_path: Path) -> None:
+    fact = [fact_row(1, {"https://a.example/": [verdict]}) for verdict in ("supported", "unsupported")]
+    written(
+        tmp_path / "in/race/one/raw_results.jsonl", [race_row(1, 0.5), race_row(1, 0.6), race_row(1, 0.5)]
+    )
+    written(tmp_path / "in/fact/one/validated.jsonl", [*fact, fact[0]])
+    found = import_results(tmp_path / "in", DRB, tmp_path / "run")
+    assert not found.rejected
+    rows = rows_of(tmp_path / "run")
+    for metric, values in (("overall", [0.5, 0.6]), ("c_acc", [1, 0])):
+        given = [row["value"] for (_, name, _), row in sorted(rows.items()) if name == metric]
+        assert given == values, "the same row once more is no other sample"
+
+
+def test_bad_file_does_not_cost_its_neighbours(tmp_path: Path) -> None:
+    folder = tmp_path / "in/race"
+    good = json.dumps(race_row(1, 0.5)).encode()
+    (folder / "half").mkdir(parents=True)
+    (folder / "half/raw_results.jsonl").write_bytes(b'{"id": 1, "overall\n' + good + b"\n\xff\n")
+    (folder / "none/raw_results.jsonl").mkdir(parents=True)
+    written(folder / "one/raw_results.jsonl", [race_row(1, 0.5)])
+    found = import_results(tmp_path / "in", DRB, tmp_path / "run")
+    assert found.systems == ("half", "one")
+    named = [str(line).removeprefix(f"{folder}/").partition(": ")[0] for line in found.rejected]
+    assert named == ["half/raw_results.jsonl:1", "half/raw_results.jsonl:3", "none/raw_results.jsonl:0"]
 
 
 def test_import_keeps_what_is_in_the_way(tmp_path: Path, own: Path) -> None:

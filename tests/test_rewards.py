@@ -28,7 +28,7 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.rewards.audit import Audit, CanaryWatch, load_canaries
-from adjudge.engine.rewards.flags import FLAGS, flags_of, injections
+from adjudge.engine.rewards.flags import FLAGS, flags_of
 from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.rewards.reward import Reward, RewardItem, settled
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
@@ -36,10 +36,11 @@ from adjudge.fetchers.process import PoolError
 from adjudge.judges import Reply, ScriptedJudge
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.reasons import CAUSES
-from adjudge.scoring.contract.scorecard import Missing, Scorecard
+from adjudge.scoring.contract.scorecard import MISSING, Bounds, Evidence, Metric, Missing, Partial, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.rubrics.asking import PointsGiven
 from adjudge.scoring.rubrics.rubrics import Rubrics
+from adjudge.scoring.text.integrity import injections
 from tests.mock_openai import MockOpenAI
 from tests.rewarding import best, rewarded, scripted, served
 from tests.worlds import CRITERIA, lines, world
@@ -78,45 +79,75 @@ class TestFormula:
             },
             RewardConfig,
         )
-        scores = {"c_acc_strict": 0.8, "e_cit": 3.0}
+        scores = {"c_acc": 0.8, "e_cit": 3.0}
         assert value(config, scores) == (pytest.approx(0.4 + 0.6), None)
         assert value(config, {**scores, "e_cit": 9.0}) == (pytest.approx(0.4 + 1.0), None)
         assert value(config, scores, {"injection": 1.0, "length": 1.0})[0] == pytest.approx(1.0 - 1.25)
-        assert value(config, {"c_acc_strict": 0.0, "e_cit": 0.0}, {"injection": 1.0, "length": 1.0})[0] == -1
+        assert value(config, {"c_acc": 0.0, "e_cit": 0.0}, {"injection": 1.0, "length": 1.0})[0] == -1
 
     def test_strict_form_is_the_default(self):
-        scores: dict[str, float | Missing] = {"c_acc": 0.9, "c_acc_strict": 0.3}
-        assert value(RewardConfig(metric="c_acc"), scores)[0] == 0.3
-        assert value(RewardConfig(metric="fact.c_acc"), scores)[0] == 0.3
-        assert value(RewardConfig(), scores)[0] == 0.3
-        assert value(RewardConfig(metric="c_acc", strict=False), scores)[0] == 0.9
+        class Marked(Rubrics, frozen=True, kw_only=True):
+            name = "marked"
+            metrics = (Metric(name="mark", headline=True), Metric(name="mark_strict"))
+
+        card = Scorecard.of("marked", CASE, {"mark": 0.9, "mark_strict": 0.3})
+        for config, expected in (
+            (RewardConfig(metric="mark"), 0.3),
+            (RewardConfig(metric="marked.mark"), 0.3),
+            (RewardConfig(), 0.3),
+            (RewardConfig(metric="mark", strict=False), 0.9),
+        ):
+            assert Formula(config, [Marked()]).value({"marked": card}, {}).value == expected
 
     def test_missing_metric_leaves_no_reward_only_if_weighted(
         self,
     ):
         config = RewardConfig(metric="c_acc")
-        assert value(config, {"c_acc_strict": Missing("judge_timeout")}) == (None, "judge_timeout")
-        assert value(config, {"c_acc_strict": Missing("gold_missing")}) == (None, "gold_missing")
-        assert value(config, {"c_acc_strict": Missing("task_unknown")}) == (None, "task_unknown")
-        assert value(config, {"c_acc_strict": 0.5, "e_cit": Missing("judge_timeout")})[0] == 0.5
+        assert value(config, {"c_acc": Missing("judge_timeout")}) == (None, "judge_timeout")
+        assert value(config, {"c_acc": Missing("gold_missing")}) == (None, "gold_missing")
+        assert value(config, {"c_acc": Missing("task_unknown")}) == (None, "task_unknown")
+        assert value(config, {"c_acc": 0.5, "e_cit": Missing("judge_timeout")})[0] == 0.5
 
     def test_failure_by_report_or_source_gives_the_worst_value(self):
-        for reason in ("citation_malformed", "page_gone", "page_barred", "page_timeout"):
-            missing = {"c_acc_strict": Missing(reason)}
+        for reason in ("citation_malformed", "page_gone", "page_not_in_snapshot", "page_timeout"):
+            missing = {"c_acc": Missing(reason)}
             assert value(RewardConfig(metric="c_acc"), missing) == (0.0, reason)
-        published = RewardConfig(metric="c_acc", strict=False)
-        assert value(published, {"c_acc": Missing("page_timeout")}) == (None, "page_timeout")
+
+    @pytest.mark.parametrize(
+        ("lost", "expected"),
+        [
+            ([], (0.75, None)),
+            (["page_rate_limited"], (0.5, "page_rate_limited")),
+            (["page_deferred"], (None, "page_deferred")),
+            (["page_rate_limited", "judge_timeout"], (None, "judge_timeout")),
+        ],
+    )
+    def test_lost_part_counts_if_the_rollout_asked_for_it(self, lost, expected):
+        """A value over the other parts is no reward: what failed would not count."""
+        bounds = Bounds(0.75 - 0.25 * bool(lost), 0.75, 4 - len(lost), 4)
+        lines = [Evidence(what="x", outcome=MISSING, reason=reason) for reason in lost]
+        card = Scorecard.of("fact", CASE, {"c_acc": Partial(0.75, bounds)}, lines)
+        found = Formula(RewardConfig(metric="c_acc"), [Fact()]).value({"fact": card}, {})
+        assert (found.value, found.reason) == expected
+
+    def test_protocol_says_how_many_answers_are_enough(self):
+        lines = [Evidence(what="x", outcome=MISSING, reason="judge_timeout")]
+        for answered, expected in ((8, (0.5, None)), (7, (None, "judge_timeout"))):
+            score = Partial(0.5, Bounds(0.4, 0.6, answered, 10))
+            card = Scorecard.of("rubrics", CASE, {"score_clipped": score}, lines)
+            found = Formula(RewardConfig(metric="score_clipped"), [Rubrics()]).value({"rubrics": card}, {})
+            assert (found.value, found.reason) == expected
 
     @pytest.mark.parametrize(
         "reason", [reason for reason, cause in CAUSES.items() if cause not in ("report", "source")]
     )
     def test_failure_of_ours_never_gives_a_reward(self, reason):
-        missing = {"c_acc_strict": Missing(reason), "e_cit": 3.0}
+        missing = {"c_acc": Missing(reason), "e_cit": 3.0}
         config = msgspec.convert({"weights": {"e_cit": 1, "c_acc": 0.01}}, RewardConfig)
         assert value(config, missing, {"injection": 1.0}) == (None, reason)
 
     def test_reason_of_another_metric_is_not_named(self):
-        scores = {"c_acc_strict": 0.5, "e_cit": Missing("judge_timeout")}
+        scores = {"c_acc": 0.5, "e_cit": Missing("judge_timeout")}
         assert value(RewardConfig(metric="c_acc"), scores) == (0.5, None)
 
     @pytest.mark.parametrize("reason", ["report_empty", "report_too_large", "truncated"])
@@ -124,7 +155,7 @@ class TestFormula:
         config = msgspec.convert(
             {"metric": "c_acc", "penalties": {"length": 0.5, "injection": 1}}, RewardConfig
         )
-        card = msgspec.structs.replace(Scorecard.of("fact", CASE, {"c_acc_strict": 0.0}), reason=reason)
+        card = msgspec.structs.replace(Scorecard.of("fact", CASE, {"c_acc": 0.0}), reason=reason)
         found = Formula(config, [Fact()]).value({"fact": card}, {})
         assert (found.value, found.reason) == (-1.5, reason)
 

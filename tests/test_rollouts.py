@@ -306,21 +306,39 @@ class TestItems:
         assert [one.reason for one in found] == ["task_unknown"] * 2 + ["gold_missing"] + [None] * 4
         assert sum("chat template" in record.message for record in caplog.records) <= 1
 
-    async def test_pages_of_a_rollout_serve_it_alone(self, tmp_path):
+    async def test_pages_of_a_rollout_are_all_there_are(self, tmp_path):
+        """They serve it alone, and an address that is not among them supports nothing."""
         page = {
             "url": "https://a.org/x",
             "title": "Tides",
             "text": "Tides rise twice a day because of the moon.",
         }
         text = "Tides rise twice a day [1](https://a.org/x)."
+        outside = f"{text} Tides fall at night [2](https://a.org/y)."
         config = RunConfig.load(
             world(tmp_path, protocols=[{"name": "fact", "extraction": "markers"}], reward={"metric": "c_acc"})
         )
         async with open_rewards(config) as scorer:
-            items = [{"task_id": "0", "text": text, "pages": [page]}, {"task_id": "0", "text": text}]
-            mine, other = await scorer.score(items)
-        assert mine.reason is None, mine
-        assert (mine.value, other.value, other.reason) == (1.0, None, "page_not_in_snapshot")
+            items = [
+                {"task_id": "0", "text": text, "pages": [page]},
+                {"task_id": "0", "text": outside, "pages": [page]},
+                {"task_id": "0", "text": text},
+            ]
+            mine, beyond, other = await scorer.score(items)
+        assert (mine.value, mine.reason) == (1.0, None)
+        assert (beyond.value, beyond.reason) == (0.5, None)
+        assert (other.value, other.reason) == (None, "pages_off")
+
+    async def test_unknown_id_without_a_prompt_is_judged_by_nothing(self, tmp_path):
+        config = RunConfig.load(
+            world(tmp_path, protocols=[{"name": "fact", "extraction": "markers"}], reward={"metric": "c_acc"})
+        )
+        async with open_rewards(config) as scorer:
+            named, asked = await scorer.score(
+                [{"task_id": "no", "text": "Tides."}, {"prompt": "no", "text": "Tides."}]
+            )
+        assert (named.value, named.reason, named.n_asked) == (None, "task_unknown", 0)
+        assert asked.value == 0.0
 
 
 class TestAsked:

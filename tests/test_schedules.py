@@ -84,13 +84,13 @@ def test_formula_of_a_step_has_its_weights():
     formula = Formula(msgspec.convert({"weights": WEIGHTS}, RewardConfig), [Rubrics(), Fact()])
     cards = {
         "rubrics": Scorecard.of("rubrics", CASE, {"score_clipped": 0.5}),
-        "fact": Scorecard.of("fact", CASE, {"c_acc_strict": 0.8}),
+        "fact": Scorecard.of("fact", CASE, {"c_acc": 0.8}),
     }
-    assert formula.scheduled == ("fact.c_acc_strict",)
+    assert formula.scheduled == ("fact.c_acc",)
     assert [formula.at(step).value(cards, {}).value for step in (0, 150, 999)] == pytest.approx(
         [0.5, 0.7, 0.9]
     )
-    lacking = {**cards, "fact": Scorecard.of("fact", CASE, {"c_acc_strict": Missing("judge_timeout")})}
+    lacking = {**cards, "fact": Scorecard.of("fact", CASE, {"c_acc": Missing("judge_timeout")})}
     assert formula.at(100).value(lacking, {}).value == 0.5, "a weight of 0 withholds nothing"
     assert formula.at(101).value(lacking, {}) == formula.at(200).value(lacking, {})
     assert formula.at(200).value(lacking, {}).reason == "judge_timeout"
@@ -99,11 +99,11 @@ def test_formula_of_a_step_has_its_weights():
 async def test_reward_records_step_and_weights_with_the_same_keys(tmp_path):
     async with open_rewards(scheduled(tmp_path)) as scorer:
         early, middle, late = [(await scorer.score([ITEM], step=step))[0] for step in (0, 150, 1000)]
-    name = "weight:fact.c_acc_strict"
+    name = "weight:fact.c_acc"
     assert [one.scores["step"] for one in (early, middle, late)] == [0.0, 150.0, 1000.0]
     assert [one.scores[name] for one in (early, middle, late)] == [0.0, 0.25, 0.5]
     assert set(early.scores) == set(middle.scores) == set(late.scores)
-    rubrics, fact = late.scores["score_clipped"], late.scores["c_acc_strict"]
+    rubrics, fact = late.scores["score_clipped"], late.scores["c_acc"]
     assert fact == 1.0 and early.value == rubrics
     assert (middle.value, late.value) == pytest.approx((rubrics + 0.25, rubrics + 0.5))
 
@@ -148,7 +148,7 @@ async def test_server_takes_the_step_and_refuses_a_call_without(tmp_path):
                 assert response.status == status
                 reply = await response.json()
                 if status == 200:
-                    assert reply["rewards"][0]["scores"]["weight:fact.c_acc_strict"] == 0.25
+                    assert reply["rewards"][0]["scores"]["weight:fact.c_acc"] == 0.25
                 else:
                     assert "step" in reply["error"]
         async with session.get(f"{url}/openapi.json") as response:

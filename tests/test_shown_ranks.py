@@ -126,12 +126,10 @@ def test_document_shows_what_the_example_prints(evaluated: tuple[Path, str]) -> 
 
 def test_show_and_viewer_say_what_to_do(evaluated: tuple[Path, str]) -> None:
     run, out = evaluated
-    remedy = (
-        "page_not_in_snapshot (infrastructure): add the pages to the snapshot or set fetch: live, then run"
-    )
-    assert remedy in command("show", run, "--task", "digital-literacy", "--system", "cinder")
+    shown = command("show", run, "--task", "tree-canopy", "--system", "atlas")
+    assert "gold_missing (gold): add the gold to the task, then run the same command again" in shown
+    assert "page_not_in_snapshot" in command("show", run, "--task", "digital-literacy", "--system", "cinder")
     assert "1 unscored, not_submitted (input): such as cinder on tree-canopy; add the reports" in out
     page = (run / "leaderboard.html").read_text(encoding="utf-8")
     for text in (page, (run / "leaderboard.md").read_text(encoding="utf-8").replace("\\", "")):
         assert "not_submitted" in text and "add the reports or leave out the tasks" in text
-        assert "https://sutian-jiaoxue.example/lunwen/yinling-3; add the pages to the snapshot" in text

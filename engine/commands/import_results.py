@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -41,7 +42,7 @@ from adjudge.fetchers.snapshot import write_pages
 from adjudge.judges import JudgeIdentity
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.protocol import ScoringProtocol
-from adjudge.scoring.contract.scorecard import Metric, explained
+from adjudge.scoring.contract.scorecard import Bounds, Metric, Scorecard, explained
 
 TASKS, REPORTS, ROWS, PAGES = "tasks.jsonl", "reports.jsonl", "recorded.jsonl", "pages"
 _UNKNOWN = "an unknown judge"
@@ -160,10 +161,18 @@ def _metrics(protocol: ScoringProtocol, results: Results) -> tuple[Metric, ...]:
         Metric(name=name, scale=headlines(protocol.metrics)[0].scale) for name in names if name not in known
     ]
     found = [explained(protocol, one) for one in found]
+    wanted = results.ranked_by.get(protocol.name)
+    if wanted is not None and any(one.name == wanted for one in found):
+        return _headed(found, wanted)
     if {one.name for one in headlines(protocol.metrics)} & {one.name for one in found}:
         return tuple(found)
     head = next((metric for metric in found if metric.name.startswith("average")), found[0])
-    return tuple(msgspec.structs.replace(metric, headline=metric is head) for metric in found)
+    return _headed(found, head.name)
+
+
+def _headed(metrics: Sequence[Metric], head: str) -> tuple[Metric, ...]:
+    """`metrics` ranked by the one that is called `head`."""
+    return tuple(msgspec.structs.replace(metric, headline=metric.name == head) for metric in metrics)
 
 
 def _write_input(results: Results, out: Path) -> None:
@@ -185,12 +194,19 @@ async def _store(results: Results, place: Place, record: RunRecord) -> None:
     await pages.open()
     try:
         for one in results.found:
-            cards.put(one.card, at)
+            cards.put(_bounded(one.card, record.metrics[one.card.protocol]), at)
         for url, page in results.pages.items():
             pages.put(url, page)
     finally:
         await cards.close()
         await pages.close()
+
+
+def _bounded(card: Scorecard, metrics: Iterable[Metric]) -> Scorecard:
+    """`card` with bounds for what was not recorded."""
+    lacking = [one for one in metrics if one.name in card.scores and card.scores[one.name] is None]
+    unknown = {one.name: Bounds.unknown(one) for one in lacking if one.name not in card.bounds}
+    return msgspec.structs.replace(card, bounds=card.bounds | unknown) if unknown else card
 
 
 def run(options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ import msgspec
 from adjudge.engine.config.metrics import Name, headlines, named, names_in, short_names
 from adjudge.engine.config.settings import ConfigError, Count, Positive
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
-from adjudge.scoring.contract.reasons import CAUSES, Reason, ReportReason
+from adjudge.scoring.contract.reasons import ASKED_FOR, CAUSES, Reason, ReportReason
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 
 __all__ = [
@@ -268,7 +268,8 @@ class FormulaError(ConfigError):
 class Part(msgspec.Struct, frozen=True):
     """One term of the sum: `metric` of `protocol`. `worst` is None for a metric that only a task's gold defines.
 
-    One that `shares` its protocol's weight with others leaves it to them on a task that it is not due on.
+    One that `shares` its protocol's weight with others leaves it to them on a task that it is not due on. `least` is
+    the share of its parts that must be answered: what the protocol asks for, or all of them.
     """
 
     protocol: str
@@ -276,11 +277,31 @@ class Part(msgspec.Struct, frozen=True):
     term: Term
     worst: float | None
     shares: bool = False
+    least: float = 1.0
+    lower_is_better: bool = False
 
     @property
     def name(self) -> str:
         """The metric's name, with its protocol's."""
         return f"{self.protocol}.{self.metric}"
+
+    def value(self, card: Scorecard) -> "Value":
+        """The metric's value in `card`, or why it has none.
+
+        What the rollout chose counts against it: a fault of its report, and every page that it asked for and nobody
+        could read, one that its site did not give for the number of requests among them.
+        """
+        value, bounds = card.scores.get(self.metric), card.bounds.get(self.metric)
+        if value is not None and (bounds is None or bounds.answered >= self.least * bounds.parts - 1e-9):
+            return Value(value, card.reason if card.status == "scored" else None)
+        why = card.reasons.get(self.metric)
+        if why is None or why in ASKED_FOR:
+            lost = [line.reason for line in card.evidence if line.outcome.kind == "missing" and line.reason]
+            others = [reason for reason in CAUSES if reason in lost and reason not in ASKED_FOR]
+            if bounds is not None and lost and not others:
+                return Value(bounds.high if self.lower_is_better else bounds.low, "page_rate_limited")
+            why = others[0] if others else why or "gold_missing"
+        return Value(self.worst if CAUSES[why] in ("report", "source") else None, why)
 
     def of(self, value: float, step: int) -> float:
         """The term's part of the reward for a metric's `value`."""
@@ -317,7 +338,6 @@ class Formula:
         self._check_steps()
         self._penalties: dict[str, float] = msgspec.structs.asdict(config.penalties)
         self._clip = config.clip
-        self._blamed = ("report", "source") if config.strict else ("report",)
         known = names_in({protocol.name: protocol.metrics for protocol in protocols})
         self._shared = {name.metric for name, short in short_names(known).items() if short == name.full}
         _check_bounds("clip", config.clip)
@@ -395,23 +415,17 @@ class Formula:
     ) -> Value:
         """The reward for `cards` by protocol, `flags` from 0 to 1, and `group`, if that is to count.
 
-        It is None if any metric is missing for another reason than the report's own doing or, unless published forms
-        are wanted, its sources': those take the metric's worst. A report that is empty, oversized or without an end
-        gets the lowest reward that the formula can give: all metrics at their worst, and all penalties in full.
+        It is None if any metric is missing for a reason that the rollout did not choose (`Part.value`). A report that
+        is empty, oversized or without an end gets the lowest reward that the formula can give: all metrics at their
+        worst, and all penalties in full.
         """
         total, reason = 0.0, None
         for part, share in self._due(cards):
-            card = cards[part.protocol]
-            value = card.scores.get(part.metric)
-            if value is not None:
-                why = card.reason if card.status == "scored" else None
-            else:
-                why = card.reasons.get(part.metric, "gold_missing")
-                if CAUSES[why] not in self._blamed or part.worst is None:
-                    return Value(None, why)
-                value = part.worst
-            total += share * part.of(value, self.step)
-            reason = reason or why
+            found = part.value(cards[part.protocol])
+            if found.value is None:
+                return found
+            total += share * part.of(found.value, self.step)
+            reason = reason or found.reason
         least = any(cards[name].reason in LEAST for name in self.needed)
         if group is not None and self.group_weight and not least:
             if group.value is None:
@@ -490,10 +504,19 @@ def _part(name: str, term: Term, config: RewardConfig, protocols: Sequence[Scori
     _check_bounds(f"weights: {name}: clip", term.clip)
     if metric is not None:
         _check(name, metric, [weight for weight in weights if weight])
+    least = next((getattr(one, "min_answered", 1.0) for one in protocols if one.name == protocol), 1.0)
     if metric is None:
-        return Part(protocol, wanted, term, None)
+        return Part(protocol, wanted, term, None, least=least)
     by_default = config.metric is None and not config.weights
-    return Part(protocol, wanted, term, metric.worst, shares=by_default and bool(metric.gold))
+    return Part(
+        protocol,
+        wanted,
+        term,
+        metric.worst,
+        shares=by_default and bool(metric.gold),
+        least=least,
+        lower_is_better=metric.lower_is_better,
+    )
 
 
 def _found(said: str, protocols: Sequence[ScoringProtocol]) -> Name:

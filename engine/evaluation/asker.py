@@ -28,11 +28,14 @@ from adjudge.judges.chat import prompt_digests
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 
+NO_PAGES = "off"
+"""The source of pages where none are read."""
+
 
 class Reader(PageSource):
     """Reads pages from `store`, else from `fetcher`, and stores them.
 
-    Without a fetcher, a page that is not stored is page_not_in_snapshot.
+    Without a fetcher, a page that is not stored is page_not_in_snapshot; pages_off where no page is read at all.
 
     `source` is the store's. `from_store` and `from_fetcher` count the pages, `metrics` in detail. One event loop.
     """
@@ -56,6 +59,8 @@ class Reader(PageSource):
 
     async def _fetched(self, address: NormalURL) -> Page:
         if self._fetcher is None:
+            if self.source == NO_PAGES:
+                return failed(address, "pages_off", "fetch is off")
             return failed(address, "page_not_in_snapshot", "this URL was never read into the store")
         page = await self._fetcher.page(address)
         self.metrics.fetched(page)

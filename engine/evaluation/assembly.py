@@ -13,7 +13,7 @@ from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.judge import JudgeConfig, Seat
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
-from adjudge.engine.evaluation.asker import Asker, Reader, Remembered
+from adjudge.engine.evaluation.asker import NO_PAGES, Asker, Reader, Remembered
 from adjudge.engine.evaluation.evaluator import Evaluator, Recall
 from adjudge.engine.evaluation.gate import Gate, Gates, Limit, RunGates
 from adjudge.engine.evaluation.router import Router
@@ -268,7 +268,7 @@ def make_fetcher(config: FetchConfig, network: bool = True) -> tuple[Fetcher | N
     chosen = config.downloader() if reads_live else None
     live = f"live {config.extractor}" + (f" {chosen[1]}" if chosen else "")
     if config.mode == "off" or (config.mode == "snapshot" and config.snapshot is None):
-        return None, live if config.mode == "snapshot" else "off"
+        return None, live if config.mode == "snapshot" else NO_PAGES
     if config.mode == "live":
         return (_live(config, chosen[0] if chosen else None) if network else None), live
     folder = Path(str(config.snapshot))

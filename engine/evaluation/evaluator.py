@@ -23,7 +23,7 @@ from adjudge.engine.store import JudgmentStore
 from adjudge.engine.store.scorecards import KeptCards
 from adjudge.engine.telemetry.logs import about, case_name
 from adjudge.engine.telemetry.metrics import Family, Metrics
-from adjudge.fetchers.page import Page, PageSource
+from adjudge.fetchers.page import Page, PageSource, failed
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case
@@ -160,8 +160,8 @@ class Counts(msgspec.Struct, frozen=True):
 class CaseTools(PageSource):
     """What one protocol may do for one case. Remembers the judgments and pages that it used.
 
-    `own` pages are known for this case alone; they are neither read nor stored. `reasons` counts questions without an
-    answer.
+    `own` pages are all that there are for this case, and known for it alone: they are neither read nor stored.
+    `reasons` counts questions without an answer.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class CaseTools(PageSource):
         priority: int = 0,
         own: Mapping[NormalURL, Page] | None = None,
     ) -> None:
-        self._own = own or {}
+        self._own = own
         self.reasons: Counter[str] = Counter()
         self._asker = asker
         self._reader = reader
@@ -207,7 +207,12 @@ class CaseTools(PageSource):
 
     async def page(self, address: NormalURL) -> Page:
         """The page at `address`."""
-        page = self._own.get(address) or await self._reader.page(address)
+        if self._own is None:
+            page = await self._reader.page(address)
+        else:
+            page = self._own.get(address) or failed(
+                address, "page_not_in_snapshot", "not among the pages that came with the report"
+            )
         self.pages[page.url] = None
         return page
 
@@ -293,7 +298,10 @@ class Evaluator:
     def tools(
         self, case: Case, protocol: str, priority: int = 0, pages: Mapping[NormalURL, Page] | None = None
     ) -> CaseTools:
-        """What `protocol` may do for `case`; questions of a lower `priority` go first. It has `pages` already."""
+        """What `protocol` may do for `case`; questions of a lower `priority` go first.
+
+        `pages`, if given, are all that there are.
+        """
         return CaseTools(self._asker_of(protocol), self.reader, case.repeat, priority, pages)
 
     def _asker_of(self, protocol: str) -> ProtocolAsker:

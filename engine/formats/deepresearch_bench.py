@@ -9,14 +9,16 @@ without a reference (`mode: no_reference`) holds the marks themselves; they are 
 folder.
 
 FACT's results are `extracted.jsonl`, `deduplicated.jsonl`, `scraped.jsonl`, `validated.jsonl` and `fact_result.txt`.
-Every step adds to the rows of the one before; the most complete row is read. Recorded verdicts are kept even where the
-page's text was a scraper's error message. A URL without verdicts is dropped from the code's figures and leaves the
-paper's without a value.
+Every step adds to the rows of the one before; the most complete row is read. Every recorded verdict is kept, even where
+the page's text was a scraper's error message. A URL without verdicts is dropped from the code's figures, which recorded
+results rank by, and leaves the paper's with bounds: its statements are unsupported where the scrape failed, and missing
+elsewhere.
 """
 
 import copy
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,7 +27,6 @@ import msgspec
 
 from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Prompts, located, rows
 from adjudge.engine.formats.recorded import (
-    Recorded,
     Results,
     RunToWrite,
     folder_name,
@@ -37,10 +38,12 @@ from adjudge.engine.formats.rejected import Rejected
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import storable
 from adjudge.scoring.contract.case import Report, Task
-from adjudge.scoring.contract.scorecard import MISSING, Evidence, Outcome, OutcomeKind, Scorecard
-from adjudge.scoring.deepresearch_bench.fact import Tally, citation_accuracy
+from adjudge.scoring.contract.reasons import CAUSES, Reason
+from adjudge.scoring.contract.scorecard import Bounds, Evidence, Partial, Scorecard, Value
+from adjudge.scoring.deepresearch_bench.fact import Fact, Pair, Seen, evidence_of, values_of
 from adjudge.scoring.deepresearch_bench.race import dimension_score, pointwise, total
 from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, MOST, RaceGold
+from adjudge.scoring.text.integrity import Runs
 
 _QUERY = ("prompt_data/query.jsonl", "query.jsonl")
 _CRITERIA = ("criteria_data/criteria.jsonl", "criteria.jsonl")
@@ -215,7 +218,7 @@ def read_race(file: Path, system: str, results: Results) -> None:
         except UNREADABLE as error:
             results.rejected.append(Rejected.of(file, line, RaceRow, error))
             continue
-        results.found.append(Recorded(card, bytes(raw).decode(), f"{file}:{line}"))
+        results.add(card, bytes(raw).decode(), file, line)
         task = Task(id=str(row.id), prompt=row.prompt, language=language_of(row.prompt))
         results.tasks.setdefault(task.id, task)
 
@@ -262,7 +265,7 @@ def read_judged(file: Path, system: str, criteria: dict[str, RaceGold], results:
         except UNREADABLE as error:
             results.rejected.append(Rejected.of(file, line, Judged, error))
             continue
-        results.found.append(Recorded(card, bytes(raw).decode(), f"{file}:{line}"))
+        results.add(card, bytes(raw).decode(), file, line)
         task = Task(id=str(row.id), prompt=row.prompt, language=language_of(row.prompt))
         results.tasks.setdefault(task.id, task)
 
@@ -295,12 +298,9 @@ def _race_row(row: dict[str, Any], card: Scorecard) -> dict[str, Any]:
 
 FACT = "fact"
 STEPS = ("extracted", "deduplicated", "scraped", "validated")
-_VERDICTS = ("supported", "unsupported", "unknown")
 _FAILED_SCRAPE = "scrape failed"
 _NO_EXTRACTION = "extraction failed"
 _DEDUPED = "citations_deduped"
-_UNREACHED = frozenset({"page_gone", "page_blocked", "page_barred", "citation_malformed"})
-"""What our own runs write for pages that cannot be retrieved: these pairs stay in the paper's N_u."""
 
 
 class Cited(msgspec.Struct, frozen=True):
@@ -346,82 +346,77 @@ class FactRow(msgspec.Struct, frozen=True):
             return 3
         return 2 if any(one.url_content is not None for one in sources) else 1
 
-    @property
-    def tally(self) -> Tally | None:
-        """The pairs by verdict, those of URLs without verdicts left out; None before the last step."""
-        if self.step < 3:
-            return None
-        judged: list[str] = [one.result for source in self._sources for one in source.validate_res or ()]
-        unread = [one for one in (self.citations_deduped or {}).values() if one.validate_error in _UNREACHED]
-        counts = {name: judged.count(name) for name in _VERDICTS}
-        return Tally(**counts, unreachable=sum(len(one.facts) for one in unread))
+    def pairs(self) -> Iterator[Pair]:
+        """The unique pairs, each with its verdict or why it has none; all pairs, if no repeats were dropped yet."""
+        if self.citations_deduped is None:
+            for one in self.citations if isinstance(self.citations, list) else ():
+                yield Pair(storable(one.fact), storable(one.url), None, "judge_unparseable", unique=False)
+            return
+        report = Runs(fact for source in self.citations_deduped.values() for fact in source.facts)
+        for url, source in self.citations_deduped.items():
+            page, verdicts = _page(url, source), source.validate_res or []
+            seen = None
+            if page is not None and page.status == "read":
+                seen = Seen.of(page.final_url, page.text, report)
+            if source.validate_error is not None:
+                verdicts = []
+            for place in range(max(len(source.facts), len(verdicts))):
+                fact = source.facts[place] if place < len(source.facts) else ""
+                verdict = verdicts[place].result if place < len(verdicts) else None
+                reason = None if verdict is not None else _why(source, page)
+                yield Pair(storable(fact), storable(url), verdict, reason, seen=seen)
 
     @property
-    def _sources(self) -> list[Source]:
-        return [one for one in (self.citations_deduped or {}).values() if one.validate_error is None]
+    def values(self) -> dict[str, Value | None]:
+        """FACT's metrics by the paper and by the code; of a report without verdicts, what is known and bounds."""
+        if self.citations == _NO_EXTRACTION:
+            return dict.fromkeys(metric.name for metric in Fact().metrics if metric.ratio is None)
+        pairs = list(self.pairs())
+        values: dict[str, Value | None] = {**values_of(pairs, bool(self.citations))}
+        counts = Counter(pair.verdict for pair in pairs)
+        judged = counts["supported"] + counts["unsupported"]
+        if judged:  # of one report; over tasks it is pooled
+            low, high = counts["supported"] / len(pairs), 1 - counts["unsupported"] / len(pairs)
+            answered = len(pairs) - sum(pair.missing is not None for pair in pairs)
+            rate = counts["supported"] / judged
+            values["c_acc_code"] = Partial(rate, Bounds(low, max(high, rate), answered, len(pairs)))
+        return values
 
-    @property
-    def values(self) -> dict[str, float | None]:
-        """FACT's metrics by the paper and by the code."""
-        tally = self.tally
-        names = ("c_acc", "e_cit", "pairs", "supported", "unsupported", "unknown", "judged", "cited")
-        if tally is None:
-            known: dict[str, float | None] = {}
-            if self.citations != _NO_EXTRACTION:
-                known["cited"] = float(bool(self.citations))
-            if self.citations_deduped is not None:
-                known["pairs"] = float(sum(len(one.facts) for one in self.citations_deduped.values()))
-            return dict.fromkeys(names) | known
-        errors = {one.validate_error for one in (self.citations_deduped or {}).values()}
-        whole = errors <= {None, *_UNREACHED}
-        counts = (tally.supported, tally.unsupported, tally.unknown, tally.supported + tally.unsupported)
-        return {
-            "c_acc": citation_accuracy(tally) if whole else None,
-            "e_cit": float(tally.supported) if whole else None,
-            "pairs": float(tally.pairs) if whole else None,
-            **dict(zip(names[3:7], map(float, counts), strict=True)),
-            "unreachable": float(tally.unreachable) if whole else None,
-            "cited": float(bool(self.citations)),
-        }
 
-    def evidence(self) -> Iterator[Evidence]:
-        """A line for each unique pair."""
-        for url, source in (self.citations_deduped or {}).items():
-            verdicts = source.validate_res or []
-            for place, fact in enumerate(source.facts):
-                known = source.validate_error is None and place < len(verdicts)
-                unread = source.validate_error in _UNREACHED
-                kind: OutcomeKind = (
-                    verdicts[place].result if known else "unreachable" if unread else "missing"
-                )
-                yield Evidence(
-                    what=storable(fact),
-                    outcome=MISSING if kind == "missing" else Outcome(kind, words=kind),
-                    url=storable(url),
-                    reason="" if known else (source.validate_error or "") if unread else "judge_unparseable",
-                )
+def _why(source: Source, page: Page | None) -> Reason:
+    """Why a URL has no verdicts: what our own runs write, else whether it was scraped at all."""
+    if source.validate_error in CAUSES:
+        return source.validate_error
+    return "judge_unparseable" if page is None or page.reason is None else page.reason
 
 
 def read_fact(files: list[Path], system: str, results: Results) -> None:
-    """Add the rows of a system's `files` to `results`, of each task the one with most steps."""
-    best: dict[str, tuple[FactRow, Recorded]] = {}
+    """Add the rows of a system's `files` to `results`: of each task and sample, the row with most steps."""
+    best: dict[tuple[str, int], tuple[FactRow, Scorecard, str, Path, int]] = {}
     for file in sorted(files, key=_step_of):
+        given: dict[str, list[bytes]] = {}
         for line, _, raw in rows(file, msgspec.Raw, results.rejected):
             try:
                 row = msgspec.json.decode(raw, type=FactRow)
-                identity = (FACT, system, str(row.id), 0)
-                card = scorecard(identity, row.values, "judge_unparseable", row.evidence())
+                lines = [] if row.citations_deduped is None else evidence_of([tuple(row.pairs())])
+                card = scorecard((FACT, system, str(row.id), 0), row.values, evidence=lines)
                 card = msgspec.structs.replace(card, pages=tuple(_pages(row)))
             except UNREADABLE as error:
                 results.rejected.append(Rejected.of(file, line, FactRow, error))
                 continue
-            if str(row.id) not in best or row.step >= best[str(row.id)][0].step:
-                best[str(row.id)] = row, Recorded(card, bytes(raw).decode(), f"{file}:{line}")
-    for key, (row, recorded) in best.items():
-        results.found.append(recorded)
+            same = given.setdefault(str(row.id), [])
+            if bytes(raw) not in same:
+                same.append(bytes(raw))
+                name = str(row.id), len(same) - 1
+                if name not in best or row.step >= best[name][0].step:
+                    best[name] = row, card, bytes(raw).decode(), file, line
+    for (key, sample), (row, card, text, file, line) in best.items():
+        if not results.add(card, text, file, line):
+            continue
         task = Task(id=key, prompt=row.prompt, language=language_of(row.prompt))
         results.tasks.setdefault(key, task)
-        results.reports.append(Report(task_id=key, system=system, text=row.article))
+        results.reports.append(Report(task_id=key, system=system, sample=sample, text=row.article))
+        results.ranked_by[FACT] = "c_acc_code"
         for url, page in _pages(row).items():
             known = results.pages.get(url)
             if known is None or known.status == "failed":

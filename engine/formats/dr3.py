@@ -29,7 +29,7 @@ Results: `SIZE/MODEL/NNN/eval_METRIC_TIME.json`, one file per report and metric;
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -47,10 +47,10 @@ from adjudge.engine.formats.dataset import (
     rows,
 )
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
-from adjudge.engine.formats.recorded import Recorded, Results, RunToWrite, folder_name, scorecard
+from adjudge.engine.formats.recorded import Results, RunToWrite, folder_name, scorecard
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Amount, Citation, Report, Sample, Task
-from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.contract.scorecard import Bounds, Partial, Scorecard, Value
 from adjudge.scoring.dr3_eval.dr3 import Gold, GoldInsights
 from adjudge.scoring.dr3_eval.sandbox import Role, Source
 
@@ -441,7 +441,7 @@ def read_results(folder: Path, results: Results) -> None:
             known = latest.setdefault(file.parent, {})
             known[match["metric"]] = max(known.get(match["metric"], ("", file)), (match["time"] or "", file))
     for case, files in latest.items():
-        values: dict[str, float | None] = {}
+        values: dict[str, Value | None] = {}
         kept: dict[str, str] = {}
         for metric, (_, file) in sorted(files.items()):
             try:
@@ -454,15 +454,22 @@ def read_results(folder: Path, results: Results) -> None:
                 values |= {METRICS[metric]: None} if metric in METRICS else {}
         if not kept:
             continue
-        parts = [values[name] for name in METRICS.values() if values.get(name) is not None]
-        values["average_code"] = (
-            sum(part for part in parts if part is not None) / len(parts) if parts else None
-        )
+        values["average_code"] = _average([values[name] for name in METRICS.values() if name in values])
         size, system = case.parent.parent.name, case.parent.name
         task = f"{case.name}@{size}"
         card = scorecard((PROTOCOL, system, task, 0), values)
-        results.found.append(Recorded(card, msgspec.json.encode(kept).decode(), str(case)))
+        results.add(card, msgspec.json.encode(kept).decode(), case, 0)
         results.tasks.setdefault(task, Task(id=task, prompt="", attributes={"size": size}))
+
+
+def _average(parts: Sequence[Value | None]) -> Value | None:
+    """The mean of the parts that were recorded, and between what it lies with the others at their worst and best."""
+    known = [part for part in parts if isinstance(part, float)]
+    if not known:
+        return None
+    value, lost = sum(known) / len(known), len(parts) - len(known)
+    ends = Bounds(sum(known) / len(parts), (sum(known) + lost) / len(parts), len(known), len(parts))
+    return Partial(value, ends) if lost else value
 
 
 def write_results(run: RunToWrite, out: Path) -> Iterator[Path]:

@@ -1,6 +1,7 @@
 """Finds a benchmark's result files in a folder, and reads them."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench
 from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, rows
 from adjudge.engine.formats.deepresearch_bench import Query
 from adjudge.engine.formats.recorded import Results
+from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold
 
@@ -22,6 +24,7 @@ class _Criteria(msgspec.Struct):
 
 _RAW = "raw_results"
 _FIRST_LINE = 1 << 26  # bytes
+_FIRST_LINES = 10
 
 
 Reader = Callable[[Path, str | None, Results], None]
@@ -37,7 +40,7 @@ def read_results(folder: Path, benchmark: str, read: Reader, system: str | None 
     if not results.found:
         first = f"; the first line left out: {results.rejected[0]}" if results.rejected else ""
         raise FormatError(f"import: {folder} has no results of {benchmark}; give their folder or file{first}")
-    return results.distinct()
+    return results
 
 
 def read_deepresearch_bench(folder: Path, system: str | None, results: Results) -> None:
@@ -46,7 +49,11 @@ def read_deepresearch_bench(folder: Path, system: str | None, results: Results) 
     judged: list[Path] = []
     criteria: dict[str, RaceGold] = {}
     for file in _files(folder, "*.jsonl"):
-        keys = _first_keys(file)
+        try:
+            keys = _first_keys(file)
+        except FormatError as error:
+            results.rejected.append(Rejected(str(file), 0, str(error)))
+            continue
         if "overall_score" in keys or {"id", "error"} <= keys:
             deepresearch_bench.read_race(file, system or _system(file, (_RAW,)), results)
         elif {"id", "citations"} <= keys:
@@ -75,7 +82,10 @@ def read_deepresearch_bench(folder: Path, system: str | None, results: Results) 
 def read_livedrbench(folder: Path, system: str | None, results: Results) -> None:
     """Add the results of a file for each system."""
     for file in (*_files(folder, "*.json"), *_files(folder, "*.jsonl")):
-        livedrbench.read_results(file, system or file.stem, results)
+        try:
+            livedrbench.read_results(file, system or file.stem, results)
+        except FormatError as error:  # it costs the others nothing
+            results.rejected.append(Rejected(str(file), 0, str(error)))
 
 
 def read_dr3(folder: Path, system: str | None, results: Results) -> None:
@@ -95,15 +105,19 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def _first_keys(file: Path) -> set[str]:
-    """The keys of a file's first row, none if it is not an object."""
+    """The keys of a file's first row that can be read, none if it is not an object. Raises FormatError."""
     try:
         with file.open("rb") as lines:
-            row: Any = msgspec.json.decode(lines.readline(_FIRST_LINE).removeprefix(b"\xef\xbb\xbf"))
+            for _ in range(_FIRST_LINES):
+                line = lines.readline(_FIRST_LINE).removeprefix(b"\xef\xbb\xbf")
+                if not line:
+                    break
+                with suppress(*UNREADABLE):
+                    row: Any = msgspec.json.decode(line)
+                    return set(row) if isinstance(row, dict) else set()
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
-    except UNREADABLE:
-        return set()
-    return set(row) if isinstance(row, dict) else set()
+    return set()
 
 
 def _system(file: Path, endings: tuple[str, ...]) -> str:

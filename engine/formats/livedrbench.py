@@ -30,7 +30,6 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Located, Prompts, rows
 from adjudge.engine.formats.recorded import (
-    Recorded,
     Results,
     RunToWrite,
     dumped,
@@ -274,7 +273,7 @@ def read_results(file: Path, system: str, results: Results) -> None:
         except UNREADABLE as error:
             results.rejected.append(Rejected.of(file, line, Row, error))
             continue
-        results.found.append(Recorded(card, bytes(raw).decode(), f"{file}:{line}"))
+        results.add(card, bytes(raw).decode(), file, line)
         results.tasks.setdefault(str(row.key), Task(id=str(row.key), prompt="", domain=row.category))
 
 

@@ -3,20 +3,19 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.fetchers.files import file_name
 from adjudge.fetchers.page import Page
 from adjudge.scoring.contract.case import Report, Task
 from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.contract.scorecard import Evidence, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Missing, Partial, Scorecard, Value
 
 Identity = tuple[str, str, str, int]
 """Protocol, system, task and sample: what a row of results is about."""
@@ -38,26 +37,42 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class Results(msgspec.Struct):
-    """All that a folder of results holds; `pages` by URL are what a benchmark scraped."""
+    """All that a folder of results holds; `pages` by URL are what a benchmark scraped.
+
+    `ranked_by` names the metric of a protocol that recorded results rank by, where it is not the protocol's own.
+    """
 
     found: list[Recorded] = []
     tasks: dict[str, Task] = {}
     reports: list[Report] = []
     pages: dict[str, Page] = {}
     rejected: list[Rejected] = []
+    ranked_by: dict[str, str] = {}
+    _places: dict[tuple[str, str, str], dict[str, str]] = {}
 
-    def distinct(self) -> "Results":
-        """The results with each identity once. Raises FormatError if two rows of one identity differ."""
-        seen: dict[Identity, Recorded] = {}
-        for one in self.found:
-            first = seen.setdefault(one.identity, one)
-            if first.card != one.card:
-                _, system, task, _ = one.identity
-                raise FormatError(
-                    f"{one.place}: system {system!r}, task {task!r} was given before with other results "
+    def add(self, card: Scorecard, row: str, file: Path, line: int) -> bool:
+        """Add the scorecard of a row; whether it was added.
+
+        Another row of one system and task in the same file is another sample, unless it is the same row once more. In
+        another file it is rejected, unless it says the same.
+        """
+        key = card.protocol, card.system, card.task_id
+        place, given = f"{file}:{line}", self._places.setdefault(key, {})
+        if row in given:
+            return False
+        if given and not next(iter(given.values())).startswith(f"{file}:"):
+            first = next(one for one in self.found if (*one.identity[:3],) == key)
+            if first.card != card:
+                why = (
+                    f"system {card.system!r}, task {card.task_id!r} was given before with other results "
                     f"({first.place}); import one of the two files"
                 )
-        return msgspec.structs.replace(self, found=list(seen.values()))
+                self.rejected.append(Rejected(str(file), line, why))
+            return False
+        sampled = msgspec.structs.replace(card, sample=len(given))
+        given[row] = place
+        self.found.append(Recorded(sampled, row, place))
+        return True
 
 
 class RunToWrite(msgspec.Struct, frozen=True, dict=True):
@@ -116,15 +131,22 @@ def row_number(task_id: str) -> int | str:
 
 def scorecard(
     identity: Identity,
-    values: dict[str, float | None],
+    values: Mapping[str, Value | None],
     reason: Reason = "judge_unparseable",
     evidence: Iterable[Evidence] = (),
 ) -> Scorecard:
     """The scorecard of recorded `values`; None is unscored for `reason`. Raises ValueError for an infinite value."""
-    for name, value in values.items():
-        if value is not None and not math.isfinite(value):
+    bounds = {name: value.bounds for name, value in values.items() if isinstance(value, Partial)}
+    plain = {name: value.value if isinstance(value, Partial) else value for name, value in values.items()}
+    missing: dict[str, Reason] = {
+        name: value.reason if isinstance(value, Missing) else reason
+        for name, value in plain.items()
+        if value is None or isinstance(value, Missing)
+    }
+    scores = {name: None if isinstance(value, Missing) else value for name, value in plain.items()}
+    for name, number in scores.items():
+        if number is not None and not math.isfinite(number):
             raise ValueError(f"{name} must be a finite number")
-    missing: dict[str, Reason] = {name: reason for name, value in values.items() if value is None}
     protocol, system, task_id, sample = identity
     return Scorecard(
         protocol=protocol,
@@ -132,11 +154,12 @@ def scorecard(
         task_id=task_id,
         sample=sample,
         repeat=0,
-        scores=values,
+        scores=scores,
         status="unscored" if missing else "scored",
-        reason=reason if missing else None,
+        reason=next(iter(missing.values()), None),
         reasons=missing,
         evidence=tuple(evidence),
+        bounds=bounds,
     )
 
 

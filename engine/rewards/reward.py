@@ -210,8 +210,8 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
       `truncated` says that the trainer cut it off.
     - Its task, by `task_id` or by exact `prompt`. What it carries itself goes before the task's: `gold` by protocol,
       `rubrics`, `language`; each as an object or as JSON text (`engine/rewards/reward.py`).
-    - `citations`, `answer` and `trace` as in a file of reports; `pages` are what it has read: no other rollout sees
-      them, and they are not fetched.
+    - `citations`, `answer` and `trace` as in a file of reports; `pages` are what it has read, and then
+      all pages there are: no other rollout sees them, and nothing is fetched.
     """
 
     text: str | None = None

@@ -46,7 +46,10 @@ class KnownTasks:
         self._protocols = protocols
 
     def of(self, item: RewardItem) -> tuple[Task, bool]:
-        """The task of `item`, and whether it is unknown: neither among the tasks nor brought along."""
+        """The task of `item`, and whether it is unknown: neither among the tasks nor brought along.
+
+        An unknown id says nothing of its task; an unknown prompt is a task by itself, where no gold is needed.
+        """
         found = self._found(item)
         gold = own_gold(item.gold, item.rubrics, self._protocols) if item.has_gold else {}
         task = found or self._own(item)
@@ -134,9 +137,10 @@ def page_of(given: GivenPage) -> tuple[NormalURL, Page] | None:
     return address, page
 
 
-def _pages(item: RewardItem) -> dict[NormalURL, Page]:
+def _pages(item: RewardItem) -> dict[NormalURL, Page] | None:
+    """The pages that the rollout brings, which then are all there are; None if it brings none."""
     given = (*pages_in(item.messages or ()), *item.pages)
-    return dict(found for found in map(page_of, given) if found is not None)
+    return dict(found for found in map(page_of, given) if found is not None) if given else None
 
 
 def _raw(value: object) -> msgspec.Raw:
@@ -176,6 +180,7 @@ class Rollout:
         self.is_unanswered = False
         self.standing: Standing | None = None
         self.is_of_a_prompt = item.named is not None or item.asked is not None
+        self._is_nameless = self._is_unknown and item.asked is None
         self._evaluator = evaluator
         self._formula = formula
         self._config = config
@@ -189,8 +194,8 @@ class Rollout:
 
     async def run(self) -> None:
         """Score the case under every protocol, and look for flags."""
-        if self.is_left_out:
-            self._failure = "truncated"
+        if self.is_left_out or self._is_nameless:
+            self._failure = "truncated" if self.is_left_out else "task_unknown"
             return
         await asyncio.gather(self._judge(self.case), self._flag())
 

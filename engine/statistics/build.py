@@ -31,6 +31,7 @@ from adjudge.engine.runs.scores import alone, compared, metric_rows, settled, to
 from adjudge.engine.statistics.analysis import best_of_samples, detail_of, noise_of
 from adjudge.engine.statistics.comparisons import comparison_boards
 from adjudge.engine.statistics.corrections import corrections, item_corrections
+from adjudge.engine.statistics.integrity import integrity_notes
 from adjudge.engine.statistics.notes import notes_on
 from adjudge.engine.statistics.placement import (
     CONFIDENCE,
@@ -198,7 +199,7 @@ def leaderboard_of(
     groupings = tuple(_groupings(due, known, statistics, by))
     return Leaderboard(
         runs=tuple(record.run for record in records),
-        notes=(*notes_on(records, boards, corrected), *unknown),
+        notes=(*notes_on(records, boards, corrected), *integrity_notes(scores), *unknown),
         confidence=CONFIDENCE,
         resamples=statistics.resamples,
         seed=known.seed,

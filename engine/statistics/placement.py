@@ -143,6 +143,8 @@ def measured(
     found = {(one.protocol, one.metric): one for one in rows}
     for name, one in found.items():
         metric = known.get(name, Metric(name=one.metric))
+        if metric.ratio is not None:  # recorded for one report too; over tasks it is pooled
+            continue
         own = among[one.protocol].of(one, everywhere=name in known and metric.everywhere)
         yield Measured(
             protocol=one.protocol, metric=metric, judge=judge_of(one.protocol), among=own, rows=(one,)

@@ -2,9 +2,10 @@
 
 A part without an answer is missing on its own; the others keep theirs. `least` is the share of parts that a metric
 needs: our own metrics need the run's `min_answered`, a published one what its paper or code says (`EVERY` if they say
-nothing of missing parts), and a strict form `EVERY` part. Parts decided without asking the judge give no value on their
-own; otherwise our failure would turn them into the score. The bounds take every missing part at its worst and at its
-best; a value over fewer parts never leaves them.
+nothing of missing parts). Parts decided without asking the judge give no value on their own; otherwise our failure
+would turn them into the score. The bounds take every missing part at its worst and at its best; a value over fewer
+parts never leaves them. A part lost by the report's own choice (a page that cannot be read) is not missing: it counts,
+and only the bounds say what it could have been.
 
 An item that the judge was asked about, alone or numbered among others, has its value or the reason it has none. A
 published question is asked as often as its benchmark does, until a reply can be read. In precision, recall and F1
@@ -47,7 +48,8 @@ MAX_ITEMS = 20
 class Answered(msgspec.Struct, Generic[T], frozen=True):
     """An item that was asked about: its value, or why there is none, and the worst and best it could have had.
 
-    `judgment` is the hex key of what was asked, "" if the value was known without asking.
+    `judgment` is the hex key of what was asked, "" if the value was known without asking. A value that is settled by
+    the report's own choice states in `could` what it could have been otherwise.
     """
 
     item: T
@@ -55,6 +57,7 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
     worst: float
     best: float
     judgment: str = ""
+    could: float | None = None
 
     @classmethod
     def of(
@@ -67,7 +70,7 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
 
     def about(self, item: U) -> "Answered[U]":
         """The same answer about `item`."""
-        return Answered(item, self.value, self.worst, self.best, self.judgment)
+        return Answered(item, self.value, self.worst, self.best, self.judgment, self.could)
 
     def evidence(self, what: str, outcome: Callable[[float], Outcome], id: str = "") -> Evidence:
         """A line of evidence: what was asked about, by its `id` if it has one, and the outcome."""
@@ -171,12 +174,15 @@ class Parts(Generic[T]):
         `measure` must be defined over all of the answers, and rise or fall with every one of them.
         """
         answers, present = self._answers, self._present
-        if len(present) == len(answers):
+        whole = len(present) == len(answers)
+        if whole and all(answer.could is None for answer in answers):
             value = _defined(measure(present))
             return bounded(value, (value, value), len(answers), len(answers))
         low, high = sorted(
             _defined(measure([_end(answer, best) for answer in answers])) for best in (False, True)
         )
+        if whole:
+            return bounded(_defined(measure(present)), (low, high), len(answers), len(answers))
         asked = any(answer.judgment for answer in answers if not isinstance(answer.value, Missing))
         partial = measure(present) if asked and len(present) >= least * len(answers) - 1e-9 else None
         missing = next(answer.value for answer in answers if isinstance(answer.value, Missing))
@@ -190,10 +196,10 @@ def measured(answers: Sequence[Answered[T]], measure: Measure[T], least: float) 
 
 
 def bounded(value: float | Missing, ends: Iterable[float], answered: int, parts: int) -> float | Partial:
-    """`value` with its bounds, whichever of `ends` is the lower one; as it is if there is but one part, answered."""
-    if not isinstance(value, Missing) and answered == parts <= 1:
-        return value
+    """`value` with its bounds, whichever of `ends` is the lower one; alone if it is one answered part and no more."""
     low, high = sorted(ends)
+    if not isinstance(value, Missing) and answered == parts <= 1 and low == high:
+        return value
     return Partial(value, Bounds(low, high, answered, parts))
 
 
@@ -216,7 +222,7 @@ def combined(
 def _end(answer: Answered[T], best: bool) -> tuple[T, float]:
     if isinstance(answer.value, Missing):
         return answer.item, answer.best if best else answer.worst
-    return answer.item, answer.value
+    return answer.item, answer.could if best and answer.could is not None else answer.value
 
 
 def _defined(value: float | None) -> float:

@@ -6,24 +6,30 @@ or unknown -> arithmetic. Paper and code count differently, so both are here:
 - `c_acc`, `e_cit` (paper): supported over all pairs of a task (0 without any), and supported; means over all tasks.
 - `c_acc_code`, `e_cit_code` (code): supported / (supported + unsupported), pooled over tasks; supported over the tasks
   that cite anything. The published C. Acc. figures are this one.
-- `_strict`: every page that cannot be retrieved is an unsupported citation.
 
 A pair is one statement and one URL; without an answer it is missing on its own, and the others keep theirs:
 
-- A page that is gone, blocked or barred, or a malformed URL (`unreachable`), stays in the paper's N_u, as does an
-  unknown statement; the code drops the whole URL, as it does where the scrape failed.
-- A page that failed otherwise (`page_timeout`, `page_server_error`) is missing in the paper's count and dropped from
-  the code's; it too is `unreachable`, and unsupported in the strict forms.
-- If judge, network or snapshot failed, the pair is missing in both, and the strict forms and `e_cit` have no value.
+- A page that the report chose and nobody could read (`unreachable`: gone, barred, empty, late, failing, of a kind that
+  is not read, not among the pages there are, a malformed URL) stays in the paper's N_u, as does an unknown statement.
+  The code drops the whole URL, as it does where the scrape failed. Either way the worst of a metric (`low`) counts such
+  a pair as unsupported, and `high` as supported.
+- If judge or network failed, or the page was never requested, the pair is missing in both, and `e_cit` has no value.
   The code judges the scraper's error text as if it were the page, a bug that is not copied.
 
+The lowest `c_acc_code` also counts unknown pairs: a report that cites pages without content gains nothing.
+
 With `pages` off (the run's `fetch: {mode: off}`) nothing is asked about pages, and every pair is missing.
+
+Beside the figures stand what they rest on: pairs whose page was read, distinct pages by where they ended and by their
+text, the addresses that led there, pages that hold little but the report's own sentences (echoes), distinct statements;
+and `c_acc_distinct`, in which each page counts once and an echo supports nothing.
 
 The arithmetic below needs no judge.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Literal
 
 import msgspec
@@ -49,11 +55,19 @@ from adjudge.scoring.contract.scorecard import (
     Value,
     first_missing,
 )
-from adjudge.scoring.deepresearch_bench.fact_questions import Repeats, Verdict, back, distinct, extract
+from adjudge.scoring.deepresearch_bench.fact_questions import (
+    Repeats,
+    Verdict,
+    back,
+    distinct,
+    extract,
+    same_words,
+)
 from adjudge.scoring.deepresearch_bench.words import FACT
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import clean_url
 from adjudge.scoring.text.citations import MAX_FACTS, Triplet, cited
+from adjudge.scoring.text.integrity import Runs
 
 __all__ = [
     "CodeScores",
@@ -61,6 +75,7 @@ __all__ = [
     "Group",
     "Pair",
     "PaperScores",
+    "Seen",
     "Tally",
     "citation_accuracy",
     "code_scores",
@@ -74,11 +89,13 @@ __all__ = [
     "values_of",
 ]
 
-_JUDGED = ("judged", "judged_strict", "supported_strict")
+
+def _count(name: str, lower_is_better: bool = False) -> Metric:
+    return Metric(name=name, best=None, shown=False, kind="count", lower_is_better=lower_is_better)
 
 
-def _count(name: str) -> Metric:
-    return Metric(name=name, best=None, shown=False, kind="count")
+def _each(name: str, above: str, below: str, scale: float = 1.0) -> Metric:
+    return Metric(name=name, best=None, shown=False, kind="count", scale=scale, ratio=(above, below))
 
 
 MAX_STATEMENTS = 20
@@ -92,7 +109,6 @@ BACKING = LabelKind(
     question="Does the page support the statement?",
     labels={"supported": 1.0, "unsupported": 0.0, "unknown": 0.0},
 )
-_OTHERWISE = ("page_timeout", "page_server_error")  # what the paper's N_u does not hold
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,8 +201,22 @@ def kept_statements(statements: Sequence[str], kept: Sequence[int]) -> tuple[str
     return tuple(statements[index - 1] for index in kept) if usable else tuple(statements)
 
 
+class Seen(msgspec.Struct, frozen=True):
+    """A page as it was read: where the redirects ended, a digest of its text, and whether it is an echo."""
+
+    final_url: str
+    digest: bytes
+    is_echo: bool
+
+    @classmethod
+    def of(cls, final_url: str, text: str, report: Runs) -> "Seen":
+        """What a page is to a report with these runs of words."""
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        return cls(final_url, digest, report.is_echo(text))
+
+
 class Pair(msgspec.Struct, frozen=True):
-    """A unique pair: its verdict, or the reason it has none. `judgment` is a hex key.
+    """A unique pair: its verdict, or the reason it has none. `judgment` is a hex key, `seen` its page, if read.
 
     Where it is not known which statements are unique, all of a URL's are pairs, and `unique` is false.
     """
@@ -198,11 +228,22 @@ class Pair(msgspec.Struct, frozen=True):
     judgment: str = ""
     shown: str = ""  # how much of the page was shown, if not all
     unique: bool = True
+    seen: Seen | None = None
 
     @property
     def unreachable(self) -> bool:
-        """Whether the citation leads to nothing that anybody gets."""
+        """Whether the URL that the report chose leads to nothing that can be read."""
         return self.reason is not None and CAUSES[self.reason] in ("source", "report")
+
+    @property
+    def asked(self) -> str:
+        """The judgment that the verdict rests on, or the verdict where one was recorded without its judgment."""
+        return self.judgment or self.verdict or ""
+
+    @property
+    def missing(self) -> Missing | None:
+        """Why the pair has no answer, if that is not the report's own choice."""
+        return None if self.reason is None or self.unreachable else Missing(self.reason)
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -229,17 +270,16 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             Metric(name="e_cit", best=None),
             Metric(name="c_acc_code", scale=100, ratio=("supported", "judged")),
             Metric(name="e_cit_code", best=None, ratio=("supported", "cited")),
-            Metric(name="c_acc_strict", scale=100, shown=False),
-            Metric(
-                name="c_acc_code_strict", scale=100, ratio=("supported_strict", "judged_strict"), shown=False
-            ),
+            Metric(name="c_acc_distinct", scale=100, shown=False),
             *(_count(name) for name in ("pairs", "supported")),
-            *(
-                msgspec.structs.replace(_count(name), lower_is_better=True)
-                for name in ("unsupported", "unknown", "unreachable", "unscored")
-            ),
-            *(_count(name) for name in _JUDGED),
+            *(_count(name, True) for name in ("unsupported", "unknown", "unreachable", "unscored")),
+            _count("judged"),
             Metric(name="cited", shown=False),
+            *(_count(name) for name in ("read", "statements", "distinct_pages", "addresses")),
+            _count("echoes", True),
+            _each("read_share", "read", "pairs", 100),
+            _each("citations_per_statement", "pairs", "statements"),
+            _each("addresses_per_page", "addresses", "distinct_pages"),
         )
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
@@ -251,9 +291,12 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return Scorecard.of(self.name, case, values)
         groups = group_by_url(triplets)
         if not self.pages:
-            pairs = [pair for group in groups for pair in unmerged(group, "page_not_in_snapshot")]
+            pairs = [pair for group in groups for pair in unmerged(group, "pages_off")]
             return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), unread(groups))
-        checked = await asyncio.gather(*(_check(group, case.task.language, tools) for group in groups))
+        report = Runs(triplet.fact for triplet in triplets)
+        checked = await asyncio.gather(
+            *(_check(group, report, case.task.language, tools) for group in groups)
+        )
         pairs = [pair for found in checked for pair in found]
         evidence = [*evidence_of(checked), *([] if whole.complete else [_LEFT_OUT])]
         return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), evidence)
@@ -265,69 +308,118 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return None
         kind = line.outcome.kind
         if kind == "unreachable":
-            value = None if line.reason in _OTHERWISE else 0.0
-            return Labelled(kind=BACKING, label="", metric="c_acc", value=value)
+            return Labelled(kind=BACKING, label="", metric="c_acc", value=0.0)
         return Labelled.of(BACKING, kind if kind in BACKING.labels else "", "c_acc")
 
 
 def values_of(pairs: Sequence[Pair], cited: bool) -> dict[str, Value]:
     """Every metric of one report, each by its own rule for pairs without a verdict (see the module)."""
-    dropped = [pair for pair in pairs if not pair.unreachable]
-    supported, judged = ("supported",), ("supported", "unsupported")
+    backed = [_answered(pair, pair.verdict == "supported", pair.unreachable) for pair in pairs]
+    verdicts = ("supported", "unsupported")
+    judged = [_answered(pair, pair.verdict in verdicts, pair.verdict not in verdicts) for pair in pairs]
     return {
-        "c_acc": measured(_counted(pairs, supported, missing=_OTHERWISE), _accuracy, ANY),
-        "c_acc_strict": measured(_counted(pairs, supported), _accuracy, EVERY),
-        "e_cit": measured(_counted(pairs, supported), _sum, EVERY),
+        "c_acc": measured(backed, _accuracy, ANY),
+        "c_acc_distinct": measured(list(_distinct(pairs)), _accuracy, ANY),
+        "e_cit": measured(backed, _sum, EVERY),
         "pairs": _number(pairs, lambda pair: True),
-        "supported": measured(_counted(dropped, supported), _sum, ANY),
-        "unsupported": measured(_counted(pairs, ("unsupported",)), _sum, EVERY),
-        "unknown": measured(_counted(pairs, ("unknown",)), _sum, EVERY),
+        "supported": measured(backed, _sum, ANY),
+        **{
+            kind: measured(
+                [_answered(pair, pair.verdict == kind, pair.unreachable) for pair in pairs], _sum, EVERY
+            )
+            for kind in ("unsupported", "unknown")
+        },
         "unreachable": _number(pairs, lambda pair: pair.unreachable),
-        "unscored": _number(pairs, lambda pair: pair.reason is not None and not pair.unreachable),
-        "judged": measured(_counted(dropped, judged), _sum, ANY),
-        "supported_strict": measured(_counted(pairs, supported), _sum, EVERY),
-        "judged_strict": measured(_counted(pairs, judged, unreachable=1.0), _sum, EVERY),
+        "unscored": _number(pairs, lambda pair: pair.missing is not None),
+        "judged": measured(judged, _sum, ANY),
         "cited": float(cited),
+        **_rests_on(pairs),
     }
 
 
-def _counted(
-    pairs: Iterable[Pair],
-    verdicts: Collection[str],
-    *,
-    unreachable: float = 0.0,
-    missing: Collection[str] = (),
-) -> list[Answered[Pair]]:
-    """1 for each pair with one of `verdicts`, else 0; `unreachable` without a page, if the reason is not `missing`."""
-    found = []
-    for pair in pairs:
-        value: float | Missing = float(pair.verdict in verdicts)
-        if pair.reason is not None:
-            known = pair.unreachable and pair.reason not in missing
-            value = unreachable if known else Missing(pair.reason)
-        found.append(Answered(pair, value, 0.0, 1.0, pair.judgment))
-    return found
+def _answered(pair: Pair, counts: bool, could: bool) -> Answered[Pair]:
+    """1 for a pair that `counts`, else 0, which another page `could` have made 1; missing for a failure of ours."""
+    missing = pair.missing
+    return Answered(pair, missing or float(counts), 0.0, 1.0, pair.asked, 1.0 if could else None)
 
 
 def _number(pairs: Iterable[Pair], which: Callable[[Pair], bool]) -> Value:
     """How many unique pairs there are of those; no value if it is not known which are unique."""
-    return measured(
-        [
-            Answered(
-                pair,
-                float(which(pair)) if pair.unique else Missing(pair.reason or "judge_unparseable"),
-                0.0,
-                1.0,
-            )
-            for pair in pairs
-        ],
-        _sum,
-        EVERY,
+    return _counted(
+        (pair, float(which(pair)) if pair.unique else Missing(pair.reason or "judge_unparseable"))
+        for pair in pairs
     )
+
+
+def _counted(found: Iterable[tuple[Pair, float | Missing]]) -> Value:
+    return measured([Answered(pair, value, 0.0, 1.0) for pair, value in found], _sum, EVERY)
 
 
 def _sum(answers: Sequence[tuple[Pair, float]]) -> float:
     return sum(value for _, value in answers)
+
+
+class _Places:
+    """Tells pages apart: those that ended at one address, or have one text, are one."""
+
+    def __init__(self) -> None:
+        self._known: dict[str | bytes, int] = {}
+
+    def of(self, pair: Pair) -> int:
+        """The number of the pair's page; that of its URL alone if it was not read."""
+        names: tuple[str | bytes, ...] = (pair.url,)
+        if pair.seen is not None:
+            names = (pair.seen.final_url, pair.seen.digest)
+        found = next((self._known[name] for name in names if name in self._known), len(self._known))
+        for name in names:
+            self._known.setdefault(name, found)
+        return found
+
+
+def _distinct(pairs: Iterable[Pair]) -> Iterator[Answered[Pair]]:
+    """Each statement with each page once, whatever address led to it; an echo supports nothing."""
+    places, counted = _Places(), set[tuple[str, int]]()
+    for pair in pairs:
+        name = same_words(pair.fact), places.of(pair)
+        if name not in counted or not pair.unique:
+            counted.add(name)
+            is_echo = pair.seen is not None and pair.seen.is_echo
+            yield _answered(pair, pair.verdict == "supported" and not is_echo, pair.unreachable)
+
+
+def _rests_on(pairs: Sequence[Pair]) -> dict[str, Value]:
+    """What the figures rest on: how much was read, of how many statements, pages and addresses."""
+    places = _Places()
+    first: dict[str, tuple[Pair, bool]] = {}
+    numbers, words = set[int](), set[str]()
+    stated: list[tuple[Pair, float | Missing]] = []
+    for pair in pairs:
+        if pair.url not in first:
+            number = places.of(pair)
+            first[pair.url] = pair, number not in numbers
+            numbers.add(number)
+        said = same_words(pair.fact)
+        lacking = None if pair.unique else Missing(pair.reason or "judge_unparseable")
+        stated.append((pair, lacking or float(said not in words)))
+        words.add(said)
+    return {
+        "read": _counted((pair, _read_of(pair)) for pair in pairs),
+        "statements": _counted(stated),
+        "addresses": _counted((pair, _read_of(pair)) for pair, _ in first.values()),
+        "distinct_pages": _counted(
+            (pair, _read_of(pair) if is_new else 0.0) for pair, is_new in first.values()
+        ),
+        "echoes": _counted(
+            (pair, _read_of(pair, pair.seen is not None and pair.seen.is_echo)) for pair, _ in first.values()
+        ),
+    }
+
+
+def _read_of(pair: Pair, counts: bool = True) -> float | Missing:
+    """1 if the pair's page was read and `counts`, 0 if it cannot be; missing if it is not known."""
+    if pair.seen is not None or pair.verdict is not None:
+        return float(counts)
+    return pair.missing or 0.0
 
 
 def _accuracy(answers: Sequence[tuple[Pair, float]]) -> float:
@@ -335,8 +427,8 @@ def _accuracy(answers: Sequence[tuple[Pair, float]]) -> float:
     return citation_accuracy(Tally(supported=supported, unsupported=len(answers) - supported))
 
 
-async def _check(group: Group, language: str, tools: Tools) -> tuple[Pair, ...]:
-    """The unique pairs of one URL with their verdicts."""
+async def _check(group: Group, report: Runs, language: str, tools: Tools) -> tuple[Pair, ...]:
+    """The unique pairs of one URL with their verdicts; `report` has the runs of words of all statements."""
     statements, reading = distinct(group.facts), _read(group.address, tools)
     if len(statements) < 2:
         page = await reading
@@ -347,8 +439,7 @@ async def _check(group: Group, language: str, tools: Tools) -> tuple[Pair, ...]:
         statements = unique
     if isinstance(page, Missing):
         return tuple(Pair(fact, group.url, None, page.reason) for fact in statements)
-    if not page.text.strip():
-        return tuple(Pair(fact, page.url, "unknown") for fact in statements)
+    seen = Seen.of(page.final_url, page.text, report)
     batches = [statements[at : at + MAX_STATEMENTS] for at in range(0, len(statements), MAX_STATEMENTS)]
     answered = await together(*(back(tools, page, batch, language) for batch in batches))
     found = []
@@ -356,7 +447,7 @@ async def _check(group: Group, language: str, tools: Tools) -> tuple[Pair, ...]:
         for key, fact in zip(numbered(len(batch)), batch, strict=True):
             verdict = judgment.answer.items[key] if judgment.answer else None
             reason = None if judgment.answer else judgment.reason or "judge_unparseable"
-            found.append(Pair(fact, page.url, verdict, reason, judgment.key.hex(), shown))
+            found.append(Pair(fact, page.url, verdict, reason, judgment.key.hex(), shown, seen=seen))
     return tuple(found)
 
 
@@ -376,8 +467,11 @@ async def _unique(statements: Sequence[str], language: str, tools: Tools) -> tup
 
 
 async def _read(address: NormalURL | Page, tools: Tools) -> Page | Missing:
+    """The page at `address`, or why it has nothing to be read."""
     page = address if isinstance(address, Page) else await tools.page(address)
-    return page if page.reason is None else Missing(page.reason)
+    if page.reason is not None:
+        return Missing(page.reason)
+    return page if page.text.strip() else Missing("page_empty")
 
 
 def unmerged(group: Group, reason: Reason) -> tuple[Pair, ...]:
@@ -413,4 +507,4 @@ def unread(groups: Sequence[Group]) -> Iterator[Evidence]:
         facts = sum(len(group.facts) for group in groups)
         what = f"{plural(facts, 'statement')} on {plural(len(groups), 'page')}, not read: "
         what += "fetch is off; set fetch: mode: to read them"
-        yield Evidence(what=what, outcome=MISSING, reason="page_not_in_snapshot")
+        yield Evidence(what=what, outcome=MISSING, reason="pages_off")

@@ -6,8 +6,8 @@ Requests are the code's: one user message, no system message, no parameters.
 
 A page is what our fetcher reads, or what the code recorded (`scraped: FILE or FOLDER`, its `scraped.jsonl`, by task and
 URL). The code judges the error text of a failed scrape as if it were the page; here such a page is not asked about, and
-its statements are missing for the page's reason, as are those whose verdicts cannot be read. `c_acc_code` and
-`e_cit_code` leave them out, like the code's statistics; the other metrics are those of `fact` in our own words.
+its statements count as `fact` in our own words counts them. `c_acc_code` and `e_cit_code` leave them out, like the
+code's statistics, and so they do statements whose verdicts cannot be read, which are missing.
 
 Replies are read by the reference code's rules, for `call: published` alone: fences are cut wherever they are, and the
 rest must be JSON. A reply that would end the code with an error is unreadable here.
@@ -35,6 +35,7 @@ from adjudge.scoring.deepresearch_bench.fact import (
     Fact,
     Group,
     Pair,
+    Seen,
     evidence_of,
     unmerged,
     unread,
@@ -42,6 +43,7 @@ from adjudge.scoring.deepresearch_bench.fact import (
 )
 from adjudge.scoring.deepresearch_bench.fact_questions import Verdict
 from adjudge.scoring.deepresearch_bench.words import FACT
+from adjudge.scoring.text.integrity import Runs
 
 __all__ = ["Cited", "cited_in", "kept_in", "verdicts_in", "without_fragments", "without_links"]
 
@@ -355,9 +357,10 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             return Scorecard.of(self.name, case, values)
         groups = _grouped(cited)
         if not self.pages and self.scraped is None:
-            pairs = [pair for group in groups for pair in unmerged(group, "page_not_in_snapshot")]
+            pairs = [pair for group in groups for pair in unmerged(group, "pages_off")]
             return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), unread(groups))
-        checked = await asyncio.gather(*(self._checked(group, case, tools) for group in groups))
+        report = Runs(one.fact for one in cited)
+        checked = await asyncio.gather(*(self._checked(group, report, case, tools) for group in groups))
         pairs = [pair for found in checked for pair in found]
         return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), evidence_of(checked))
 
@@ -375,15 +378,17 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         reply = await ask_until_read(tools, question)
         return reply if isinstance(reply, Missing) else reply.value
 
-    async def _checked(self, group: Group, case: Case, tools: Tools) -> tuple[Pair, ...]:
-        """The unique pairs of one URL with their verdicts."""
-        statements, page = await asyncio.gather(
+    async def _checked(self, group: Group, report: Runs, case: Case, tools: Tools) -> tuple[Pair, ...]:
+        """The unique pairs of one URL with their verdicts; `report` has the runs of words of all statements."""
+        statements, found = await asyncio.gather(
             self._unique(group, case, tools), self._content(group, case, tools)
         )
         if isinstance(statements, Missing):
             return unmerged(group, statements.reason)
-        if isinstance(page, Missing):
-            return tuple(Pair(fact, group.url, None, page.reason) for fact in statements)
+        if isinstance(found, Missing):
+            return tuple(Pair(fact, group.url, None, found.reason) for fact in statements)
+        final_url, page = found
+        seen = Seen.of(final_url, page, report)
         language = _language(case)
         question = PublishedSupport(
             context=Context.of(reference=page),
@@ -394,7 +399,7 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         )
         reply = await ask_until_read(tools, question)
         if isinstance(reply, Missing):
-            return tuple(Pair(fact, group.url, None, reply.reason) for fact in statements)
+            return tuple(Pair(fact, group.url, None, reply.reason, seen=seen) for fact in statements)
         return tuple(
             Pair(
                 fact,
@@ -402,6 +407,7 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 cast(Verdict | None, verdict),
                 None if verdict else "judge_unparseable",
                 reply.judgment,
+                seen=seen,
             )
             for fact, verdict in zip(statements, reply.value, strict=True)
         )
@@ -422,15 +428,15 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             return reply
         return group.facts if reply.value is None else tuple(group.facts[place] for place in reply.value)
 
-    async def _content(self, group: Group, case: Case, tools: Tools) -> str | Missing:
-        """The text of a page shown to the judge."""
+    async def _content(self, group: Group, case: Case, tools: Tools) -> tuple[str, str] | Missing:
+        """Where a page ended, and its text as it is shown to the judge."""
         if self.scraped is not None:
             recorded = _scraped(self.scraped).content(case.report.system, case.task.id, group.url)
-            return Missing("page_not_in_snapshot") if recorded is None else recorded
+            return Missing("page_not_in_snapshot") if recorded is None else (group.url, recorded)
         page = group.address if isinstance(group.address, Page) else await tools.page(group.address)
         if page.reason is not None:
             return Missing(page.reason)
-        return f"{page.title}\n\n{page.description}\n\n{page.text}"
+        return page.final_url, f"{page.title}\n\n{page.description}\n\n{page.text}"
 
 
 def _grouped(cited: list[Cited]) -> list[Group]:

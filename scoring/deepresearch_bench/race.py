@@ -46,6 +46,7 @@ from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Metric, Missing, Outcome, Scorecard, Value
+from adjudge.scoring.deepresearch_bench.signs import SIGNS, signs_of
 from adjudge.scoring.deepresearch_bench.words import RACE
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
@@ -428,6 +429,7 @@ class Race(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
             Metric(name=f"{self._prefix}overall", scale=100, headline=True),
             *(Metric(name=f"{self._prefix}{name}", scale=100) for name in dimensions),
             Metric(name=f"{self._prefix}total", best=10, shown=False),
+            *(() if self.variant == "vanilla" else SIGNS),
         )
 
     @property
@@ -494,7 +496,9 @@ class Race(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
         else:
             marks = await ask(target_first=not self._reference_first)
         items = [_Item(*item, found) for item, found in zip(measure.items, marks, strict=True)]
-        return self._values(items, measure), [
+        criteria = tuple(storable(item.criterion.criterion) for item in items)
+        signs = await aside(signs_of, storable(case.report.text), reference, criteria)
+        return signs | self._values(items, measure), [
             mark_evidence(
                 item.criterion.named(item.dimension),
                 item.marks.target,

@@ -1,0 +1,86 @@
+"""What a system's figures rest on, where that changes them or a reader would want to know: notes on a leaderboard.
+
+The signs themselves are counted with the scores (`scoring/text/integrity.py`, FACT, RACE); here they are held against
+the figures. Only what is beyond these limits is said:
+
+- citations: `c_acc` differs by more than 2 points from `c_acc_distinct`, in which every page counts once, whatever
+  addresses lead to it, and a page that holds little but the report's own sentences supports nothing;
+- reports: a report addresses the judge, hides text from its readers, has at least half of its runs of five words from
+  the reference report, or says at least a quarter of the criteria word for word.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adjudge.judges.plural import plural
+
+__all__ = ["integrity_notes"]
+
+POINTS = 0.02
+_REPORT = ["system", "task_id", "sample", "repeat"]
+_SIGNS = {
+    "injections": (1.0, "address the judge"),
+    "hidden": (1.0, "hide text from their readers"),
+    "reference_runs": (0.5, "have at least half of their wording from the reference report"),
+    "criteria_echo": (0.25, "say at least a quarter of the criteria word for word"),
+}
+"""From which value on a sign of a report is told, and how."""
+
+
+def integrity_notes(scores: pa.Table) -> Iterator[str]:
+    """The notes on the score rows of reports that were judged by themselves, by system."""
+    yield from _on_citations(scores)
+    for metric, (least, said) in _SIGNS.items():
+        yield from _on_reports(_values(scores, "race", metric), metric, least, said)
+
+
+def _on_citations(scores: pa.Table) -> Iterator[str]:
+    names = ("c_acc", "c_acc_distinct", "addresses", "distinct_pages", "echoes")
+    found = _values(scores, "fact", names[0])
+    for name in names[1:]:
+        found = found.join(_values(scores, "fact", name), _REPORT, join_type="inner")
+    wanted: list[tuple[str, str]] = [(name, "mean" if name in names[:2] else "sum") for name in names]
+    for row in _by_system(found, wanted):
+        stated, distinct = row["c_acc_mean"], row["c_acc_distinct_mean"]
+        if abs(stated - distinct) <= POINTS + 1e-9:
+            continue
+        addresses, pages, echoes = (int(row[f"{name}_sum"]) for name in names[2:])
+        why = [
+            f"{plural(addresses, 'cited address leads', 'cited addresses lead')} to {plural(pages, 'page')}"
+        ]
+        if echoes:
+            why.append(f"{plural(echoes, 'page repeats', 'pages repeat')} the report's own sentences")
+        yield (
+            f"fact c_acc of {row['system']}: {100 * stated:.2f}, but {100 * distinct:.2f} if every page counts once "
+            f"and none supports what it merely repeats ({'; '.join(why)})"
+        )
+
+
+def _on_reports(found: pa.Table, metric: str, least: float, said: str) -> Iterator[str]:
+    beyond = pc.cast(pc.greater_equal(found[metric], least), pa.int64())
+    counted = found.append_column("beyond", beyond)
+    for row in _by_system(counted, [("beyond", "sum"), ("beyond", "count")]):
+        if row["beyond_sum"]:
+            yield f"race: {row['beyond_sum']} of {plural(row['beyond_count'], 'report')} of {row['system']} {said}"
+
+
+def _values(scores: pa.Table, protocol: str, metric: str) -> pa.Table:
+    """The values of a metric by report, under its name; without reports that have none."""
+    plain = {name: pc.cast(scores[name], pa.string()) for name in ("protocol", "metric")}
+    chosen = pc.and_(pc.equal(plain["protocol"], protocol), pc.equal(plain["metric"], metric))
+    rows = scores.filter(pc.and_(chosen, pc.is_valid(scores["value"]))).select([*_REPORT, "value"])
+    for name in ("system", "task_id"):
+        rows = rows.set_column(rows.column_names.index(name), name, pc.cast(rows[name], pa.string()))
+    return rows.rename_columns([*_REPORT, metric])
+
+
+def _by_system(found: pa.Table, wanted: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    if not len(found):
+        return []
+    rows: list[dict[str, Any]] = (
+        found.group_by("system").aggregate(list(wanted)).sort_by("system").to_pylist()
+    )
+    return rows
