@@ -19,7 +19,7 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.errors import StoreError
-from adjudge.engine.store import JudgmentStore, Place, upkeep
+from adjudge.engine.store import JudgmentStore, Place, compaction
 from adjudge.engine.store.journal import Journal, journals, live_parts, open_part, read_rows
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.scorecards import ScorecardStore, run_cards, score_table
@@ -117,7 +117,7 @@ async def test_kill_between_rename_and_unlink_doubles_nothing(tmp_path, monkeypa
     folder = tmp_path / "store"
     whole = await killed(folder, judgment(1), judgment(2))
     path = journal_files(folder)[0]
-    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
+    monkeypatch.setattr(compaction, "KEPT_SECONDS", -1)
     for step in ("written", "taken in", "compacted", "deleted", "compacted again"):
         if step == "written":
             await write_one_more(folder, 3)

@@ -25,10 +25,10 @@ import asyncio, sys, time
 sys.path.insert(0, {root!r})
 from adjudge.engine.errors import StoreError
 import adjudge.engine.store.place as lease
-from adjudge.engine.store import Place, ScorecardStore, upkeep
+from adjudge.engine.store import Place, ScorecardStore, compaction, upkeep
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
-upkeep.KEPT_SECONDS = {day}
+compaction.KEPT_SECONDS = compaction.MERGED_KEPT_SECONDS = {day}
 lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = 5, 0.05
 place = Place.of({uri!r})
 """

@@ -65,8 +65,7 @@ class Blocks(Generic[R]):
 
 
 OPEN_PARTS = 8
-OPEN_FILES = 64
-FRAMES_A_REQUEST = 64  # of an object store: a request takes as long as reading hundreds of kilobytes
+FRAMES_A_REQUEST = 16  # of an object store: a request takes as long as reading hundreds of kilobytes
 
 
 class PartStore(Generic[R]):
@@ -94,6 +93,7 @@ class PartStore(Generic[R]):
         self._indexed: list[int] = []  # how many rows of each part are indexed
         self._growing: set[str] = set()  # parts that were journals when they were indexed
         self._gone: set[int] = set()  # parts that were replaced and deleted since
+        self._known: set[str] = set()  # parts that only replace indexed ones
         self._records: dict[int, Records] = {}  # of each part that has some and is complete
         self._block_rows: dict[int, int] = {}
         self._open: dict[int, Part] = {}
@@ -129,7 +129,11 @@ class PartStore(Generic[R]):
     def _others(self) -> list[str]:
         """Parts and journals of other processes that may have rows beyond the indexed ones."""
         growing = self._journals()
-        written = {name for name in self._place.files() if name not in self._numbers or name in self._growing}
+        written = {
+            name
+            for name in self._place.files()
+            if (name not in self._numbers or name in self._growing) and name not in self._known
+        }
         self._growing = growing
         return sorted(growing | written)
 
@@ -153,8 +157,12 @@ class PartStore(Generic[R]):
         for name in names:
             try:
                 opened = open_part(self._place, self._kind, name)
+                if self._has_all(opened):
+                    self._known.add(name)
+                    continue
                 keyed = opened.read(["key", "reason", "written_at"])
             except MissingFile:  # replaced by a part that is listed too, or was listed before
+                self._lost(name)
                 continue
             number = self._number(name)
             self._note(number, opened)
@@ -170,6 +178,17 @@ class PartStore(Generic[R]):
         order = np.argsort(np.concatenate(written), kind="stable")
         parts, rows = (np.concatenate(each)[order].astype(np.uint64) for each in (part, row))
         return np.concatenate(prefix)[order], parts, rows
+
+    def _has_all(self, part: Part) -> bool:
+        """Whether every row of `part` is indexed where it was before, in parts that are still there."""
+        replaced = [self._numbers.get(name, -1) for name in part.replaces]
+        return bool(replaced) and min(replaced) >= 0 and self._gone.isdisjoint(replaced)
+
+    def _lost(self, name: str) -> None:
+        """The part `name` has been deleted: what replaced it is to be indexed."""
+        if name in self._numbers:
+            self._gone.add(self._numbers[name])
+            self._known.clear()
 
     def _number(self, name: str) -> int:
         """The number of the part `name` in the index."""
@@ -247,7 +266,7 @@ class PartStore(Generic[R]):
             try:
                 rows = await self._rows((part, number))
             except MissingFile:  # what replaced it has its rows
-                self._gone.add(part)
+                self._lost(self._names[part])
                 await self.refresh()
                 return await self.get(key)
             found = _row(rows, at, key)
@@ -329,12 +348,10 @@ class PartStore(Generic[R]):
             self._records[number] = part.records
 
     def _file(self, number: int) -> StoredFile:
-        """The file of the part of that number. The last ones stay open."""
+        """The file of the part of that number."""
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._place.open(self._names[number])
-            if len(self._files) > OPEN_FILES:
-                self._files.pop(next(iter(self._files)), None)
         return file
 
 
