@@ -159,23 +159,6 @@ async def test_journal_of_a_live_writer_is_read_and_left_alone(tmp_path):
     assert stored_keys(tmp_path) == [1, 2, 3, 4] and not journal_files(tmp_path)
 
 
-async def test_journal_that_begins_while_a_store_opens_is_read_on(tmp_path, monkeypatch):
-    """It is listed with the parts, after the journals were: it is one all the same, and grows."""
-    writer = await opened(tmp_path, flush_seconds=LONG)
-    writer.put(judgment(1))
-    with monkeypatch.context() as patch:
-        patch.setattr("adjudge.engine.store.parts.journals", lambda folder: [])
-        other = await opened(tmp_path)
-    assert await other.get(judgment(1).key, QUESTION) == judgment(1)
-    for key in range(2, 200):
-        writer.put(judgment(key))
-    await writer.close()
-    await other.refresh()
-    for key in (1, 2, 199):
-        assert await other.get(judgment(key).key, QUESTION) is not None
-    await other.close()
-
-
 async def test_earlier_journal_that_is_locked_keeps_later_ones(tmp_path):
     """A part says that it follows all earlier ones of its writer, so they are written in order."""
     folder = tmp_path / "store"

@@ -121,7 +121,7 @@ async def test_damaged_records_are_named_and_moved_aside(tmp_path):
     store = await opened(tmp_path)
     assert await store.get(judgment(3 << 64).key, QUESTION) is not None
     with pytest.raises(DamagedPart, match=path.name):
-        await store.get(judgment(20 << 64).key, QUESTION)
+        await store.get(judgment((JUDGMENTS.frame + 4) << 64).key, QUESTION)
     assert repair(Place.of(str(tmp_path)))[0].moved == [path.name]
 
 

@@ -1,16 +1,18 @@
 """`adjudge export`: a run as the files of a benchmark or another tool, and as tables."""
 
 import argparse
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.import_results import ROWS, RecordedRow
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, unwritable
 from adjudge.engine.exports.forms import FORMS
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.recorded import Identity, RunToWrite
@@ -18,6 +20,7 @@ from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.work.choice import chosen_dataset
+from adjudge.fetchers.files import own_files
 from adjudge.judges.plural import plural
 
 __all__ = ["export_run"]
@@ -40,9 +43,14 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
         raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
     source = _Source(Run.open(run))
     try:
-        files = tuple(str(file) for file in FORMS[form].write(source, target))
-    except OSError as error:
-        raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
+        with nullcontext(target) if FORMS[form].adds else own_files(target) as folder:
+            written = list(FORMS[form].write(source, folder))
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"out: {unwritable(error, target)}") from error
+    files = tuple(
+        str(target / file.relative_to(folder)) if file.is_relative_to(folder) else str(file)
+        for file in written
+    )
     if not files:
         raise UsageError(f"format: {run} has no results for {form}; export protocols of this benchmark")
     return ExportResult(out=str(target), files=files)

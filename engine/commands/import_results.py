@@ -31,6 +31,7 @@ from adjudge.engine.statistics.placement import Statistics
 from adjudge.engine.store import PageStore, Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
 from adjudge.engine.tables.files import write_leaderboard
+from adjudge.fetchers.files import write_whole
 from adjudge.fetchers.snapshot import write_pages
 from adjudge.judges import JudgeIdentity
 from adjudge.judges.plural import plural
@@ -163,7 +164,7 @@ def _write_input(results: Results, out: Path) -> None:
     reports = [report for report in results.reports if report.text]
     for name, each in ((TASKS, results.tasks.values()), (REPORTS, reports), (ROWS, rows)):
         encoder = msgspec.json.Encoder()
-        (out / name).write_bytes(b"".join(encoder.encode(one) + b"\n" for one in each))
+        write_whole(out / name, b"".join(encoder.encode(one) + b"\n" for one in each))
     if results.pages:
         write_pages(results.pages.values(), out / PAGES)
 

@@ -343,6 +343,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def of(cls, raw: Mapping[str, Any], where: str = "configuration") -> "RunConfig":
         """The configuration in a mapping, checked whole. Raises ConfigError."""
         for key, text in _texts(raw, ""):
+            if "\0" in text:
+                raise ConfigError(f"{where}: {key}: has a NUL character; remove it")
             if (found := credentials(text)) is not None:
                 raise ConfigError(
                     f"{where}: {key}: the address contains {found}; remove it and set it in the environment "

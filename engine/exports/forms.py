@@ -36,10 +36,14 @@ Writer = Callable[[RunToExport, Path], Iterator[Path]]
 
 
 class Form(NamedTuple):
-    """A form that a run is written in; results in the form of a benchmark are read too."""
+    """A form that a run is written in; results in the form of a benchmark are read too.
+
+    What `adds` writes itself into a folder that may hold more, and replaces nothing there.
+    """
 
     write: Writer
     read: Reader | None = None
+    adds: bool = False
 
 
 def _read_deepresearch_bench(folder: Path, system: str | None, results: "Results") -> None:
@@ -144,8 +148,8 @@ FORMS: dict[str, Form] = {
     "every-eval-ever": Form(_write_every_eval_ever),
     "eval-results": Form(_write_eval_results),
     "space": Form(_write_space),
-    "wandb": Form(_write_wandb),
-    "mlflow": Form(_write_mlflow),
+    "wandb": Form(_write_wandb, adds=True),
+    "mlflow": Form(_write_mlflow, adds=True),
     "harbor": Form(_write_harbor),
 }
 BENCHMARKS = tuple(name for name, form in FORMS.items() if form.read is not None)

@@ -31,7 +31,7 @@ from adjudge.engine.rewards.rollout import KnownTasks, Rollout
 from adjudge.engine.rewards.run_log import RunLog
 from adjudge.engine.runs.record import Judging, invalid_gold
 from adjudge.engine.store import Place
-from adjudge.engine.store.upkeep import prune
+from adjudge.engine.store.upkeep import prune, tidied
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.answers.preferences import COMPARING, LISTED, preference
 from adjudge.scoring.contract.case import Case, Report, Task
@@ -113,6 +113,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
     await asyncio.to_thread(prune, place, days=reward.retention_days)
     async with AsyncExitStack() as stack:
         stack.enter_context(rare_collections())
+        await stack.enter_async_context(tidied(Place.of(config.store)))
         tasks = (
             await asyncio.to_thread(load_tasks, config.format, config.tasks, config.date)
             if config.tasks

@@ -35,17 +35,22 @@ class Footer(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Footers:
-    """The footers of the files `listed` at `place`, each read when it is first asked for."""
+    """The footers of the files `listed` at `place`, each read when it is first asked for, if it is not `known`."""
 
-    def __init__(self, place: Place, listed: Mapping[str, Listed]) -> None:
+    def __init__(self, place: Place, listed: Mapping[str, Listed], known: Mapping[str, Footer]) -> None:
         self._place = place
         self._listed = listed
         self._read = 0
         self._known = {
             name: footer
-            for name, footer in _kept(place).items()
+            for name, footer in (known or _kept(place)).items()
             if (file := listed.get(name)) and (file.size, file.written) == (footer.size, footer.written)
         }
+
+    @property
+    def known(self) -> dict[str, Footer]:
+        """Those that have been read."""
+        return self._known
 
     @property
     def names(self) -> list[str]:

@@ -28,7 +28,7 @@ import msgspec
 import pyarrow as pa
 
 from adjudge.engine.errors import StoreError
-from adjudge.engine.store.footers import Footers
+from adjudge.engine.store.footers import Footer, Footers
 from adjudge.engine.store.part import Part, R, TableKind, encoded, record_of, write_part
 from adjudge.engine.store.place import MissingFile, Place, StoredFile, journal_folder
 from adjudge.engine.store.rows import table_of
@@ -231,18 +231,24 @@ class Catalog(msgspec.Struct, frozen=True):
         return sorted(self.live + self.journals)
 
 
-def read_catalog(place: Place) -> Catalog:
-    """The catalog of the table at `place`. Raises StoreError, also for a damaged part and for a later version."""
+def read_catalog(place: Place, known: dict[str, Footer] | None = None) -> Catalog:
+    """The catalog of the table at `place`. Raises StoreError, also for a damaged part and for a later version.
+
+    `known` are footers that the caller keeps from one reading to the next.
+    """
     for _ in range(_ATTEMPTS):
         unwritten = journals(
             journal_folder(place)
         )  # before the files: a journal is deleted after its part is there
-        footers = Footers(place, place.listed())
+        footers = Footers(place, place.listed(), known or {})
         try:
             catalog = _catalog(footers, unwritten)
         except MissingFile:
             continue  # it was replaced long ago, and deleted since it was listed
         footers.keep()
+        if known is not None:
+            known.clear()
+            known.update(footers.known)
         return catalog
     raise StoreError(
         f"{place.uri}: parts disappear while they are read; is another store being copied over it?"

@@ -17,9 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.store.journal import journals, live_parts, open_part, read_catalog
+from adjudge.engine.store.footers import Footer
+from adjudge.engine.store.journal import live_parts, open_part, read_catalog
 from adjudge.engine.store.part import Block, Part, R, Records, TableKind
-from adjudge.engine.store.place import MissingFile, Place, StoredFile, journal_folder
+from adjudge.engine.store.place import MissingFile, Place, StoredFile
 from adjudge.engine.store.rows import integers
 from adjudge.engine.store.writer import FLUSH_SECONDS, KeyIndex, Locations, Prefixes, Writer, prefixes
 from adjudge.fetchers.flight import shared
@@ -91,7 +92,8 @@ class PartStore(Generic[R]):
         self._names: list[str] = []  # parts by number
         self._numbers: dict[str, int] = {}
         self._indexed: list[int] = []  # how many rows of each part are indexed
-        self._growing: set[str] = set()  # parts that were journals when they were indexed
+        self._partial: set[str] = set()  # parts that were journals when they were indexed
+        self._footers: dict[str, Footer] = {}
         self._gone: set[int] = set()  # parts that were replaced and deleted since
         self._known: set[str] = set()  # parts that only replace indexed ones
         self._records: dict[int, Records] = {}  # of each part that has some and is complete
@@ -117,33 +119,24 @@ class PartStore(Generic[R]):
     async def open(self, every: bool = False) -> None:
         """Build the key index, of `every` row or only of rows that answer. Raises StoreError."""
         self._every = every
-        self._growing = await asyncio.to_thread(self._journals)
-        await self._take_in(await asyncio.to_thread(self._live))
+        await self._take_in(await asyncio.to_thread(self._unread))
 
     async def refresh(self) -> None:
         """Index the rows that other processes have written since, as `open` did. Raises StoreError."""
-        growing = self._growing
-        await self._take_in(await asyncio.to_thread(self._others))
-        self._blocks.forget(lambda block: self._names[block[0]] in growing)  # read when they had fewer rows
+        partial = set(self._partial)
+        await self._take_in(await asyncio.to_thread(self._unread))
+        self._blocks.forget(lambda block: self._names[block[0]] in partial)  # read when they had fewer rows
 
-    def _others(self) -> list[str]:
-        """Parts and journals of other processes that may have rows beyond the indexed ones."""
-        growing = self._journals()
-        written = {
+    def _unread(self) -> list[str]:
+        """Parts and journals of other processes that may have rows beyond the indexed ones, oldest first."""
+        catalog = read_catalog(self._place, self._footers)
+        names = catalog.names if self._kind.journaled else catalog.live
+        return [
             name
-            for name in self._place.files()
-            if (name not in self._numbers or name in self._growing) and name not in self._known
-        }
-        self._growing = growing
-        return sorted(growing | written)
-
-    def _live(self) -> list[str]:
-        catalog = read_catalog(self._place)
-        return catalog.names if self._kind.journaled else catalog.live
-
-    def _journals(self) -> set[str]:
-        names = journals(journal_folder(self._place)) if self._kind.journaled else []
-        return {name for name in names if self.writer.name not in name}
+            for name in names
+            if (name not in self._numbers and name not in self._known and self.writer.name not in name)
+            or name in self._partial
+        ]
 
     async def _take_in(self, names: list[str]) -> None:
         rows = await asyncio.to_thread(self._keyed, names)
@@ -182,7 +175,8 @@ class PartStore(Generic[R]):
     def _has_all(self, part: Part) -> bool:
         """Whether every row of `part` is indexed where it was before, in parts that are still there."""
         replaced = [self._numbers.get(name, -1) for name in part.replaces]
-        return bool(replaced) and min(replaced) >= 0 and self._gone.isdisjoint(replaced)
+        indexed = bool(replaced) and min(replaced) >= 0 and self._partial.isdisjoint(part.replaces)
+        return indexed and self._gone.isdisjoint(replaced)
 
     def _lost(self, name: str) -> None:
         """The part `name` has been deleted: what replaced it is to be indexed."""
@@ -342,9 +336,11 @@ class PartStore(Generic[R]):
     def _note(self, number: int, part: Part) -> None:
         """Remember how the part of that number is read."""
         self._block_rows[number] = part.block_rows(self._frames)
-        if part.is_growing:  # its journal may have begun after the journals were listed
-            self._growing.add(self._names[number])
-        elif part.records is not None:
+        if part.is_growing:
+            self._partial.add(self._names[number])
+            return
+        self._partial.discard(self._names[number])
+        if part.records is not None:
             self._records[number] = part.records
 
     def _file(self, number: int) -> StoredFile:

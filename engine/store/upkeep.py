@@ -4,8 +4,12 @@ Parts are rewritten as in `compaction.py`. Repair moves damaged parts aside so t
 lease keeps two processes from rewriting one store at once.
 """
 
+import asyncio
+import logging
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -13,15 +17,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.errors import UsageError
-from adjudge.engine.store.compaction import Rewritten, rewrite, winners
+from adjudge.engine.errors import StoreError, UsageError
+from adjudge.engine.store.compaction import Rewritten, merge_small, rewrite, winners
 from adjudge.engine.store.journal import open_part, read_catalog
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.pages import PAGES
 from adjudge.engine.store.part import Part, TableKind, current
+from adjudge.engine.store.parts import scan
 from adjudge.engine.store.place import DamagedPart, MissingFile, Place, StoredFile, housekeeping
 from adjudge.engine.store.rows import whole
-from adjudge.engine.store.scorecards import SCORECARDS
+from adjudge.engine.store.scorecards import SCORECARDS, referred_to
 
 __all__ = [
     "ASIDE",
@@ -34,7 +39,10 @@ __all__ = [
     "existing",
     "prune",
     "repair",
+    "tidied",
 ]
+
+_log = logging.getLogger(__name__)
 
 TABLES: tuple[TableKind[Any], ...] = (JUDGMENTS, PAGES, SCORECARDS)
 
@@ -121,25 +129,56 @@ def compact(place: Place) -> list[Rewritten]:
         return [rewrite(place / kind.name, kind, winners, renew, small_only=True) for kind in TABLES]
 
 
+@asynccontextmanager
+async def tidied(place: Place) -> AsyncIterator[None]:
+    """Merge small parts that earlier processes left at `place`, in the background of the block."""
+    merging = asyncio.ensure_future(asyncio.to_thread(_tidy, place))
+    try:
+        yield
+    finally:
+        await asyncio.wait([merging])
+
+
+def _tidy(place: Place) -> None:
+    for kind in TABLES:
+        try:
+            merge_small(place / kind.name, kind)
+        except StoreError as error:
+            _log.warning("%s; small parts stay unmerged", error)
+
+
 def prune(place: Place, *, days: float | None = None, judge: str | None = None) -> list[Rewritten]:
     """Drop rows written more than `days` ago; with `judge`, drop only judgments with that fingerprint.
 
-    A row without a time (a page of a snapshot) never counts as old. Raises StoreError.
+    A row without a time (a page of a snapshot) never counts as old, nor does a scorecard that a later run refers to.
+    Raises StoreError.
     """
     oldest = None if days is None else (time.time() - days * 86_400) * 1e6
 
-    def kept(table: pa.Table) -> pa.Table:
-        going = pa.array(np.ones(len(table), bool))
+    def going(table: pa.Table) -> pa.Array | pa.ChunkedArray:
+        found = pa.array(np.ones(len(table), bool))
         if oldest is not None:
             written = table["written_at"].cast(pa.int64())
-            going = pc.and_(pc.greater(written, 0), pc.less(written.cast(pa.float64()), oldest))
+            found = pc.and_(pc.greater(written, 0), pc.less(written.cast(pa.float64()), oldest))
         if judge is not None:
-            going = pc.and_(going, pc.equal(pc.cast(table["judge"], pa.string()), judge))
-        return table.filter(pc.invert(going))
+            found = pc.and_(found, pc.equal(pc.cast(table["judge"], pa.string()), judge))
+        return found
 
-    tables = TABLES if judge is None else (JUDGMENTS,)
+    def kept(table: pa.Table) -> pa.Table:
+        return table.filter(pc.invert(going(table)))
+
+    def kept_scorecards(table: pa.Table) -> pa.Table:
+        return table.filter(pc.invert(pc.and_not(going(table), pc.is_in(table["key"], referred))))
+
     with housekeeping(place) as renew:
-        return [rewrite(place / kind.name, kind, kept, renew, small_only=False) for kind in tables]
+        if judge is not None:
+            return [rewrite(place / JUDGMENTS.name, JUDGMENTS, kept, renew, small_only=False)]
+        referred = referred_to(map(kept, scan(place, SCORECARDS, ["same_as", "written_at"])))
+        rules = {SCORECARDS.name: kept_scorecards}
+        return [
+            rewrite(place / kind.name, kind, rules.get(kind.name, kept), renew, small_only=False)
+            for kind in TABLES
+        ]
 
 
 ASIDE = "damaged"  # the folder inside a table's
