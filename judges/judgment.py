@@ -90,18 +90,20 @@ def looks_random(secret: str) -> bool:
 class Redaction:
     """Removes an API key, and URLs' queries, from text.
 
-    From replies, which are data, only what `looks_random`. From errors also a key that is a word (`EMPTY`), where it is
-    a whole word.
+    From replies, which are data, only what `looks_random`. From errors also the rest, a word (`EMPTY`) where it is a
+    whole one.
     """
 
     def __init__(self, key: str, queried: Iterable[str] = ()) -> None:
         # The longest first, so that one that begins another leaves nothing of it.
         secrets = sorted({key, *queried} - {""}, key=len, reverse=True)
         self._random = list(filter(looks_random, secrets))
-        named = [secret for secret in secrets if secret in self._random or secret == key]
+        named = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET or secret == key]
         self._longest = max(map(len, named), default=0) * _SPELLED
         spelled = (
-            _spellings(secret) if secret in self._random else rf"(?<![\w-]){_spellings(secret)}(?![\w-])"
+            rf"(?<![\w-]){_spellings(secret)}(?![\w-])"
+            if secret.isalnum() and secret not in self._random
+            else _spellings(secret)
             for secret in named
         )
         self._spelled = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)

@@ -12,7 +12,7 @@ from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.import_results import ROWS, RecordedRow
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError, unwritable
+from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.exports.forms import FORMS
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.recorded import Identity, RunToWrite
@@ -45,6 +45,8 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
     try:
         with nullcontext(target) if FORMS[form].adds else own_files(target) as folder:
             written = list(FORMS[form].write(source, folder))
+    except StoreError:
+        raise
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"out: {unwritable(error, target)}") from error
     files = tuple(

@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.runs.items import Item, Label, Stratum
 from adjudge.engine.runs.run import Run
 from adjudge.engine.tables.page import asset
@@ -417,7 +417,7 @@ def write_sheet(run: str, out: str, number: int, rater: str) -> int:
     Raises UsageError for a folder without a run or verdicts, and a file that exists or cannot be written; StoreError.
     """
     if Path(out).exists():
-        raise UsageError(f"out: {out} exists; choose a new file")
+        raise UsageError(f"out: {out} cannot be written: there is a file already; choose a new file")
     opened = OpenRun(Run.open(run))
     return asyncio.run(_written(opened, Path(out), sampled(opened, number), rater))
 
@@ -432,8 +432,10 @@ async def _written(run: OpenRun, out: Path, items: list[Item], rater: str) -> in
                 table.writerow(map(plain_cell, row))
         out.parent.mkdir(parents=True, exist_ok=True)
         write_new(out, text.getvalue().encode("utf-8-sig", "replace"))
+    except StoreError:
+        raise
     except OSError as error:
-        raise UsageError(f"out: {out} cannot be written: {error.strerror}; choose a new file") from error
+        raise UsageError(f"out: {unwritable(error, out)}; choose a new file") from error
     finally:
         await run.close()
     return len(items)
