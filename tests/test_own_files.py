@@ -18,6 +18,7 @@ from adjudge.engine.runs.items import Label, read_labels
 from adjudge.engine.viewer.labelling import LabelFile
 from adjudge.fetchers.files import MADE, file_name, own_files, write_new, write_whole
 from tests.test_cli import one_line, run
+from tests.test_results import race_row, written
 from tests.worlds import ADJUDGE, world
 
 FOREIGN = b"\x00\xffsomebody else's\n"
@@ -95,6 +96,17 @@ def test_disk_that_takes_no_more_leaves_nothing_half(finished, tmp_path, name, l
     assert done.returncode in (1, 2) and "Traceback" not in done.stderr, done.stderr
     assert "adjudge: " in done.stderr.splitlines()[-1]
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("limit", [0, 700])
+def test_import_that_finds_no_room_leaves_nothing(tmp_path, limit):
+    file = written(tmp_path / "results/raw_results.jsonl", [race_row(1, 0.5)])
+    out = tmp_path / "run"
+    words = ["import", str(file), "--format", "deepresearch-bench", "--out", str(out), "--system", "x"]
+    command = [sys.executable, "-c", LIMITED, str(limit), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2) and "Traceback" not in done.stderr, done.stderr
+    assert not out.exists()
 
 
 def test_short_write_of_a_label_leaves_nothing_of_it(tmp_path, monkeypatch):

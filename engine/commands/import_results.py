@@ -5,8 +5,10 @@ import asyncio
 import hashlib
 import os
 import secrets
+import shutil
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -17,7 +19,7 @@ from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.run_folder import make_folder, versions, write_run
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.exports.forms import BENCHMARKS, FORMS
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.folders import read_results
@@ -85,13 +87,15 @@ def import_results(
     results = read_results(Path(folder), benchmark, form.read, system)
     make_folder(target)
     record = _record(results, benchmark, target, judge or _UNKNOWN)
-    _write_input(results, target)
-    place = Place.of(record.config.store)
-    asyncio.run(_store(results, place, record))
-    scores = score_table(place, record.run)
-    write_run(target, record, scores, b"")
-    board = leaderboard_of([Run.open(target).written], scores, Statistics())
-    write_leaderboard(board, target)
+    with ExitStack() as unfinished:
+        unfinished.callback(shutil.rmtree, target, ignore_errors=True)  # it was new; half a run is in the way
+        try:
+            board = _write(results, record, target)
+        except StoreError:
+            raise
+        except OSError as error:
+            raise UsageError(f"out: {unwritable(error, target)}") from error
+        unfinished.pop_all()
     return ImportResult(
         out=str(target),
         scorecards=len(results.found),
@@ -102,6 +106,18 @@ def import_results(
         rejected=tuple(results.rejected),
         leaderboard=board,
     )
+
+
+def _write(results: Results, record: RunRecord, out: Path) -> Leaderboard:
+    """Write everything of the run into `out`; its leaderboard. Raises UsageError, StoreError, OSError."""
+    _write_input(results, out)
+    place = Place.of(record.config.store)
+    asyncio.run(_store(results, place, record))
+    scores = score_table(place, record.run)
+    write_run(out, record, scores, b"")
+    board = leaderboard_of([Run.open(out).written], scores, Statistics())
+    write_leaderboard(board, out)
+    return board
 
 
 def _record(results: Results, benchmark: str, out: Path, judge: str) -> RunRecord:
