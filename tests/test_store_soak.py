@@ -172,6 +172,7 @@ def test_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(600 + 2 * SECONDS)
 def test_long_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
     siege(str(tmp_path / "store"), tmp_path, SECONDS)
 
@@ -247,6 +248,7 @@ async def _port(server: Faulty) -> int:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(600 + 2 * SECONDS)
 def test_long_siege_of_a_failing_bucket_loses_and_doubles_nothing(tmp_path, faulty, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     siege(faulty("long-siege"), tmp_path, SECONDS, faulty=True)

@@ -47,6 +47,11 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 Bytes = bytes | memoryview
+_FOLDERLESS = (
+    "s3",
+    "gcs",
+    "abfs",
+)  # a folder is there with its first file; making one takes several requests
 _BUFFER = 1 << 20  # a file takes the frames of a part in a few writes
 
 
@@ -194,7 +199,8 @@ class Place(msgspec.Struct, frozen=True):
         Locally, they are on the disk before a rename gives them the name; object storage takes them in one upload.
         """
         try:
-            self.filesystem.create_dir(self.path, recursive=True)
+            if self.filesystem.type_name not in _FOLDERLESS:
+                self.filesystem.create_dir(self.path, recursive=True)
             if self.is_local:
                 self._write_local(name, pieces)
             else:
