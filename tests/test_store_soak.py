@@ -211,7 +211,7 @@ class Faulty:
         async with self._session.request(
             request.method,
             f"{self._behind}{request.raw_path}",
-            headers={name: value for name, value in request.headers.items() if name != "Host"},
+            headers={name: value for name, value in request.headers.items() if name not in _OF_A_CONNECTION},
             data=await request.read(),
             allow_redirects=False,
         ) as found:
@@ -225,7 +225,7 @@ class Faulty:
         return response
 
 
-_OF_A_CONNECTION = {"Connection", "Transfer-Encoding", "Content-Length", "Date", "Server"}
+_OF_A_CONNECTION = {"Host", "Expect", "Connection", "Transfer-Encoding", "Content-Length", "Date", "Server"}
 
 
 def _refused(status: int, code: str) -> web.Response:
