@@ -435,7 +435,7 @@ def test_key_is_refused_by_its_name_at_every_depth(tmp_path, capsys, request_):
     options = json.loads(json.dumps(request_).replace("VALUE", f"{CANARY}-value"))
     judge = {"backend": "openai", "url": "http://127.0.0.1:1/v1", "model": "m", "request": options}
     code, out, errors = run(capsys, "evaluate", world(tmp_path, systems=1, tasks=1, judge=judge))
-    assert code == 2 and "judge: request" in one_line(errors) and "api_key_env" in errors
+    assert code == 2 and "judge" in one_line(errors) and "request" in errors and "api_key_env" in errors
     assert "sk-proj" not in errors
     assert_clean(out, errors, folder=tmp_path)
 
@@ -486,3 +486,19 @@ def test_address_in_data_keeps_its_words(tmp_path, capsys):
     assert run(capsys, "evaluate", config)[0] == 0
     assert json.loads((tmp_path / "run" / "run.json").read_text())["systems"] == ["s"]
     assert "***" not in (tmp_path / "run" / "run.json").read_text()
+
+
+def test_run_with_a_key_in_its_options_is_still_read(tmp_path, capsys):
+    assert run(capsys, "evaluate", world(tmp_path, systems=1, tasks=1))[0] == 0
+    file = tmp_path / "run" / "run.json"
+    record = json.loads(file.read_text())
+    record["config"]["judge"] = {
+        "backend": "openai",
+        "url": "http://127.0.0.1:1/v1",
+        "model": "m",
+        "request": {"metadata": {"api_key": CANARY}},
+    }
+    file.write_text(json.dumps(record))
+    assert run(capsys, "show", tmp_path / "run", "--task", "0", "--system", "system0")[0] == 0
+    assert CANARY in str(RunRecord.read(tmp_path / "run").config.judge)
+    assert CANARY.encode() not in RunRecord.read(tmp_path / "run").encoded()

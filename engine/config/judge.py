@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from adjudge.engine.config.redaction import credentials, keep_secret, named_credentials
+from adjudge.engine.config.redaction import credentials, keep_secret
 from adjudge.engine.config.settings import ConfigError, Count, Seconds
 from adjudge.engine.errors import nearest
 from adjudge.judges.judgment import KEY_VARIABLE, THINKING_TOKENS, Combination, Omitted, Scoring
@@ -83,11 +83,6 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         keep_secret(self.api_key_env)
-        for key, options in (("request", self.request), ("engine", self.engine)):
-            for place in named_credentials(options, key):
-                raise ValueError(
-                    f"{place}: keys come from the environment alone; set api_key_env to a variable's name"
-                )
         for name in self.request:
             if name.lower() in _HEADERS:
                 raise ValueError(
