@@ -249,6 +249,6 @@ async def _port(server: Faulty) -> int:
 
 @pytest.mark.soak
 @pytest.mark.timeout(600 + 2 * SECONDS)
-def test_long_siege_of_a_failing_bucket_loses_and_doubles_nothing(tmp_path, faulty, monkeypatch):
+def test_long_siege_of_a_failing_bucket_loses_nothing(tmp_path, faulty, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     siege(faulty("long-siege"), tmp_path, SECONDS, faulty=True)

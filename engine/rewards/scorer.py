@@ -109,11 +109,12 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
     reward = config.reward_config()
     config.check_reward()
     config = config.for_rewards()
-    place = Place.of(config.store) / "rewards"
+    store = Place.of(config.store)
+    place = store / "rewards"
     await asyncio.to_thread(prune, place, days=reward.retention_days)
     async with AsyncExitStack() as stack:
         stack.enter_context(rare_collections())
-        await stack.enter_async_context(tidied(Place.of(config.store)))
+        await stack.enter_async_context(tidied(store))
         tasks = (
             await asyncio.to_thread(load_tasks, config.format, config.tasks, config.date)
             if config.tasks
