@@ -46,7 +46,7 @@ from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
 from tests.test_store import judgment
 compaction.KEPT_SECONDS = compaction.MERGED_KEPT_SECONDS = {day}
-lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = 5, 0.05
+lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = 4 + 16 * {faulty}, 0.05
 place = Place.of({uri!r})
 
 async def main(store, keep):
@@ -67,7 +67,7 @@ def answer(store, number):
     store.put(judgment(({name} << 64) + number, at=time.time_ns() // 1000))
 """
 WORK = {
-    "scores": """asyncio.run(main(ScorecardStore(place, "run", flush_seconds=0.3), card))""",
+    "scores": """asyncio.run(main(ScorecardStore(place, "run", flush_seconds=2 if {faulty} else 0.3), card))""",
     "rewards": """asyncio.run(main(JudgmentStore(place, flush_seconds=2), answer))""",
     "upkeep": """
 while True:
@@ -87,7 +87,7 @@ class Worker:
     def __init__(self, uri: str, folder: Path, number: int, kind: str, faulty: bool) -> None:
         self.kind = kind
         self._said = folder / str(number)
-        script = PRELUDE.format(root=str(ROOT), day=DAY, uri=uri, name=number, files=FILES)
+        script = PRELUDE.format(root=str(ROOT), day=DAY, uri=uri, name=number, files=FILES, faulty=faulty)
         with self._said.open("wb") as out:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", script + WORK[kind].format(faulty=faulty)], stdout=out

@@ -358,6 +358,9 @@ class Part:
         self.is_growing = is_growing
         tail_at = max(0, file.size - _TAIL)
         tail = file.read(tail_at, file.size - tail_at)
+        self._small = (
+            b"" if tail_at else tail
+        )  # a small part is read once: of an object store, in one request
         if len(tail) < 12 or tail[-4:] != b"PAR1":
             raise self._damaged("not a Parquet file")
         length, _ = _FILE_END.unpack(tail[-_FILE_END.size :])
@@ -502,7 +505,7 @@ class Part:
                 if columns is None or name.split(".")[0] in columns
             ]
             for start, end, chunks in _adjacent(wanted):
-                found = self._file.read(start, end - start)
+                found = self._small[start:end] or self._file.read(start, end - start)
                 for at, size, index in chunks:
                     view = memoryview(found)[at - start : at - start + size]
                     if self._sums is not None and zlib.crc32(view) != self._sums[index]:
