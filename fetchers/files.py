@@ -68,15 +68,16 @@ def _write(path: Path, content: bytes) -> None:
 
 
 MADE = ".adjudge-made.json"
-"""Which files of a folder `own_files` made: their names, with a digest of what each held then."""
+"""Which files of a folder `own_files` made, where it remembers: their names, with a digest of what each held then."""
 
 
 @contextmanager
-def own_files(out: Path) -> Iterator[Path]:
+def own_files(out: Path, remember: bool = False) -> Iterator[Path]:
     """A new folder to write into, whose files are moved into `out` when the context ends without an error.
 
-    Those of an earlier call are replaced; none is if any other file is in the place of one. Raises FileExistsError,
-    which names that file, and OSError.
+    None is if another file, which holds something else, is in the place of one. With `remember`, what was written is
+    noted in MADE, and a later call replaces it as long as nobody has changed it. Raises FileExistsError, which names
+    the file in the way, and OSError.
     """
     out.mkdir(parents=True, exist_ok=True)
     new = out / f".adjudge-{secrets.token_hex(4)}.new"
@@ -94,7 +95,8 @@ def own_files(out: Path) -> Iterator[Path]:
         for name in files:
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).replace(out / name)
-        write_whole(out / MADE, json.dumps(made | fresh, indent=1).encode())
+        if remember:
+            write_whole(out / MADE, json.dumps(made | fresh, indent=1).encode())
     finally:
         shutil.rmtree(new, ignore_errors=True)
 

@@ -25,7 +25,7 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import run_cards
-from adjudge.fetchers.files import MADE, file_name
+from adjudge.fetchers.files import file_name
 from tests.made_runs import made_run
 from tests.worlds import world
 
@@ -113,7 +113,7 @@ def test_eval_results_need_tasks_of_the_hub(tmp_path: Path) -> None:
 
 def test_space_is_a_static_page_with_its_metadata(run: Path, tmp_path: Path) -> None:
     export_run(run, "space", tmp_path)
-    names = sorted(file.name for file in tmp_path.iterdir() if file.name != MADE)
+    names = sorted(file.name for file in tmp_path.iterdir())
     assert names == ["README.md", "index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.parquet"]
     _, header, body = (tmp_path / "README.md").read_text().split("---\n", 2)
     card = SpaceCardData(**yaml.safe_load(header))

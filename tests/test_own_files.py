@@ -58,7 +58,7 @@ def test_file_of_somebody_else_is_not_written_over(finished, tmp_path, capsys, n
 
 
 @pytest.mark.parametrize("name", ["export scores", "leaderboard"])
-def test_own_files_are_replaced_until_somebody_changes_one(finished, tmp_path, capsys, name):
+def test_own_files_are_written_again_until_somebody_changes_one(finished, tmp_path, capsys, name):
     words, file = WRITERS[name]
     (tmp_path / "mine.txt").write_bytes(FOREIGN)
     for _ in range(2):
@@ -152,7 +152,7 @@ def test_new_file_is_never_an_old_one(tmp_path):
 
 
 def test_error_inside_leaves_own_files_as_they_were(tmp_path):
-    with own_files(tmp_path) as new:
+    with own_files(tmp_path, remember=True) as new:
         write_whole(new / "a", b"1")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ZeroDivisionError), own_files(tmp_path) as new:
@@ -160,6 +160,26 @@ def test_error_inside_leaves_own_files_as_they_were(tmp_path):
         raise ZeroDivisionError
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     assert json.loads((tmp_path / MADE).read_text()).keys() == {"a"}
+
+
+def test_remembered_files_are_replaced_until_somebody_changes_one(tmp_path):
+    for content in (b"1", b"2"):
+        with own_files(tmp_path, remember=True) as new:
+            write_whole(new / "a", content)
+        assert (tmp_path / "a").read_bytes() == content
+    (tmp_path / "a").write_bytes(FOREIGN)
+    with pytest.raises(FileExistsError), own_files(tmp_path, remember=True) as new:
+        write_whole(new / "a", b"3")
+    assert (tmp_path / "a").read_bytes() == FOREIGN
+
+
+def test_other_files_are_new_or_the_same(tmp_path):
+    for _ in range(2):
+        with own_files(tmp_path) as new:
+            write_whole(new / "a", b"1")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    with pytest.raises(FileExistsError), own_files(tmp_path) as new:
+        write_whole(new / "a", b"2")
 
 
 def test_link_in_the_place_of_a_file_is_not_followed(tmp_path):

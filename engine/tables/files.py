@@ -57,7 +57,7 @@ def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
 def write_own_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
     """Write the files into `folder`, but in place of files that this made alone. Raises UsageError."""
     try:
-        with own_files(Path(folder)) as new:
+        with own_files(Path(folder), remember=True) as new:
             page = write_leaderboard(board, new)
     except OSError as error:
         raise UsageError(f"out: {unwritable(error, folder)}") from error
