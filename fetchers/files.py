@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-__all__ = ["MADE", "file_name", "own_files", "whole_file", "write_new", "write_whole"]
-
 _SAFE = " ()[]{},;:=+@!'&~"
 _MAX_BYTES = 200
 

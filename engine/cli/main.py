@@ -20,8 +20,6 @@ from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
 from adjudge.judges.errors import JudgeError
 
-__all__ = ["main"]
-
 _OPEN_FILES = 65_536
 
 

@@ -23,8 +23,6 @@ from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, sign_flip, wilcoxon
 
-__all__ = ["Comparison", "PairedMetric", "compare", "comparison_said", "comparison_table"]
-
 _UNKNOWN = Metric(name="")
 
 

@@ -16,8 +16,6 @@ from adjudge.fetchers.snapshot import SnapshotError, new_folder, write_pages
 from adjudge.fetchers.warc import unpack_warc, write_warc
 from adjudge.judges.plural import plural
 
-__all__ = ["snapshot"]
-
 WARC = "pages.warc.gz"
 
 
